@@ -12,6 +12,6 @@ from pages.shared.frame import guard, guide, health, navigation, permits, server
 if __name__ == "__main__":
     st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
     permits.frame()
-    guide.around(st.navigation(navigation.menu(), position="top"))
+    guide.run_page(st.navigation(navigation.menu(), position="top"))
 else:
     app = st.App(__file__, lifespan=server.lifespan, middleware=guard.MIDDLEWARE, routes=health.ROUTES)

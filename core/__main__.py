@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from core.commands import FAILED, HELP, USAGE, output
+from core.commands import COMMAND_HELP, FAILED, USAGE, output
 from core.errors import CrossoverError, ForeignFile, InvalidValue
 from core.text import clean_logs
 
@@ -38,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CrossoverError as error:
         from core.question.fields import refused  # with what a question is made of, which no word of help needs
 
-        output.say(refused.in_command(error))
+        output.print_note(refused.format_command_error(error))
         return USAGE if isinstance(error, InvalidValue | ForeignFile) else FAILED
     except KeyboardInterrupt:  # where a job is followed, that stops the job and is no error
-        output.say("Stopped.")
+        output.print_note("Stopped.")
         return FAILED
     except BrokenPipeError:
         sys.stderr.close()
@@ -59,9 +59,10 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True, metavar="command")
     asked = [name for name in COMMANDS if word in (None, name)]
     for module in dict.fromkeys(COMMANDS[name] for name in asked):
-        importlib.import_module(f"core.commands.{module}").add(commands)
-    for name in (name for name in HELP if name not in commands.choices):
-        commands.add_parser(name, help=HELP[name])
+        loaded = importlib.import_module(f"core.commands.{module}")
+        getattr(loaded, f"add_{module}_command")(commands)
+    for name in (name for name in COMMAND_HELP if name not in commands.choices):
+        commands.add_parser(name, help=COMMAND_HELP[name])
     return root
 
 

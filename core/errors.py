@@ -33,23 +33,23 @@ class InvalidValue(CrossoverError):
         self.value = value
         self.allowed = allowed
         self.words = tuple(words)
-        super().__init__(self.told(field))
+        super().__init__(self.format_message(field))
 
-    def told(self, name: str, spoken: Callable[[str], str] = str) -> str:
+    def format_message(self, name: str, spoken: Callable[[str], str] = str) -> str:
         """The sentence with a name for the field, and with every word as `spoken` writes it."""
         listed = ", ".join(map(spoken, self.words))
         allowed = self.allowed.replace("{}", listed) if self.words else self.allowed
-        wrong = "nothing was given" if self.value in ("", None) else f"{_shown(self.value)} is not possible"
+        wrong = "nothing was given" if self.value in ("", None) else f"{_format_value(self.value)} is not possible"
         return f"{name}: {wrong}; it must be {allowed}."
 
 
-def one_of(field: str, value: object, known: Iterable[Word], allowed: str = "one of {}") -> Word:
+def require_choice(field: str, value: object, choices: Iterable[Word], allowed: str = "one of {}") -> Word:
     """The one of some words that a value is.
 
     Raises:
         InvalidValue: it is none of them.
     """
-    words = tuple(known)
+    words = tuple(choices)
     if value not in words:
         raise InvalidValue(field, value, allowed, words)
     return words[words.index(value)]
@@ -91,11 +91,11 @@ class LibraryFailed(CrossoverError):
     """A library that a model family needs is not installed, or refused what was asked; the message has its words."""
 
 
-class OwnTrainingFailed(CrossoverError):
+class CustomTrainingFailed(CrossoverError):
     """A training of one's own cannot be built or trained; the message has its traceback, from its file on."""
 
-    def __init__(self, file: str, told: str) -> None:
-        super().__init__(f"{file} failed. {told}" if "\n" not in told else f"{file} failed.\n{told}")
+    def __init__(self, file: str, message: str) -> None:
+        super().__init__(f"{file} failed. {message}" if "\n" not in message else f"{file} failed.\n{message}")
 
 
 class NotComparable(CrossoverError):
@@ -141,7 +141,7 @@ def unwritable(place: str, error: OSError) -> str:
     return f"{place} cannot be written: {error.strerror or error}."
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     text = f"{value:,}" if number else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

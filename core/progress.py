@@ -71,7 +71,7 @@ class SweepProgress:
     @property
     def left(self) -> str:
         """How long the rest may take, as the end of a line; empty while that is not known."""
-        return units.left(self.remaining_s)
+        return units.format_time_left(self.remaining_s)
 
     @property
     def share(self) -> float:

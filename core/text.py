@@ -2,8 +2,8 @@
 
 Text of others is whatever a file, a link, a visitor, a device or an error brought along. In its place it is shown as it
 is and means nothing: no link, picture, colour or formula, no order to a terminal, no end of the line that it stands in.
-What cannot be seen (`seen`) passes nowhere; what is too long ends in an ellipsis. A text that has nothing of all that
-stays letter for letter what it was. Nothing here knows what a text is about.
+What cannot be seen (`replace_invisible`) passes nowhere; what is too long ends in an ellipsis. A text that has nothing
+of all that stays letter for letter what it was. Nothing here knows what a text is about.
 """
 
 import html
@@ -90,7 +90,7 @@ _BEGINS_A_LIST = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+])")
 and at the beginning of a line."""
 
 
-def seen(text: str) -> str:
+def replace_invisible(text: str) -> str:
     """`text` with what cannot be seen replaced. Tabs and the ends of lines stay."""
     if not _UNUSUAL.search(text):
         return text
@@ -98,14 +98,14 @@ def seen(text: str) -> str:
     return replaced
 
 
-def as_lines(text: str, most: int = MOST_ON_PAPER) -> str:
+def as_lines(text: str, limit: int = MOST_ON_PAPER) -> str:
     """`text` for a place that shows it as it is, in several lines."""
-    return re.sub(r"\r\n?", "\n", seen(_cut(text, most)))
+    return re.sub(r"\r\n?", "\n", replace_invisible(_cut(text, limit)))
 
 
-def as_line(text: str, most: int = MOST_IN_TABLE) -> str:
+def as_line(text: str, limit: int = MOST_IN_TABLE) -> str:
     """`text` for a place that shows it as it is, in one line."""
-    return " ".join(seen(_cut(text, most)).split())
+    return " ".join(replace_invisible(_cut(text, limit)).split())
 
 
 def as_label(text: str) -> str:
@@ -113,18 +113,18 @@ def as_label(text: str) -> str:
     return as_line(text, MOST_IN_LABEL)
 
 
-def on_page(text: str) -> str:
+def to_page_markdown(text: str) -> str:
     """`text` so that Streamlit's Markdown shows it as it is: no links, images, colours, icons, formulas or HTML."""
     parted = _READ_LATER.sub("\\g<0>\0", as_line(text, MOST_ON_PAGE))
     return _PUNCTUATION.sub(r"\\\1", parted).replace("\0", _APART)
 
 
-def in_table(value: object) -> object:
+def to_table_cell(value: object) -> object:
     """A value as a cell of a table on a page, which a click makes a file for spreadsheets of; what is no text stays."""
     return _harmless(as_line(value, MOST_IN_TABLE)) if isinstance(value, str) else value
 
 
-def in_csv(value: object) -> object:
+def to_csv_cell(value: object) -> object:
     """A value as a cell of CSV that no spreadsheet runs as a formula, whether it parts cells by commas or semicolons.
 
     Lists become JSON, with null for a number that is not finite, and bytes base64.
@@ -139,33 +139,33 @@ def in_csv(value: object) -> object:
     return value
 
 
-def on_terminal(text: str) -> str:
+def to_terminal(text: str) -> str:
     """`text` in lines that give a terminal no orders."""
     lines = as_lines(text, len(text)).replace("\t", " ").split("\n")
     return "\n".join(_cut(line, MOST_ON_TERMINAL) for line in lines)
 
 
-def in_html(text: str) -> str:
+def to_html(text: str) -> str:
     """`text` as HTML or XML, between tags or as the value of an attribute, in several lines."""
     return html.escape(as_lines(text))
 
 
-def in_markdown(text: str) -> str:
+def to_markdown(text: str) -> str:
     """`text` in one line so that a renderer of Markdown shows it as it is; what many make a link of, as code."""
-    escaped = _WORD.sub(lambda found: _in_markdown(found[0]), as_line(text, MOST_ON_PAPER))
+    escaped = _WORD.sub(lambda found: _escape_markdown_word(found[0]), as_line(text, MOST_ON_PAPER))
     return _BEGINS_A_LIST.sub(lambda found: f"{found[1] or ''}\\", escaped)
 
 
-def in_python(value: object) -> str:
+def to_python_literal(value: object) -> str:
     """A value as a literal of one line of Python: numbers as they are, everything else as quoted text in ASCII."""
     if isinstance(value, bool | int | float):
         return repr(value)
     return ascii(_cut(str(value), MOST_IN_PYTHON))
 
 
-def in_file_name(text: str) -> str:
+def to_file_name(text: str) -> str:
     """`text` as a part of a file's name that means nothing to any system: letters, digits, and - _ . within."""
-    name = re.sub(r"[^\w.-]+", "-", seen(_cut(text, MOST_IN_FILE_NAME)).replace(REPLACEMENT, "-"))
+    name = re.sub(r"[^\w.-]+", "-", replace_invisible(_cut(text, MOST_IN_FILE_NAME)).replace(REPLACEMENT, "-"))
     return name.strip("-.") or "unnamed"
 
 
@@ -174,7 +174,7 @@ class LogFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, with what cannot be seen replaced."""
-        return on_terminal(super().format(record))
+        return to_terminal(super().format(record))
 
 
 def clean_logs() -> None:
@@ -183,15 +183,15 @@ def clean_logs() -> None:
         logging.lastResort.setFormatter(LogFormatter())
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _harmless(cell: str) -> str:
     return _FORMULA.sub("'", cell)
 
 
-def _in_markdown(word: str) -> str:
+def _escape_markdown_word(word: str) -> str:
     if _LINKED.search(word):
         return f"`{word}`"
     return _SPELT_OUT.sub(lambda found: f"&#{ord(found[0])};", _ESCAPED.sub(r"\\\1", word))

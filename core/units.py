@@ -18,7 +18,7 @@ _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
-def significant(value: float, digits: int = 3) -> str:
+def format_significant(value: float, digits: int = 3) -> str:
     """`value` to `digits` significant digits, without an exponent: 0.01234 → "0.0123"."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
@@ -27,7 +27,7 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:,.{places}f}"
 
 
-def duration(seconds: float, digits: int = 3) -> str:
+def format_duration(seconds: float, digits: int = 3) -> str:
     """A time with its unit, below a minute to `digits` digits: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
     if not math.isfinite(seconds):
         return "unknown"
@@ -39,80 +39,80 @@ def duration(seconds: float, digits: int = 3) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     for size, unit in _TIMES:
         if seconds >= size * JUST_BELOW:
-            return f"{significant(seconds / size, digits)} {unit}"
-    return f"{significant(seconds / 1e-9, digits)} ns" if seconds > 0 else "0 s"
+            return f"{format_significant(seconds / size, digits)} {unit}"
+    return f"{format_significant(seconds / 1e-9, digits)} ns" if seconds > 0 else "0 s"
 
 
-def power(value: float) -> str:
+def format_power(value: float) -> str:
     """A number that is known to two digits, however small: 2e-7 → "2.0 × 10⁻⁷"; no power where none is needed."""
     digits, _, exponent = f"{value:.1e}".partition("e")
     return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}" if int(exponent) else digits
 
 
-def limit(seconds: float) -> str:
+def format_limit(seconds: float) -> str:
     """A time that somebody set, without digits that nobody wrote: 30 → "30 s", 620 → "10 min 20 s"."""
-    return duration(seconds, 2)
+    return format_duration(seconds, 2)
 
 
-def rough(seconds: float) -> str:
+def format_rough_time(seconds: float) -> str:
     """An estimate of a time, no finer than anybody can know it: 37.2 → "40 s", 93 → "1 min 30 s", 400 → "7 min"."""
     step_s = 1 if seconds < 10 else 5 if seconds < 30 else 10 if seconds < 120 else 60
     whole_s = max(1, round(seconds / step_s)) * step_s
-    return f"{whole_s} s" if whole_s < 60 else duration(whole_s)
+    return f"{whole_s} s" if whole_s < 60 else format_duration(whole_s)
 
 
-def left(seconds: float | None) -> str:
+def format_time_left(seconds: float | None) -> str:
     """How long something may still take, as the end of a line: ", about 2 min left"; empty while it is not known."""
-    return "" if seconds is None else f", about {duration(max(1.0, seconds))} left"
+    return "" if seconds is None else f", about {format_duration(max(1.0, seconds))} left"
 
 
-def count(number: int) -> str:
+def format_count(number: int) -> str:
     """A whole number with separators: 703142 → "703,142"."""
     return f"{number:,}"
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def format_quantity(number: int, one: str, several: str = "") -> str:
     """A number of things: "1 run", "1,024 studies"."""
-    return f"{count(number)} {one if number == 1 else several or one + 's'}"
+    return f"{format_count(number)} {one if number == 1 else several or one + 's'}"
 
 
-def operations(flops: float) -> str:
+def format_operations(flops: float) -> str:
     """Floating-point operations: 2.4e9 → "2.4 GFLOP"."""
     for size, prefix in _DECIMAL:
         if flops >= size:
-            return f"{significant(flops / size)} {prefix}FLOP"
-    return f"{significant(flops)} FLOP"
+            return f"{format_significant(flops / size)} {prefix}FLOP"
+    return f"{format_significant(flops)} FLOP"
 
 
-def memory(amount_bytes: float) -> str:
+def format_memory(amount_bytes: float) -> str:
     """An amount of memory in binary units: 1536 → "1.50 KiB"."""
     for size, unit in _BINARY:
         if amount_bytes >= size:
-            return f"{significant(amount_bytes / size)} {unit}"
+            return f"{format_significant(amount_bytes / size)} {unit}"
     return f"{amount_bytes:.0f} B"
 
 
-def if_known(value: float | None, shown: Callable[[float], str]) -> str:
-    """A value as `shown` writes it; nothing where it is not known."""
-    return "" if value is None else shown(value)
+def format_if_known(value: float | None, formatter: Callable[[float], str]) -> str:
+    """A value as `formatter` writes it; nothing where it is not known."""
+    return "" if value is None else formatter(value)
 
 
-def interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
-    """Both ends as `shown` writes them: "1.20× to 1.40×"; nothing where one of them is not known."""
-    return "" if low is None or high is None else f"{shown(low)} to {shown(high)}"
+def format_interval(low: float | None, high: float | None, formatter: Callable[[float], str]) -> str:
+    """Both ends as `formatter` writes them: "1.20× to 1.40×"; nothing where one of them is not known."""
+    return "" if low is None or high is None else f"{formatter(low)} to {formatter(high)}"
 
 
-def ratio(value: float) -> str:
+def format_ratio(value: float) -> str:
     """A speedup: 4.1 → "4.10×". Never a percentage."""
-    return f"{significant(value)}×"
+    return f"{format_significant(value)}×"
 
 
-def share(fraction: float) -> str:
+def format_share(fraction: float) -> str:
     """A part of a whole: 0.784 → "78 %"."""
     return f"{100 * fraction:.0f} %"
 
 
-def counted_share(fraction: float, digits: int = 0) -> str:
+def format_counted_share(fraction: float, digits: int = 0) -> str:
     """A share of things that were counted. What is not the whole is never rounded to it: 0.9996 → "99.96 %"."""
     shown = f"{100 * fraction:.{digits}f}"
-    return counted_share(fraction, digits + 1) if float(shown) == 100 and fraction < WHOLE else f"{shown} %"
+    return format_counted_share(fraction, digits + 1) if float(shown) == 100 and fraction < WHOLE else f"{shown} %"

@@ -143,13 +143,13 @@ def _toml(value: object) -> str:
 def threads() -> str:
     """Every public thread: its cause, what stands for it here, what a run names where it agrees, and the remedy."""
     rows = []
-    for case in published.cases().values():
+    for case in published.load_cases().values():
         here = (case.here.training or "settings of the catalogue") if case.here else "no"
-        named = CAUSES_NAMED[answers.SAME[case.cause][0]] if case.here else ""
+        named = CAUSES_NAMED[answers.SAME_CAUSES[case.cause][0]] if case.here else ""
         remedy = case.remedy.title if case.remedy else ""
         source = f"[{case.thread}]({case.address}), {case.date or 'undated'}"
         rows.append((source, published.CAUSES[case.cause], here, named, remedy, case.open))
-    rows += [(one.thread, "", "no case", "", "", one.why) for one in published.left_out()]
+    rows += [(one.thread, "", "no case", "", "", one.why) for one in published.list_skipped_threads()]
     header = "| thread | its cause | runs here | a run names it where it finds | remedy measured | not known |"
     return table(header, *rows)
 

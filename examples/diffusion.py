@@ -35,7 +35,10 @@ def build(size, device):
     optimizer = torch.optim.Adam(model.parameters())
     images, draw = squares(32).to(device), torch.Generator().manual_seed(0)
     while True:
-        noise, time = torch.randn(32, 1, 16, 16, generator=draw).to(device), torch.rand(32, generator=draw).to(device)
+        noise, time = (
+            torch.randn(32, 1, 16, 16, generator=draw).to(device),
+            torch.rand(32, generator=draw).to(device),
+        )
         share = torch.cos(time * torch.pi / 2)[:, None, None, None]
         loss = nn.functional.mse_loss(model(share * images + (1 - share**2).sqrt() * noise, time), noise)
         optimizer.zero_grad()

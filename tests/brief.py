@@ -32,15 +32,15 @@ def _serve() -> None:
     client.COMMAND = COMMAND  # before the module of who takes a worker's place reads it
     from core.jobs.worker import __main__ as worker
 
-    load = worker.load
+    load = worker.load_backend
 
     def brief():
         bench = load()
         measurements()
         return bench
 
-    worker.load = brief
-    worker.main()
+    worker.load_backend = brief
+    worker.run_worker()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from core.answer.run.causes import PARTS
+from core.answer.run.causes import PART_TITLES
 from core.question.experiment import Point
 from tests import rows
 
@@ -27,7 +27,7 @@ def laned(steps_s, *, losses=None, **changes):
             mine = (losses or {}).get(row.contender, LOSSES)
             row = dataclasses.replace(row, lane_loss=mine, reference_loss=LOSSES, startup_compile_s=0.0)
         if row.execution != "eager":
-            whole = dict.fromkeys((f"breakdown_{part}_s" for part in PARTS), ())
+            whole = dict.fromkeys((f"breakdown_{part}_s" for part in PART_TITLES), ())
             row = dataclasses.replace(row, startup_compile_s=COMPILE_S, **whole)
         found.append(row)
     return found

@@ -79,7 +79,7 @@ def asked(
     file: Path, *, size: int = 8, contenders: tuple[str, ...] = ("cpu@1", "cpu@2"), pairs: int = 2, budget_s: float = 20
 ) -> Experiment:
     """The question whether one or two threads train a file faster."""
-    point = Point(training=f"{file.name}:build", source_hash=sources.hashed(file), size=size)
+    point = Point(training=f"{file.name}:build", source_hash=sources.hash_sources(file), size=size)
     return Experiment(
         point=point,
         contenders=tuple(map(Contender.parse, contenders)),
@@ -95,7 +95,7 @@ OWN_POINT = {"training": NAME, "source_hash": "9e80da0f0ce4dcb6"}
 def own_run(size=64, steps_s=(1e-3, 5e-4), **changes):
     """A run of one's own training by one thread and by two, as its rows are stored; `changes` of every row."""
     asked = {**dataclasses.asdict(Point(**OWN_POINT, size=size)), "steps_per_epoch": 1, "outcome": "timed"}
-    nothing = dict.fromkeys((f"breakdown_{part}_s" for part in causes.PARTS), ())
+    nothing = dict.fromkeys((f"breakdown_{part}_s" for part in causes.PART_TITLES), ())
     unknown = {
         "parameters": 0,
         "flops_per_step": 0,

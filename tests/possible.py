@@ -17,12 +17,12 @@ from core.question.experiment import Contender
 from core.question.fields import FIELDS
 from core.question.lanes import Lane
 from core.results import allowed
-from core.results.schema import COLUMNS, SCHEMA, Trial
+from core.results.schema import SCHEMA, TRIAL_COLUMNS, Trial
 
 LANES = ("", "compiled", "compiled10", "graph10+bf16", "fused", "tf32", "channels_last+kept", "micro250")
 DEVICES = {"cpu": "cpu", "cuda:0": "cuda", "cuda:1": "rocm", "xpu:0": "xpu", "mps": "mps"}
 MOST = 2**59
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(text.seen)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(text.replace_invisible)
 
 
 @st.composite
@@ -30,7 +30,7 @@ def rows(draw: st.DrawFn) -> Trial:
     """Any row."""
     alike = {name: group[0] for group in allowed.EQUALLY_LONG for name in group}
     lengths = {name: draw(st.integers(0, 4)) for name in SCHEMA.names}
-    values = {c.name: draw(_value(c, lengths[alike.get(c.name, c.name)])) for c in COLUMNS}
+    values = {c.name: draw(_value(c, lengths[alike.get(c.name, c.name)])) for c in TRIAL_COLUMNS}
     begin, end = values["block_begin_ns"], values["block_end_ns"]
     values["block_begin_ns"] = tuple(map(min, begin, end))
     values["block_end_ns"] = tuple(max(pair) + 1 for pair in zip(begin, end, strict=True))

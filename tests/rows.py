@@ -83,7 +83,7 @@ def plant(store: Store, row: Trial) -> Path:
     """Put a row into a store that the store itself may refuse, as another program could; returns its file."""
     store.folder.mkdir(exist_ok=True)
     path = store.folder / f"{uuid.uuid4().hex}.parquet"
-    writing.write(path, to_table([row]))
+    writing.write_table(path, to_table([row]))
     return path
 
 

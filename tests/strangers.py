@@ -26,7 +26,7 @@ from tests.hostile import STRANGER, TEXTS, bundle
 TRAINING = Point(dataset="signal", depth=2, batch_size=64, epochs=10)
 SIZES = (16, 64, 256)
 ELSEWHERE = "beefbeefbeef"
-QUESTION = ClassQuestion.of_preset("signal")
+QUESTION = ClassQuestion.from_preset("signal")
 
 FREE = (
     *("device_name", "cpu_name", "message", "system", "torch_version", "python_version", "torchvision_version"),
@@ -88,9 +88,9 @@ def fill(store: Store, gallery: Store) -> None:
     elsewhere = {"machine_id": ELSEWHERE, **free(1)}
     gallery.add_all(to_table([*sweep("b", **elsewhere), *run("d" * 12, **elsewhere)]))
     for shown in shows():
-        exhibit_files.add(store.folder, shown)
+        exhibit_files.add_exhibit(store.folder, shown)
     for shown in shows(machine_id=ELSEWHERE):
-        exhibit_files.add(gallery.folder, shown)
+        exhibit_files.add_exhibit(gallery.folder, shown)
     for name in FILE_NAMES:
         (store.folder / f"{name}.parquet").write_bytes(b"torn")
         (store.folder / "exhibits" / f"{name}.json").write_bytes(b"torn")

@@ -5,7 +5,7 @@ from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER, ClassQuestion
 from tests import rows
 
-QUESTION = ClassQuestion.of_preset("signal")
+QUESTION = ClassQuestion.from_preset("signal")
 
 
 def measured(crossing=200.0, *, question=QUESTION, slope=0.6, **changes):

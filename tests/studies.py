@@ -20,7 +20,9 @@ def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, 
     of = PRESETS[name]
     contenders = tuple(map(Contender.parse, devices))
     found = []
-    for number, point in enumerate(Sweep(point=of.at(scale), axes=of.axes_at(scale), contenders=contenders).points):
+    for number, point in enumerate(
+        Sweep(point=of.point_at_scale(scale), axes=of.axes_at_scale(scale), contenders=contenders).points
+    ):
         size = point.network.parameters * point.batch_size
         steps = dict(zip(devices, (cpu_s + size * 1e-10, gpu_s + size * 1e-12), strict=True))
         found += rows.run(steps, run_id=f"{number:012x}", point=point, pairs=6, **changes)
@@ -28,7 +30,9 @@ def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, 
 
 
 def compared(name: str, found, scale="class", devices=PAIR, **changes):
-    return tutorial.compare(PRESETS[name], scale, found, baseline=devices[0], challenger=devices[1], **changes)
+    return tutorial.compare_with_published(
+        PRESETS[name], scale, found, baseline=devices[0], challenger=devices[1], **changes
+    )
 
 
 def sweep(letter: str, *, axis: str = "hidden_size", sizes=(16, 64, 256), training: Point = TRAINING, **changes):

@@ -9,95 +9,105 @@ from collections.abc import Iterable
 
 from core.errors import NotComparable
 from core.question import lanes, models, own
-from core.question.device_kinds import begun
-from core.question.experiment import Point, spoken
-from core.question.fields import FIELDS, title
+from core.question.device_kinds import capitalize_name
+from core.question.experiment import Point, inline_name
+from core.question.fields import FIELDS, field_title
 from core.results.schema import Trial
 
-TRAINING = tuple(entry.name for entry in dataclasses.fields(Point))
+TRAINING_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Point))
 """What was trained."""
 
-SETTINGS = ("protocol_version", "dataset_hash", "drained", *TRAINING)
+SETTING_COLUMNS = ("protocol_version", "dataset_hash", "drained", *TRAINING_COLUMNS)
 """Rows of one training that was measured in one way, on any machine; lanes may differ, as devices may."""
 
-RUN = ("run_id", *SETTINGS)
+RUN_COLUMNS = ("run_id", *SETTING_COLUMNS)
 """Rows of which one is divided by the other, pair by pair."""
 
-DEVICE = ("contender", "device_name", "device_driver")
+DEVICE_COLUMNS = ("contender", "device_name", "device_driver")
 """Rows of one device of a study."""
 
-CURVE = ("torch_version", *DEVICE)
+CURVE_COLUMNS = ("torch_version", *DEVICE_COLUMNS)
 """Recordings of one curve, so that it does not change hands from size to size."""
 
-STUDY = (
+STUDY_COLUMNS = (
     *("machine_id", "torch_version", "protocol_version", "precision", "execution", "drained", "dataset_hash"),
-    *TRAINING,
+    *TRAINING_COLUMNS,
 )
 """Runs of a study, but for its axis and what follows from it; in the order in which they make its name."""
 
-TOGETHER = tuple(name for name in STUDY if name not in ("machine_id", "torch_version"))
+CHART_COLUMNS = tuple(name for name in STUDY_COLUMNS if name not in ("machine_id", "torch_version"))
 """Studies that may share a chart, but for their axis: the training and how it was measured."""
 
-DATA = ("data_path", "loader_workers")
+DATA_COLUMNS = ("data_path", "loader_workers")
 """How data reach the device."""
 
-SETUP = ("machine_id", "contender", "device_name", "torch_version", "protocol_version", "precision", "execution")
+SETUP_COLUMNS = (
+    "machine_id",
+    "contender",
+    "device_name",
+    "torch_version",
+    "protocol_version",
+    "precision",
+    "execution",
+)
 """Rows of one device and lane, whatever was trained."""
 
-DELIVERIES = (*SETUP, "dataset_hash", *(name for name in TRAINING if name not in DATA))
+DELIVERY_COLUMNS = (*SETUP_COLUMNS, "dataset_hash", *(name for name in TRAINING_COLUMNS if name not in DATA_COLUMNS))
 """Rows of one training whose data reached the device in several ways."""
 
-BATCHES = (*SETUP, "dataset", "model", "data_path", "dtype", "seed", *models.AXES)
+BATCH_COLUMNS = (*SETUP_COLUMNS, "dataset", "model", "data_path", "dtype", "seed", *models.AXES)
 """Rows of one model at several batch sizes."""
 
-SEEDS = tuple(name for name in TRAINING if name != "seed")
+SEED_COLUMNS = tuple(name for name in TRAINING_COLUMNS if name != "seed")
 """Rows of one training from several seeds; those of one seed agree in data and seed as well. Lanes may differ, as
 devices may: whether another precision learns the same is asked of them."""
 
-REMEDY = tuple(dict.fromkeys((*SETUP, "device_driver", "drained", "dataset_hash", *lanes.FIELDS, *TRAINING)))
+REMEDY_COLUMNS = tuple(
+    dict.fromkeys((*SETUP_COLUMNS, "device_driver", "drained", "dataset_hash", *lanes.FIELDS, *TRAINING_COLUMNS))
+)
 """Rows of two runs, but for the remedy that one of them stands for."""
 
-FOLLOWS: dict[str, frozenset[str]] = {
+DEPENDENT_COLUMNS: dict[str, frozenset[str]] = {
     "parameters": frozenset(models.AXES),
     **dict.fromkeys(("samples", "sequence_length", "embedding_rows"), frozenset({"dataset_hash"})),
 }
 """Columns that differ along an axis because they follow from it."""
 
 
-ABSENT = {
-    **{entry.name: entry.default for entry in dataclasses.fields(own.OwnFields)},
+ABSENT_VALUES = {
+    **{entry.name: entry.default for entry in dataclasses.fields(own.CustomFields)},
     **{name: FIELDS[name].absent for name in FIELDS if FIELDS[name].later},
 }
 """What columns that came later say in rows from before, and in all that they have no part in."""
 
 
-def varying(axis: str) -> frozenset[str]:
+def axis_dependent_columns(axis: str) -> frozenset[str]:
     """Columns that differ along an axis: the axis itself, and what follows from it."""
-    return FOLLOWS.get(axis, frozenset()) | {axis}
+    return DEPENDENT_COLUMNS.get(axis, frozenset()) | {axis}
 
 
-def along(columns: Iterable[str], axis: str) -> tuple[str, ...]:
+def columns_except_axis(columns: Iterable[str], axis: str) -> tuple[str, ...]:
     """Those of the columns that agree along an axis."""
-    return tuple(name for name in columns if name not in varying(axis))
+    return tuple(name for name in columns if name not in axis_dependent_columns(axis))
 
 
-def named(columns: Iterable[str], row: object) -> tuple[str, ...]:
+def identity_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
     """Those of the columns that make a name: without what came later, where a row is as those before it were."""
-    return tuple(name for name in columns if name not in ABSENT or getattr(row, name) != ABSENT[name])
+    return tuple(name for name in columns if name not in ABSENT_VALUES or getattr(row, name) != ABSENT_VALUES[name])
 
 
-def telling(columns: Iterable[str], row: object) -> tuple[str, ...]:
+def meaningful_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
     """Those of the columns that say something of a row's training: one's own has no settings of the catalogue."""
     idle = (*own.SETTLED, "dataset_hash") if getattr(row, "training", "") else own.FIELDS
     return tuple(name for name in columns if name not in idle)
 
 
-def values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
+def column_values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
     """The values of a row, or of a light line of one, in some columns."""
     return tuple(getattr(row, name) for name in columns)
 
 
-def differing(first: object, second: object, columns: Iterable[str]) -> list[str]:
+def differing_columns(first: object, second: object, columns: Iterable[str]) -> list[str]:
     """Columns in which two rows, or light lines of rows, differ."""
     return [name for name in columns if getattr(first, name) != getattr(second, name)]
 
@@ -108,14 +118,15 @@ def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
     Raises:
         NotComparable: names the first column that differs, and both values.
     """
-    for column in differing(first, second, columns):
+    for column in differing_columns(first, second, columns):
         wanted, given = getattr(first, column), getattr(second, column)
         raise NotComparable(
-            f"{begun(spoken(second.contender))} cannot be set against {spoken(first.contender)}: its "
-            f"{title(column)} is {given!r:.80}, not {wanted!r:.80}."
+            f"{capitalize_name(inline_name(second.contender))} cannot be set against {inline_name(first.contender)}: "
+            "its "
+            f"{field_title(column)} is {given!r:.80}, not {wanted!r:.80}."
         )
 
 
-def name(*agreed: object) -> str:
+def identity_hash(*agreed: object) -> str:
     """A name made from what agrees, 12 hexadecimal digits."""
     return hashlib.sha256(repr(agreed).encode()).hexdigest()[:12]

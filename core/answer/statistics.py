@@ -15,7 +15,7 @@ from core import units
 MIN_PAIRS = 6
 """Fewest values from which order statistics give a 95 % interval of the median: from 5 they reach 93.75 % at most."""
 
-TAIL = 1 / 40
+INTERVAL_TAIL = 1 / 40
 """What an interval of 95 % leaves out at either end."""
 
 TIE = 1.10
@@ -24,11 +24,11 @@ TIE = 1.10
 OUTLIER = 14.83
 """Distance from the median, in median absolute deviations, of an outlier: ten standard deviations (hyperfine)."""
 
-MANY = 1_000
+NORMAL_FROM = 1_000
 """Values from which the binomial distribution of ranks is as good as normal."""
 
 
-def median_interval(values: Sequence[float], tail: float = TAIL) -> tuple[float, float] | None:
+def median_interval(values: Sequence[float], tail: float = INTERVAL_TAIL) -> tuple[float, float] | None:
     """95 % interval of the median by order statistics, None below `MIN_PAIRS` values.
 
     With another `tail` it is the interval that leaves out so much at either end, None where so few values have none.
@@ -60,11 +60,11 @@ def ratio_interval(measured_s: Sequence[float], recorded_s: Sequence[float]) -> 
     sides = [_reach([math.log(value) for value in values]) for values in (measured_s, recorded_s)]
     (middle, below, above), (other, other_below, other_above) = sides
     counts = (len(measured_s), len(recorded_s))
-    down, up = _combined(below, other_above, counts), _combined(above, other_below, counts)
+    down, up = _combine_reach(below, other_above, counts), _combine_reach(above, other_below, counts)
     return math.exp(middle - other - down), math.exp(middle - other + up)
 
 
-def closeness(middle: float, low: float, high: float, *, ratio: str = "") -> str:
+def closeness_reason(middle: float, low: float, high: float, *, ratio: str = "") -> str:
     """Why nobody wins, in words that go on after a colon; empty if somebody does.
 
     Args:
@@ -76,11 +76,11 @@ def closeness(middle: float, low: float, high: float, *, ratio: str = "") -> str
     if low <= 0 <= high:
         return "either could be faster" + (f", the interval of the {ratio} contains 1" if ratio else "")
     if abs(middle) <= math.log(TIE):
-        return f"the difference is within {units.share(TIE - 1)}, too small to matter"
+        return f"the difference is within {units.format_share(TIE - 1)}, too small to matter"
     return ""
 
 
-def noise(times: Sequence[float]) -> float | None:
+def relative_noise(times: Sequence[float]) -> float | None:
     """Interquartile range over the median; None below two values and where the median is 0."""
     if len(times) < 2:
         return None
@@ -88,7 +88,7 @@ def noise(times: Sequence[float]) -> float | None:
     return (high - low) / median if median else None
 
 
-def outliers(times: Sequence[float]) -> int:
+def count_outliers(times: Sequence[float]) -> int:
     """How many values are further than `OUTLIER` median absolute deviations from the median."""
     if not times:
         return 0
@@ -98,7 +98,7 @@ def outliers(times: Sequence[float]) -> int:
     return sum(distance > OUTLIER * deviation for distance in distances)
 
 
-def spread(times: Sequence[float]) -> float:
+def p90_to_median(times: Sequence[float]) -> float:
     """90th percentile over the median; stolen processor time does not reveal a busy machine, this does."""
     return statistics.quantiles(times, n=10, method="inclusive")[8] / statistics.median(times)
 
@@ -138,27 +138,27 @@ def most_heads(share: float, coins: int) -> int:
 def _reach(values: Sequence[float]) -> tuple[float, float, float]:
     """Median, and how far the ends of its 95 % interval lie below and above it."""
     ordered, middle = sorted(values), statistics.median(values)
-    rank, share = _ends(len(ordered))
+    rank, share = _interval_rank(len(ordered))
     low = (1 - share) * ordered[rank] + share * ordered[rank + 1]
     high = (1 - share) * ordered[-1 - rank] + share * ordered[-2 - rank]
     return middle, middle - low, high - middle
 
 
 @functools.cache
-def _ends(count: int) -> tuple[int, float]:
+def _interval_rank(count: int) -> tuple[int, float]:
     """Values outside each end of the interval of the median of `count`, and how far on to the next value it begins."""
-    if count > MANY:
-        place = count / 2 - NormalDist().inv_cdf(1 - TAIL) * math.sqrt(count) / 2
+    if count > NORMAL_FROM:
+        place = count / 2 - NormalDist().inv_cdf(1 - INTERVAL_TAIL) * math.sqrt(count) / 2
         return math.floor(place), place % 1
     chances = [0.5**count]
-    while sum(chances) <= TAIL:
+    while sum(chances) <= INTERVAL_TAIL:
         chances.append(chances[-1] * (count - len(chances) + 1) / len(chances))
     wide, narrow = 1 - 2 * sum(chances[:-1]), 1 - 2 * sum(chances)
-    outside, share = len(chances) - 1, (wide - (1 - 2 * TAIL)) / (wide - narrow)
+    outside, share = len(chances) - 1, (wide - (1 - 2 * INTERVAL_TAIL)) / (wide - narrow)
     return outside - 1, (count - outside) * share / (outside + (count - 2 * outside) * share)
 
 
-def _combined(first: float, second: float, counts: tuple[int, int]) -> float:
+def _combine_reach(first: float, second: float, counts: tuple[int, int]) -> float:
     """Reach of the interval of a difference, from those of its two sides, with Welch's degrees of freedom."""
     freedoms = [count - 1 for count in counts]
     errors = [reach / _student(freedom) for reach, freedom in zip((first, second), freedoms, strict=True)]
@@ -171,7 +171,7 @@ def _combined(first: float, second: float, counts: tuple[int, int]) -> float:
 
 def _student(freedom: float) -> float:
     """97.5 % quantile of Student's t, to 0.2 % from 5 degrees of freedom on (Abramowitz & Stegun 26.7.5)."""
-    z = NormalDist().inv_cdf(1 - TAIL)
+    z = NormalDist().inv_cdf(1 - INTERVAL_TAIL)
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,

@@ -72,7 +72,7 @@ class Classes:
             raise InvalidValue("days", days, f"a whole number from 1 to {MAX_DAYS}")
         if self.prune() >= MAX_CLASSES:
             raise NotAllowed(f"There are {MAX_CLASSES} classes on this host, which is its limit; delete one first.")
-        code, secret, now = codes.join_code(), codes.secret(), records.now()
+        code, secret, now = codes.join_code(), codes.secret(), records.current_time()
         made = Class(
             id=_class_id(code),
             code=code,
@@ -81,7 +81,7 @@ class Classes:
             created_at=now.isoformat(),
             expires_at=(now + datetime.timedelta(days=days)).isoformat(),
             closed=False,
-            secret_hash=codes.hashed(secret),
+            secret_hash=codes.hash_code(secret),
             admission=admission,
         )
         with folders.writing(self.folder):
@@ -98,7 +98,7 @@ class Classes:
             NotAllowed: there is none, or its time is over.
             StoreError: its file is damaged.
         """
-        found = self._read(_class_id(codes.normal(code)))
+        found = self._read(_class_id(codes.format_code(code)))
         if found is None or found.expired:
             raise NotAllowed("There is no class with this code; it was mistyped, or the class is over.")
         return found
@@ -128,7 +128,7 @@ class Classes:
             NotAllowed: there is none.
             StoreError: it cannot be removed; then it is as it was.
         """
-        folder = self.folder / _class_id(codes.normal(code))
+        folder = self.folder / _class_id(codes.format_code(code))
         with folders.writing(self.folder):
             if not folder.is_dir():
                 raise NotAllowed("There is no class with this code.")
@@ -181,16 +181,18 @@ class Classes:
             StoreError: the folder cannot be written.
         """
         nickname, now = names.nickname(nickname), self.require_open(class_)
-        alike, everybody = names.folded(nickname), self.students(class_)
+        alike, everybody = names.fold_name(nickname), self.students(class_)
         taken = NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
-        if any(names.folded(student.nickname) == alike for student in everybody):  # by the rule of an earlier version
+        if any(
+            names.fold_name(student.nickname) == alike for student in everybody
+        ):  # by the rule of an earlier version
             raise taken
         require_place(everybody, waiting=now.admission)
         token = secrets.token_urlsafe(16)
         student = Student(
             id=folders.sha(alike)[:16],
             nickname=nickname,
-            joined_at=records.now().isoformat(),
+            joined_at=records.current_time().isoformat(),
             waiting=now.admission,
             # of its own, so that a late result of somebody who was removed is not theirs who come by the same name
             results=f"{records.RESULTS}-{secrets.token_hex(4)}",
@@ -235,7 +237,7 @@ class Classes:
         records.check_prediction(prediction, class_.question)
         if measured.files(self.store(class_, student).folder):
             raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
-        atomic.sweep(self.place(class_, student.id))
+        atomic.remove_abandoned_files(self.place(class_, student.id))
         with folders.writing(self.folder):
             records.write_prediction(self.place(class_, student.id), prediction)
         return replace(student, prediction=prediction)
@@ -311,7 +313,7 @@ def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:
 def _class_of(folder: Path) -> Class | None:
     """The class of a folder; raises DamagedFile, also where the file is that of another class."""
     class_ = records.read_class(folder)
-    if class_ and _class_id(codes.normal(class_.code)) != folder.name:
+    if class_ and _class_id(codes.format_code(class_.code)) != folder.name:
         raise DamagedFile(records.CLASS_FILE, "it belongs to another folder")
     return class_
 

@@ -37,30 +37,30 @@ _WORK = 2**14
 def join_code() -> str:
     """A new code to join a class by: `EXAMPLE`."""
     free = _random(JOIN_LENGTH - 1)
-    return next(code for letter in LETTERS if _checks(code := normal(free + letter)))
+    return next(code for letter in LETTERS if _checks(code := format_code(free + letter)))
 
 
 def secret() -> str:
     """A new secret code for a teacher, in five groups of four."""
-    return normal(_random(SECRET_LENGTH))
+    return format_code(_random(SECRET_LENGTH))
 
 
-def normal(code: str) -> str:
+def format_code(code: str) -> str:
     """A code as it was given out, however it was typed."""
-    letters = "".join(letter for letter in _typed(code) if letter in LETTERS)[:SECRET_LENGTH]
+    letters = "".join(letter for letter in _normalize_input(code) if letter in LETTERS)[:SECRET_LENGTH]
     group = JOIN_GROUP if len(letters) == JOIN_LENGTH else GROUP
     return "-".join(letters[start : start + group] for start in range(0, len(letters), group))
 
 
 def may_join(code: str) -> bool:
     """Whether a text can be a join code; if not it was typed differently, and there is no need to look it up."""
-    letters = "".join(letter for letter in _typed(code) if letter.isalnum())
+    letters = "".join(letter for letter in _normalize_input(code) if letter.isalnum())
     if not set(letters) <= set(LETTERS):
         return False
     return len(letters) == EARLIER_LENGTH or (len(letters) == JOIN_LENGTH and _checks(letters))
 
 
-def hashed(code: str) -> str:
+def hash_code(code: str) -> str:
     """What is kept of a secret code, from which it cannot be read back."""
     salt = secrets.token_bytes(16)
     return f"scrypt${salt.hex()}${_digest(code, salt).hex()}"
@@ -68,19 +68,19 @@ def hashed(code: str) -> str:
 
 def may_match(code: str) -> bool:
     """Whether a text has the letters that a secret code has; if not, it matches nothing that was kept."""
-    return len(normal(code).replace("-", "")) == SECRET_LENGTH
+    return len(format_code(code).replace("-", "")) == SECRET_LENGTH
 
 
-def matches(code: str, kept: str) -> bool:
-    """Whether a secret code is the one of which `kept` was kept."""
+def matches(code: str, stored_hash: str) -> bool:
+    """Whether a secret code is the one of which `stored_hash` was kept."""
     try:
-        _, salt, digest = kept.split("$")
+        _, salt, digest = stored_hash.split("$")
         return hmac.compare_digest(_digest(code, bytes.fromhex(salt)), bytes.fromhex(digest))
     except ValueError:
         return False
 
 
-def _typed(code: str) -> str:
+def _normalize_input(code: str) -> str:
     """In capitals, and as its characters are meant: some keyboards write Latin letters in full width."""
     return unicodedata.normalize("NFKC", code[:_TYPED_LENGTH]).upper()
 
@@ -100,4 +100,4 @@ def _checks(code: str) -> bool:
 
 
 def _digest(code: str, salt: bytes) -> bytes:
-    return hashlib.scrypt(normal(code).encode(), salt=salt, n=_WORK, r=8, p=1, dklen=32)
+    return hashlib.scrypt(format_code(code).encode(), salt=salt, n=_WORK, r=8, p=1, dklen=32)

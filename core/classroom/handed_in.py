@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from core.classroom import codes, measured, names, pooled
 from core.classroom.classes import Classes
-from core.classroom.measured import MAX_ROWS, MOST_BYTES
+from core.classroom.measured import MAX_EXCHANGE_BYTES, MAX_ROWS
 from core.classroom.question import ClassQuestion
 from core.classroom.records import Class, Student
 from core.errors import StoreError
@@ -44,7 +44,7 @@ class Receipt:
 
 def to_file(rows: Sequence[Trial], *, code: str, nickname: str) -> bytes:
     """A student's rows as the bytes of a parquet file that says whose they are."""
-    said = {CODE_KEY: codes.normal(code).encode(), NICKNAME_KEY: nickname.encode()}
+    said = {CODE_KEY: codes.format_code(code).encode(), NICKNAME_KEY: nickname.encode()}
     return _parquet(to_table(list(rows)), said)
 
 
@@ -59,12 +59,12 @@ def take(classes: Classes, class_: Class, student: Student, data: bytes, name: s
     store = classes.store(class_, student)
     if len(data) > MAX_UPLOAD_BYTES:
         return Receipt(refused=f"it has more than the {MAX_UPLOAD_BYTES:,} bytes that a student's file may have")
-    proposal = exchange.check(data, name, store, most_rows=MAX_ROWS)
+    proposal = exchange.check_import(data, name, store, most_rows=MAX_ROWS)
     if proposal.refused:
         return Receipt(refused=proposal.refused[0].reason)
-    if reason := _too_much(proposal.new, class_.question) or _of_another(data, class_, student):
+    if reason := _too_much(proposal.new, class_.question) or _other_owner_reason(data, class_, student):
         return Receipt(refused=reason)
-    mine, left_out = _sifted(proposal.new, class_.question)
+    mine, left_out = _select_valid_rows(proposal.new, class_.question)
     measured.require_room(measured.files(store.folder), rows=mine.num_rows, size=mine.nbytes)
     kept = exchange.keep(exchange.Proposal(new=mine, duplicates=proposal.duplicates), store)
     if not kept.added and not kept.duplicates:
@@ -103,25 +103,25 @@ def _too_much(rows: pa.Table, question: ClassQuestion) -> str:
         return f"it has a run of {most:,} rows, and a run has {MAX_CONTENDERS} contenders at most"
     if len(runs) > question.most_runs:
         return f"it has {len(runs):,} runs, and the class takes {question.most_runs:,} at once"
-    if rows.nbytes > MOST_BYTES:
-        return f"its rows take more than the {MOST_BYTES // 2**20} MiB that those of a student may take"
+    if rows.nbytes > MAX_EXCHANGE_BYTES:
+        return f"its rows take more than the {MAX_EXCHANGE_BYTES // 2**20} MiB that those of a student may take"
     return ""
 
 
-def _sifted(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Table, tuple[str, ...]]:
-    mine, reasons = pooled.sifted(question, from_table(rows))
+def _select_valid_rows(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Table, tuple[str, ...]]:
+    mine, reasons = pooled.split_comparable(question, from_table(rows))
     names_of_mine = pa.array([row.trial_id for row in mine], pa.string())
     return rows.filter(pc.is_in(rows["trial_id"], names_of_mine)), tuple(reasons)
 
 
-def _of_another(data: bytes, class_: Class, student: Student) -> str:
+def _other_owner_reason(data: bytes, class_: Class, student: Student) -> str:
     """Why a file that was read whole is not this student's for this class; one that does not say is."""
     said = pq.read_schema(pa.BufferReader(data)).metadata or {}
     code = said.get(CODE_KEY, b"").decode(errors="replace")
     nickname = said.get(NICKNAME_KEY, b"").decode(errors="replace")
-    if code and codes.normal(code) != class_.code:
+    if code and codes.format_code(code) != class_.code:
         return "it was measured for another class"
-    if nickname and names.folded(nickname) != names.folded(student.nickname):
+    if nickname and names.fold_name(nickname) != names.fold_name(student.nickname):
         return f"it was measured under the nickname {nickname[:40]!r}, and you are {student.nickname!r} here"
     return ""
 

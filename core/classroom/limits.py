@@ -89,8 +89,8 @@ def source(cookie: str, address: str) -> Source:
 
     Of IPv6 the network counts, of which one person has more addresses than there are codes.
     """
-    network = _hashed("address", _network(address))
-    return Source(visitor=_hashed("browser", cookie) if cookie else _hashed("no cookie", network), address=network)
+    network = _hash_key("address", _network(address))
+    return Source(visitor=_hash_key("browser", cookie) if cookie else _hash_key("no cookie", network), address=network)
 
 
 class Limits:
@@ -157,7 +157,7 @@ _SALT = secrets.token_bytes(32)
 """Of this process: what is kept of an address or a cookie says nothing to anybody after it, or elsewhere."""
 
 
-def _hashed(kind: str, text: str) -> str:
+def _hash_key(kind: str, text: str) -> str:
     return hashlib.blake2b(f"{kind} {text}".encode(errors="surrogatepass"), key=_SALT, digest_size=16).hexdigest()
 
 

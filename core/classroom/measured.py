@@ -16,7 +16,7 @@ from core.errors import ForeignFile, NotAllowed, StoreError
 from core.results.finding.index import File, listed, unreadable_because
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, Trial
-from core.results.store import Store, each_once
+from core.results.store import Store, keep_most_complete
 from core.results.tables import from_table
 
 MAX_ROWS = 1_000
@@ -25,7 +25,7 @@ MAX_ROWS = 1_000
 MOST_ROWS = 2 * MAX_ROWS
 """Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
 
-MOST_BYTES = 16 * 2**20
+MAX_EXCHANGE_BYTES = 16 * 2**20
 """What the rows of a student may take: as Python's own objects it is five times that. A row has some thousand bytes."""
 
 
@@ -62,8 +62,8 @@ def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
     """
     faults: list[str] = []
     newest_first = sorted(listed(folder), key=lambda file: (file.written_ns, file.path.name), reverse=True)
-    tables = list(_within_bounds(newest_first, faults))
-    return each_once(pa.concat_tables([SCHEMA.empty_table(), *tables])), tuple(faults)
+    tables = list(_read_bounded(newest_first, faults))
+    return keep_most_complete(pa.concat_tables([SCHEMA.empty_table(), *tables])), tuple(faults)
 
 
 def files(folder: Path) -> list[Path]:
@@ -83,8 +83,8 @@ def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None
     """Raise NotAllowed if some files of rows, with so many rows and bytes beyond, are more than a student may have."""
     rows += sum(map(count, files))
     size += sum(file.stat().st_size for file in files if file.exists())
-    if rows > MAX_ROWS or size > MOST_BYTES:
-        most = f"{MAX_ROWS:,} rows of {MOST_BYTES // 2**20} MiB"
+    if rows > MAX_ROWS or size > MAX_EXCHANGE_BYTES:
+        most = f"{MAX_ROWS:,} rows of {MAX_EXCHANGE_BYTES // 2**20} MiB"
         raise NotAllowed(
             f"A student may have {most} in a class, and these would be {rows:,} of {size / 2**20:,.1f} MiB."
         )
@@ -96,7 +96,7 @@ def signature(folder: Path) -> str:
     return hashlib.sha256(repr(found).encode(errors="surrogatepass")).hexdigest() if found else ""
 
 
-def _within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iterator[pa.Table]:
+def _read_bounded(newest_first: Sequence[File], faults: list[str]) -> Iterator[pa.Table]:
     rows = size = 0
     for file in newest_first:
         if rows >= MOST_ROWS:
@@ -113,7 +113,7 @@ def _within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iterator[
             faults.append(f"a file cannot be read, because {unreadable_because(error)}")
             continue
         rows, size = rows + table.num_rows, size + table.nbytes
-        if size > MOST_BYTES:
-            faults.append(f"only the newest rows count, as all take more than {MOST_BYTES // 2**20} MiB")
+        if size > MAX_EXCHANGE_BYTES:
+            faults.append(f"only the newest rows count, as all take more than {MAX_EXCHANGE_BYTES // 2**20} MiB")
             return
         yield table

@@ -42,7 +42,7 @@ _SEEN = regex.compile(r"[\p{L}\p{N}\p{M}]")
 def nickname(text: str) -> str:
     """A nickname as it is kept; raises InvalidValue where it is too long, or holds what a nickname may not."""
     allowed = f"1 to {NICKNAME_LENGTH} letters of one script, digits, spaces or any of - _ . '"
-    name = _checked("nickname", text, NICKNAME_LENGTH, allowed)
+    name = _clean_name("nickname", text, NICKNAME_LENGTH, allowed)
     if not _ONE_SCRIPT.fullmatch(name):
         raise InvalidValue("nickname", text, allowed)
     return name
@@ -50,16 +50,18 @@ def nickname(text: str) -> str:
 
 def title(text: str) -> str:
     """The name of a class as it is kept, which may mix scripts, as in "Физика 7b, group 2"; raises as `nickname`."""
-    return _checked("name", text, NAME_LENGTH, f"1 to {NAME_LENGTH} letters, digits, spaces or any of - _ . , '", ",")
+    return _clean_name(
+        "name", text, NAME_LENGTH, f"1 to {NAME_LENGTH} letters, digits, spaces or any of - _ . , '", ","
+    )
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """One text for all names that look the same, whatever they hold: earlier versions let them hold more."""
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name[: 10 * NAME_LENGTH]).casefold())
     return "".join(_SEEN.findall(_HIDDEN.sub("", plain))).translate(LOOK_ALIKE)
 
 
-def _checked(field: str, text: str, length: int, allowed: str, also: str = "") -> str:
+def _clean_name(field: str, text: str, length: int, allowed: str, also: str = "") -> str:
     name = " ".join(unicodedata.normalize("NFKC", text[: 10 * length]).split())
     fine = all(letter in _ALSO + also or unicodedata.category(letter)[0] in "LNM" for letter in name)
     odd = _HIDDEN.search(name) or _PILED.search(name) or not any(letter.isalnum() for letter in name)

@@ -125,7 +125,7 @@ def finding(question: ClassQuestion, student: Student, folder: Path) -> Finding:
     """What the rows in a student's folder say of the question; what is wrong with them is said, never raised."""
     try:
         has = measured.read(folder)
-        mine, reasons = sifted(question, has.rows)
+        mine, reasons = split_comparable(question, has.rows)
         fault = next(iter(has.faults), "") or (f"a row does not count, because {reasons[0]}" if reasons else "")
         return Finding(result=_result(question, student, mine), fault=fault)
     except Exception as error:  # a row that no check foresaw harms who brought it, and nobody else
@@ -136,7 +136,7 @@ def finding(question: ClassQuestion, student: Student, folder: Path) -> Finding:
 
 def result(question: ClassQuestion, student: Student, rows: Sequence[Trial]) -> Result | None:
     """What a student's rows say of the question; None if none of them is of it."""
-    return _result(question, student, sifted(question, rows)[0])
+    return _result(question, student, split_comparable(question, rows)[0])
 
 
 def _result(question: ClassQuestion, student: Student, mine: Sequence[Trial]) -> Result | None:
@@ -145,10 +145,10 @@ def _result(question: ClassQuestion, student: Student, mine: Sequence[Trial]) ->
     if not found:
         return None
     best = max(found, key=lambda entry: (len(entry.runs), not speedup.is_host(entry.runs[-1][1]), entry.newest))
-    return _of_sweep(student, best) if axis else _of_training(student, best)
+    return _sweep_results(student, best) if axis else _training_results(student, best)
 
 
-def sifted(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
+def split_comparable(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
     """The rows that are pooled, and why others are not, each reason once.
 
     Of a run each contender counts once, and no more contenders than a run can have had: what is worked out for every
@@ -205,7 +205,7 @@ def tally(question: ClassQuestion, predictions: Sequence[Prediction]) -> Tally:
     )
 
 
-def _of_sweep(student: Student, study: Study) -> Result:
+def _sweep_results(student: Student, study: Study) -> Result:
     try:
         answer = studies.crossover(study)
     except CrossoverError as error:
@@ -221,7 +221,7 @@ def _of_sweep(student: Student, study: Study) -> Result:
     return _told(student, study, outcome, answer.sentence, place=place, speedup=figures)
 
 
-def _of_training(student: Student, study: Study) -> Result:
+def _training_results(student: Student, study: Study) -> Result:
     found = speedup.speedup(*study.runs[-1])
     outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
     outcome, figures = outcomes.get(found.verdict, "not_measurable"), (found.value, found.low, found.high)
@@ -261,5 +261,7 @@ def _device(row: Trial) -> str:
     name = as_line(row.device_name, NAME_LENGTH)
     threads = Contender.parse(row.contender).threads
     return (
-        name if not speedup.is_host(row) or threads == BEST_THREADS else f"{name}, {units.counted(threads, 'thread')}"
+        name
+        if not speedup.is_host(row) or threads == BEST_THREADS
+        else f"{name}, {units.format_quantity(threads, 'thread')}"
     )

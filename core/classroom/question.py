@@ -14,7 +14,7 @@ from core.question import describe, policy, presets
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.fields import SIZE_AXES, TRAINING
 from core.question.lanes import PLAIN as PLAIN_LANE
-from core.question.sweep import Axis, Sweep, size_of
+from core.question.sweep import Axis, Sweep, size_on_axis
 from core.results.schema import Trial
 
 ANYBODY = (Contender(), Contender(threads=1))
@@ -47,32 +47,36 @@ class ClassQuestion:
     """What a class measures, on `ANYBODY`: its title for people, and the same in words of the command line."""
 
     title: str
-    asked: Experiment | Sweep
+    question: Experiment | Sweep
     words: str
 
     def __post_init__(self) -> None:
-        if self.asked.point.training:
+        if self.question.point.training:
             raise InvalidValue(
-                "training", self.asked.point.training, "of the catalogue: nobody's own code is run for a class"
+                "training", self.question.point.training, "of the catalogue: nobody's own code is run for a class"
             )
 
     @classmethod
-    def of_preset(cls, name: str) -> Self:
+    def from_preset(cls, name: str) -> Self:
         """The question of a tutorial at the scale of a class; raises InvalidValue where there is no such tutorial."""
         preset = presets.preset(name)
-        return cls(title=preset.title, asked=preset.asked("class", ANYBODY), words=describe.options({"preset": name}))
+        return cls(
+            title=preset.title,
+            question=preset.build_question("class", ANYBODY),
+            words=describe.format_options({"preset": name}),
+        )
 
     @property
     def axis(self) -> Axis | None:
         """The size along which a crossover is looked for; None where there is one training only."""
-        if not isinstance(self.asked, Sweep):
+        if not isinstance(self.question, Sweep):
             return None
-        return next((axis for axis in self.asked.axes if axis.name in SIZE_AXES), None)
+        return next((axis for axis in self.question.axes if axis.name in SIZE_AXES), None)
 
     @functools.cached_property
     def points(self) -> tuple[Point, ...]:
         """Every training of the question."""
-        return policy.points_of(self.asked)
+        return policy.question_points(self.question)
 
     @property
     def most_runs(self) -> int:
@@ -83,13 +87,13 @@ class ClassQuestion:
     def places(self) -> tuple[float, ...]:
         """Sizes from which on the challenger can be expected to win, ascending; none for one training."""
         axis = self.axis
-        return tuple(sorted({size_of(point, axis.name) for point in self.points})) if axis else ()
+        return tuple(sorted({size_on_axis(point, axis.name) for point in self.points})) if axis else ()
 
-    def on(self, contenders: Sequence[Contender]) -> Experiment | Sweep:
+    def with_contenders(self, contenders: Sequence[Contender]) -> Experiment | Sweep:
         """The question for somebody's devices; raises InvalidValue unless there are two or more, all different."""
         if len(contenders) < 2:
             raise InvalidValue("devices", ", ".join(map(str, contenders)), "at least two different ones")
-        return dataclasses.replace(self.asked, contenders=tuple(contenders))
+        return dataclasses.replace(self.question, contenders=tuple(contenders))
 
     def objection(self, trial: Trial) -> str:
         """Why a row is not pooled, in words that go on after "because"; empty if it is."""
@@ -113,22 +117,22 @@ class ClassQuestion:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file."""
-        kind = "sweep" if isinstance(self.asked, Sweep) else "experiment"
-        return {"title": self.title, "words": self.words, kind: self.asked.to_json()}
+        kind = "sweep" if isinstance(self.question, Sweep) else "experiment"
+        return {"title": self.title, "words": self.words, kind: self.question.to_json()}
 
     @classmethod
     def from_json(cls, data: object) -> Self:
         """Read `to_json`'s data back; raises InvalidValue where it is none."""
         match data:
             case {"title": str(title), "words": str(words), "sweep": sweep}:
-                return cls(title=title, words=words, asked=Sweep.from_json(sweep))
+                return cls(title=title, words=words, question=Sweep.from_json(sweep))
             case {"title": str(title), "words": str(words), "experiment": experiment}:
-                return cls(title=title, words=words, asked=Experiment.from_json(experiment))
+                return cls(title=title, words=words, question=Experiment.from_json(experiment))
         raise InvalidValue("question", data, "an object with title, words and sweep or experiment")
 
 
-def _settings(of: Trial | Point) -> tuple[object, ...]:
-    return tuple(getattr(of, name) for name in TRAINING)
+def _settings(source: Trial | Point) -> tuple[object, ...]:
+    return tuple(getattr(source, name) for name in TRAINING)
 
 
 def _misread(contender: str) -> str:

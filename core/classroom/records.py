@@ -16,12 +16,12 @@ from typing import Annotated, Any
 import msgspec
 
 from core.classroom.question import NEVER, WINNERS, ClassQuestion
-from core.errors import CrossoverError, DamagedFile, InvalidValue, one_of
+from core.errors import CrossoverError, DamagedFile, InvalidValue, require_choice
 from core.files import atomic, documents
 
 CLASS_FILE, STUDENT_FILE, PREDICTION_FILE = "class.json", "student.json", "prediction.json"
 
-MOST_BYTES = 256 * 1024
+MAX_RECORD_BYTES = 256 * 1024
 """Size beyond which such a file is not read; a question with 400 values has some ten thousand bytes."""
 
 RESULTS = "results"
@@ -81,7 +81,7 @@ class Class:
     @property
     def expired(self) -> bool:
         """Whether the time of the class is over."""
-        return datetime.datetime.fromisoformat(self.expires_at) <= now()
+        return datetime.datetime.fromisoformat(self.expires_at) <= current_time()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class _StudentFile:
 
 def read_class(folder: Path) -> Class | None:
     """The class of a folder, None where it has no such file; raises DamagedFile where the file holds something else."""
-    said = documents.read_json(folder / CLASS_FILE, _ClassFile, most_bytes=MOST_BYTES)
+    said = documents.read_json(folder / CLASS_FILE, _ClassFile, most_bytes=MAX_RECORD_BYTES)
     if said is None:
         return None
     try:
@@ -170,13 +170,13 @@ def write_student(folder: Path, student: Student, token_hash: str) -> None:
 
 def write_prediction(folder: Path, prediction: Prediction) -> None:
     """Put what a student expects into their folder; raises OSError."""
-    said = {"winner": prediction.winner, "place": prediction.place, "at": now().isoformat()}
+    said = {"winner": prediction.winner, "place": prediction.place, "at": current_time().isoformat()}
     write(folder / PREDICTION_FILE, said)
 
 
 def check_prediction(prediction: Prediction, question: ClassQuestion) -> None:
     """Raise InvalidValue unless what is expected is one of a question's answers."""
-    one_of("winner", prediction.winner, WINNERS)
+    require_choice("winner", prediction.winner, WINNERS)
     places: tuple[float | str | None, ...] = (*question.places, NEVER) if question.places else (None,)
     if prediction.place not in places:
         raise InvalidValue("place", prediction.place, f"one of {', '.join(map(str, places))}")
@@ -184,10 +184,10 @@ def check_prediction(prediction: Prediction, question: ClassQuestion) -> None:
 
 def write(path: Path, data: Mapping[str, object]) -> None:
     """Replace a file of a class; raises OSError where the folder is gone or cannot be written."""
-    atomic.write(path, lambda file: file.write(json.dumps(data).encode()))
+    atomic.write_atomically(path, lambda file: file.write(json.dumps(data).encode()))
 
 
-def now() -> datetime.datetime:
+def current_time() -> datetime.datetime:
     """The time that everything is written down with."""
     return datetime.datetime.now(datetime.UTC)
 

@@ -3,7 +3,7 @@
 OK, FAILED, USAGE = 0, 1, 2
 """Exit statuses: done, a run or a file failed, asked wrongly."""
 
-HELP = {
+COMMAND_HELP = {
     "devices": "what this machine can train on",
     "run": "train one model on several devices and compare",
     "sweep": "vary one training along an axis and find where the GPU starts to win",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.answer.study.result import BASES
-from core.errors import CrossoverError, InvalidValue, StoreError, one_of
+from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
 from core.files import sources
 from core.files.project import PROJECT
 from core.question import models, own, presets
@@ -15,7 +15,7 @@ from core.results.finding import mirrored
 from core.results.store import RESULTS
 
 
-def number(text: str) -> float:
+def parse_number_option(text: str) -> float:
     """What was typed as a number, a whole one if it is; its range is the business of whoever asks."""
     try:
         return int(text) if text.strip().lstrip("-").isdecimal() else float(text)
@@ -23,7 +23,7 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not possible; it must be a number") from None
 
 
-def whole(text: str) -> int:
+def parse_integer_option(text: str) -> int:
     """What was typed as a whole number."""
     try:
         return int(text)
@@ -40,7 +40,7 @@ def _store(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error).removeprefix("store: ")) from error
 
 
-def held(options: argparse.Namespace) -> Path:
+def require_store_folder(options: argparse.Namespace) -> Path:
     """The store of whoever only reads it; raises StoreError if somebody named a folder that is not there."""
     store: Path = options.store
     if store != RESULTS and not store.exists():
@@ -56,7 +56,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "FILE:FUNCTION",
         "help": "one's own, in place of all settings above: a Python file with a function build(size, device)",
     },
-    "size": {"type": whole, "help": "what that function is called with"},
+    "size": {"type": parse_integer_option, "help": "what that function is called with"},
     "devices": {
         "help": "comma-separated, the baseline first: cpu,cuda:0; cpu@1 is one thread; a lane follows a +: "
         "cpu@2+compiled10, cuda:0+graph10+fused, cuda:0+bf16, cpu+micro250"
@@ -95,7 +95,7 @@ def add_point(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", choices=entry.words or None, help=told)
 
 
-def add(parser: argparse._ActionsContainer, *names: str) -> None:
+def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
     """Some of the options that several commands have, in this order."""
     for name in names:
         parser.add_argument(f"--{name}", **OPTIONS[name])
@@ -104,14 +104,14 @@ def add(parser: argparse._ActionsContainer, *names: str) -> None:
 def point(options: argparse.Namespace) -> Point:
     """The training that options describe; raises InvalidValue if one is out of range, or contradicts the preset."""
     if getattr(options, "training", None) is not None:
-        return _own_point(options)
+        return _custom_point(options)
     if getattr(options, "size", None) is not None:
         raise InvalidValue("size", options.size, "given with --training, one's own, which is called with it")
     size = scale(options)
     given = {name: value for name in TRAINING if (value := getattr(options, name)) is not None}
     if options.preset is None:
         return Point.parse(given)
-    at = presets.preset(options.preset).at(size)
+    at = presets.preset(options.preset).point_at_scale(size)
     base = {name: getattr(at, name) for name in TRAINING}
     if {"dataset", "model"} & given.keys():
         raise InvalidValue("preset", options.preset, "given without --dataset and --model, which it sets itself")
@@ -121,21 +121,21 @@ def point(options: argparse.Namespace) -> Point:
 def folder(options: argparse.Namespace) -> str:
     """Where the file of one's own training lies; empty for a training of the catalogue."""
     named = getattr(options, "training", None)
-    return "" if named is None else str(own.located(named)[0].parent)
+    return "" if named is None else str(own.locate_script(named)[0].parent)
 
 
-def _own_point(options: argparse.Namespace) -> Point:
+def _custom_point(options: argparse.Namespace) -> Point:
     """One's own training; raises InvalidValue beside options of the catalogue's."""
     for name in ("preset", "scale", "fair", *TRAINING):
         if getattr(options, name) is not None:
             raise InvalidValue(name, getattr(options, name), "left out with one's own --training, which sets it itself")
-    file, function = own.located(options.training)
+    file, function = own.locate_script(options.training)
     axis = options.values or options.range if hasattr(options, "values") else None
     if options.size is None and axis is None:
         raise InvalidValue("size", "", "a whole number that build is called with, given with --size")
     return Point(
         training=f"{file.name}:{function}",
-        source_hash=sources.hashed(file),
+        source_hash=sources.hash_sources(file),
         size=1 if options.size is None else options.size,
     )
 
@@ -149,7 +149,7 @@ def scale(options: argparse.Namespace) -> presets.Scale:
     """The scale of the preset, full unless asked otherwise; raises InvalidValue if it is given without a preset."""
     if options.scale is not None and options.preset is None:
         raise InvalidValue("scale", options.scale, "given with the --preset that it is of")
-    return one_of("scale", options.scale or "full", presets.SCALES)
+    return require_choice("scale", options.scale or "full", presets.SCALES)
 
 
 def limits(options: argparse.Namespace) -> presets.Limits | None:

@@ -12,7 +12,7 @@ from core.classroom import codes, handed_in, measured, names
 from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, ClassQuestion
 from core.classroom.roster import Roster
-from core.commands import FAILED, HELP, OK, arguments, measuring, output, sweep
+from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError, unwritable
 from core.files import atomic
 from core.jobs import client
@@ -20,20 +20,20 @@ from core.jobs.queue import Queue
 from core.question import describe, presets
 from core.question.fields import TRAINING
 from core.results.store import Store
-from core.text import in_file_name
+from core.text import to_file_name
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 """Options that make the question, with those of a point; how the page tells a student what to type."""
 
 
-def add(commands: Any) -> None:
+def add_classroom_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("class", help=HELP["class"])
+    parser = commands.add_parser("class", help=COMMAND_HELP["class"])
     actions = parser.add_subparsers(required=True, metavar="action")
     create_parser = _action(actions, create, "create", "make a class; prints the join code and the teacher's code")
     create_parser.add_argument("--name", required=True, help="of the class, for people")
     days = f"until it is dropped (default {DAYS})"
-    create_parser.add_argument("--days", type=arguments.whole, default=DAYS, help=days)
+    create_parser.add_argument("--days", type=arguments.parse_integer_option, default=DAYS, help=days)
     create_parser.add_argument("--admission", action="store_true", help="who joins waits until the teacher admits them")
     _add_question(create_parser)
     list_parser = _action(actions, list_classes, "list", "name the classes of this host")
@@ -45,10 +45,10 @@ def add(commands: Any) -> None:
     measure_parser.add_argument("--code", required=True, help="of the class, to join by")
     measure_parser.add_argument("--nickname", required=True, help="as chosen on the class's page")
     measure_parser.add_argument("--out", type=Path, help="file to write (default class-CODE-NICKNAME.parquet)")
-    arguments.add(measure_parser, "fresh", "devices", "store")
+    arguments.add_options(measure_parser, "fresh", "devices", "store")
     _add_question(measure_parser)
     for each in (create_parser, list_parser, students_parser):
-        arguments.add(each, "json")
+        arguments.add_options(each, "json")
 
 
 def _action(
@@ -76,7 +76,7 @@ def _add_students(actions: Any) -> argparse.ArgumentParser:
 
 def create(options: argparse.Namespace) -> int:
     """Print the codes of a new class."""
-    question = question_of(options)
+    question = build_class_question(options)
     made, secret = Classes().create(options.name, question, days=options.days, admission=options.admission)
     facts = {"name": made.name, "code": made.code, "teacher_code": secret, "expires_at": made.expires_at}
     lines = [
@@ -85,7 +85,7 @@ def create(options: argparse.Namespace) -> int:
         f"Teacher's code: {secret}   (kept nowhere; write it down)",
         f"It is dropped on {made.expires_at[:10]}.",
     ]
-    output.answer(options, facts | {"measure": question.words}, "\n".join(lines))
+    output.print_answer(options, facts | {"measure": question.words}, "\n".join(lines))
     return OK
 
 
@@ -95,19 +95,19 @@ def list_classes(options: argparse.Namespace) -> int:
     lines = [_summary(class_, classes.students(class_)) for class_ in classes.all()]
     damaged = classes.damaged()
     shown = [
-        f"{line['code']}  {line['name']}: {line['question']}, {units.counted(line['students'], 'student')}"
+        f"{line['code']}  {line['name']}: {line['question']}, {units.format_quantity(line['students'], 'student')}"
         + (f" and {line['waiting']} who wait to be admitted" if line["waiting"] else "")
         for line in lines
     ]
     kept = [f"{classes.folder / name}: {reason} Nothing of it is deleted." for name, reason in damaged.items()]
     text = "\n".join([*shown, *kept]) or "There are no classes."
-    output.answer(options, {"classes": lines, "damaged": damaged}, text)
+    output.print_answer(options, {"classes": lines, "damaged": damaged}, text)
     return OK
 
 
 def delete(options: argparse.Namespace) -> int:
     """Drop a class."""
-    output.show(f"The class {Classes().delete_by_code(options.code)} is deleted.")
+    output.print_result(f"The class {Classes().delete_by_code(options.code)} is deleted.")
     return OK
 
 
@@ -116,45 +116,45 @@ def students(options: argparse.Namespace) -> int:
     classes, class_ = _class(options.code)
     lines = [_student(classes, class_, student) for student in classes.students(class_)]
     shown = [
-        f"{line['nickname']}: {units.counted(line['rows'], 'row')}{', waits to be admitted' * line['waiting']}"
+        f"{line['nickname']}: {units.format_quantity(line['rows'], 'row')}{', waits to be admitted' * line['waiting']}"
         + (f". {line['fault']}" if line["fault"] else "")
         for line in lines
     ]
-    output.answer(options, {"students": lines}, "\n".join(shown) or "Nobody has joined this class.")
+    output.print_answer(options, {"students": lines}, "\n".join(shown) or "Nobody has joined this class.")
     return OK
 
 
 def admit(options: argparse.Namespace) -> int:
     """Let students who wait take part."""
     classes, class_ = _class(options.code)
-    wanted = _named(classes, class_, options.nickname) if options.nickname else classes.students(class_)
+    wanted = _find_students(classes, class_, options.nickname) if options.nickname else classes.students(class_)
     count = Roster(classes, class_).admit(wanted)
-    output.show(f"{units.counted(count, 'student')} admitted.")
+    output.print_result(f"{units.format_quantity(count, 'student')} admitted.")
     return OK
 
 
 def remove(options: argparse.Namespace) -> int:
     """Take students out of a class."""
     classes, class_ = _class(options.code)
-    wanted = _named(classes, class_, options.nickname)
+    wanted = _find_students(classes, class_, options.nickname)
     Roster(classes, class_).remove(wanted)
-    output.show(f"Removed: {', '.join(student.nickname for student in wanted)}.")
+    output.print_result(f"Removed: {', '.join(student.nickname for student in wanted)}.")
     return OK
 
 
 def merge(options: argparse.Namespace) -> int:
     """Put two students together."""
     classes, class_ = _class(options.code)
-    gone, kept = _named(classes, class_, [options.nickname, options.into])
+    gone, kept = _find_students(classes, class_, [options.nickname, options.into])
     Roster(classes, class_).merge(gone, kept)
-    output.show(f"All results of {gone.nickname} are {kept.nickname}'s now.")
+    output.print_result(f"All results of {gone.nickname} are {kept.nickname}'s now.")
     return OK
 
 
 def make_code(_options: argparse.Namespace) -> int:
     """Print a new code for the host, and what to write into its file."""
     code = codes.secret()
-    output.show(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{codes.hashed(code)}"')
+    output.print_result(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{codes.hash_code(code)}"')
     return OK
 
 
@@ -163,38 +163,38 @@ def measure(options: argparse.Namespace) -> int:
     if not codes.may_join(options.code):
         raise InvalidValue("code", options.code, f"a join code, such as {codes.EXAMPLE}")
     nickname = names.nickname(options.nickname)
-    question, queue, store = question_of(options), Queue(), Store(options.store)
-    asked = question.on(measuring.contenders(options.devices, queue))
-    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
-    rows = [row for row in client.rows(queue, job) if not question.objection(row)]
+    question, queue, store = build_class_question(options), Queue(), Store(options.store)
+    asked = question.with_contenders(measuring.choose_contenders(options.devices, queue))
+    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
+    rows = [row for row in client.load_job_rows(queue, job) if not question.objection(row)]
     if not rows:
         return FAILED
-    code = codes.normal(options.code)
-    file = options.out or Path(f"class-{code}-{in_file_name(nickname)}.parquet")
+    code = codes.format_code(options.code)
+    file = options.out or Path(f"class-{code}-{to_file_name(nickname)}.parquet")
     try:
-        atomic.write(file, lambda into: into.write(handed_in.to_file(rows, code=code, nickname=nickname)))
+        atomic.write_atomically(file, lambda into: into.write(handed_in.to_file(rows, code=code, nickname=nickname)))
     except OSError as error:
         raise StoreError(unwritable(str(file), error)) from error
-    output.show(f"{len(rows)} rows written to {file}; bring it to the class's page.")
+    output.print_result(f"{len(rows)} rows written to {file}; bring it to the class's page.")
     return OK if job.state == "finished" else FAILED
 
 
-def question_of(options: argparse.Namespace) -> ClassQuestion:
+def build_class_question(options: argparse.Namespace) -> ClassQuestion:
     """The question that the options describe; raises InvalidValue where they make none."""
     if options.preset and options.scale is None:
         options.scale = "class"
     fields = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}
-    words = describe.options(fields | ({"scale": None} if options.scale == "class" else {}))
-    title = _title(options)
+    words = describe.format_options(fields | ({"scale": None} if options.scale == "class" else {}))
+    title = _class_title(options)
     given = options.axis or options.values or options.range
-    if options.preset and not given and not presets.preset(options.preset).axes_at(arguments.scale(options)):
-        alone = presets.preset(options.preset).asked(arguments.scale(options), ANYBODY)
+    if options.preset and not given and not presets.preset(options.preset).axes_at_scale(arguments.scale(options)):
+        alone = presets.preset(options.preset).build_question(arguments.scale(options), ANYBODY)
         asked = dataclasses.replace(alone, point=arguments.point(options))
-        return ClassQuestion(title=title, words=words, asked=asked)
+        return ClassQuestion(title=title, words=words, question=asked)
     if not options.preset and not given:
         raise InvalidValue("preset", "", "one of {}, unless --axis says what is varied", presets.PRESETS)
-    varied = dataclasses.replace(sweep.asked_for(options), contenders=ANYBODY)
-    return ClassQuestion(title=title, words=words, asked=varied)
+    varied = dataclasses.replace(sweep.build_sweep(options), contenders=ANYBODY)
+    return ClassQuestion(title=title, words=words, question=varied)
 
 
 def _class(code: str) -> tuple[Classes, Class]:
@@ -202,13 +202,13 @@ def _class(code: str) -> tuple[Classes, Class]:
     return classes, classes.find(code)
 
 
-def _named(classes: Classes, class_: Class, nicknames: list[str]) -> list[Student]:
-    by_look = {names.folded(student.nickname): student for student in classes.students(class_)}
-    unknown = [nickname for nickname in nicknames if names.folded(nickname) not in by_look]
+def _find_students(classes: Classes, class_: Class, nicknames: list[str]) -> list[Student]:
+    by_look = {names.fold_name(student.nickname): student for student in classes.students(class_)}
+    unknown = [nickname for nickname in nicknames if names.fold_name(nickname) not in by_look]
     if unknown:
         allowed = "of a student of this class; python -m core class students names them"
         raise InvalidValue("nickname", unknown[0], allowed)
-    return [by_look[names.folded(nickname)] for nickname in nicknames]
+    return [by_look[names.fold_name(nickname)] for nickname in nicknames]
 
 
 def _student(classes: Classes, class_: Class, student: Student) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(adaptive=False)  # everybody measures the same sizes
 
 
-def _title(options: argparse.Namespace) -> str:
+def _class_title(options: argparse.Namespace) -> str:
     if options.preset:
         title = presets.preset(options.preset).title
         return title if options.scale == "class" else f"{title}, full scale"

@@ -1,4 +1,4 @@
-"""`crossover`: from which size on the challenger is faster, from a folder of results or one's own timings."""
+"""`print_crossover`: from which size on the challenger is faster, from a folder of results or one's own timings."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from core.answer.study import study
 from core.answer.study.brought import tables, timings
 from core.answer.study.result import DECIDED
 from core.answer.study.study import Study
-from core.commands import FAILED, HELP, OK, USAGE, arguments, output
-from core.errors import CrossoverError, InvalidValue, StoreError, one_of
+from core.commands import COMMAND_HELP, FAILED, OK, USAGE, arguments, output
+from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
 from core.question import catalog, models
 from core.question.experiment import Contender
 from core.question.fields import SIZE_AXES
@@ -27,53 +27,57 @@ SHOWN = 20
 """Studies that are listed where several remain."""
 
 
-def add(commands: Any) -> None:
+def add_crossover_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("crossover", help=HELP["crossover"])
+    parser = commands.add_parser("crossover", help=COMMAND_HELP["crossover"])
     source = parser.add_mutually_exclusive_group()
-    arguments.add(source, "store")
+    arguments.add_options(source, "store")
     source.add_argument("--csv", type=Path, help="timings: columns size, device, seconds, or size and one a device")
     parser.add_argument("--axis", help=f"what is varied: {', '.join(SIZE_AXES)}; with --csv any name")
     parser.add_argument("--devices", help="the two to compare, comma-separated; a CPU is the baseline")
-    arguments.add(parser, "basis")
+    arguments.add_options(parser, "basis")
     parser.add_argument("--dataset", choices=tuple(catalog.DATASETS))
     parser.add_argument("--model", choices=tuple(models.FAMILIES))
     parser.add_argument("--machine", help="first characters of a machine's id")
     parser.add_argument("--study", help="first characters of a study's id, as they are listed where several are found")
-    arguments.add(parser, "json")
-    parser.set_defaults(command=crossover)
+    arguments.add_options(parser, "json")
+    parser.set_defaults(command=print_crossover)
 
 
-def crossover(options: argparse.Namespace) -> int:
+def print_crossover(options: argparse.Namespace) -> int:
     """Print the answer of a file or of the one study that the options leave."""
     devices = _two(options.devices)
     if options.csv is not None:
-        return _of_file(options, devices)
+        return _answer_from_file(options, devices)
     axis = _size_axis(options.axis)
-    store = Store(arguments.held(options))
-    found = _found(store, options, axis, devices)
+    store = Store(arguments.require_store_folder(options))
+    found = _find_studies(store, options, axis, devices)
     if not found:
-        output.say(f"{options.store} holds no two sizes that differ in nothing else{_asked(options)}.")
+        output.print_note(
+            f"{options.store} holds no two sizes that differ in nothing else{_describe_filters(options)}."
+        )
         return FAILED
     if len(found) > 1:
-        return _several(store, found)
-    answer = study.crossover(_whole(store, found[0]), options.basis or "steady")
-    output.answer(options, sweep_report.document(answer) | {"study": found[0].id}, sweep_report.text(answer))
+        return _list_choices(store, found)
+    answer = study.crossover(_load_study(store, found[0]), options.basis or "steady")
+    output.print_answer(
+        options, sweep_report.crossover_document(answer) | {"study": found[0].id}, sweep_report.crossover_text(answer)
+    )
     return OK
 
 
-def _of_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> int:
+def _answer_from_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> int:
     if given := [name for name in NARROWED_BY if getattr(options, name) is not None]:
         raise InvalidValue("csv", str(options.csv), f"given without --{given[0]}, which chooses among rows of a store")
     try:
         with options.csv.open("rb") as file:
-            data = file.read(tables.MAX_BYTES + 1)
+            data = file.read(tables.MAX_TIMINGS_BYTES + 1)
     except OSError as error:
         raise StoreError(f"{options.csv} cannot be read: {error.strerror or error}.") from error
-    read = timings.read(data, options.csv.name, devices=devices)
-    answer = timings.answer(read, axis=options.axis or timings.SIZE, basis=options.basis or "as_given")
-    document = sweep_report.document(answer) | {"file": options.csv.name, "notes": list(read.notes)}
-    output.answer(options, document, sweep_report.text(answer, notes=read.notes))
+    read = timings.read_timings(data, options.csv.name, devices=devices)
+    answer = timings.timings_crossover(read, axis=options.axis or timings.SIZE, basis=options.basis or "as_given")
+    document = sweep_report.crossover_document(answer) | {"file": options.csv.name, "notes": list(read.notes)}
+    output.print_answer(options, document, sweep_report.crossover_text(answer, notes=read.notes))
     return OK
 
 
@@ -87,21 +91,21 @@ def _two(text: str | None) -> tuple[str, str] | None:
 
 
 def _size_axis(name: str | None) -> str | None:
-    return one_of("axis", name.replace("-", "_"), SIZE_AXES) if name else None
+    return require_choice("axis", name.replace("-", "_"), SIZE_AXES) if name else None
 
 
-def _found(
+def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """The studies that are asked for; files that could not be read are named."""
     from core.answer.gallery import older, table  # with pandas, which no other command needs
 
-    held = table.whole([(store, "measured here")])
+    held = table.load_overview([(store, "measured here")])
     for entry in held.skipped:
-        output.say(f"{entry.name} was skipped: {entry.reason}.")
+        output.print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
         count = f"Only the newest {len(held.frame):,} trials are looked at; {held.left_out:,} are older"
-        output.say(f"{count}, and studies among them are found by their whole name, with --study.")
+        output.print_note(f"{count}, and studies among them are found by their whole name, with --study.")
         if options.study and (line := older.line([store], held.frame, options.study)):
             return [line]
     frame = held.frame
@@ -109,35 +113,35 @@ def _found(
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
             frame = frame[frame[name] == wanted]
-    found = table.studies(frame.reset_index(drop=True), axis=axis)
+    found = table.find_study_lines(frame.reset_index(drop=True), axis=axis)
     found = [line for line in found if line.id.startswith(options.study or "")]
     wanted = {str(Contender.parse(name)) for name in devices} if devices else None
     return [line for line in found if wanted in (None, {line.baseline, line.challenger})]
 
 
-def _whole(store: Store, line: "StudyLine") -> Study:
-    return study.named(line.id, store.trials(trial_id=line.trial_ids), line.axis)
+def _load_study(store: Store, line: "StudyLine") -> Study:
+    return study.find_study(line.id, store.trials(trial_id=line.trial_ids), line.axis)
 
 
-def _several(store: Store, found: "Sequence[StudyLine]") -> int:
+def _list_choices(store: Store, lines: "Sequence[StudyLine]") -> int:
     narrow = "--study, --axis, --devices, --dataset, --model or --machine"
-    output.say(f"{len(found)} studies are stored; choose one of them with {narrow}:")
-    for shown in sorted((_whole(store, entry) for entry in found[:SHOWN]), key=_open):
-        output.say(sweep_report.study_line(shown))
-    if len(found) > SHOWN:
-        output.say(f"and {len(found) - SHOWN} more")
+    output.print_note(f"{len(lines)} studies are stored; choose one of them with {narrow}:")
+    for shown in sorted((_load_study(store, entry) for entry in lines[:SHOWN]), key=_is_undecided):
+        output.print_note(sweep_report.study_line(shown))
+    if len(lines) > SHOWN:
+        output.print_note(f"and {len(lines) - SHOWN} more")
     return USAGE
 
 
-def _open(shown: Study) -> bool:
+def _is_undecided(candidate: Study) -> bool:
     """Whether a study says of no size who is faster, so that others come first."""
     try:
-        return study.crossover(shown).outcome not in DECIDED
+        return study.crossover(candidate).outcome not in DECIDED
     except CrossoverError:
         return True
 
 
-def _asked(options: argparse.Namespace) -> str:
+def _describe_filters(options: argparse.Namespace) -> str:
     """The options that narrowed the store to nothing, in words."""
     names = ("axis", "devices", *NARROWED_BY)
     given = [f"--{name} {value}" for name in names if (value := getattr(options, name)) is not None]

@@ -1,22 +1,22 @@
-"""`devices`: what this machine can train on."""
+"""`print_devices`: what this machine can train on."""
 
 import argparse
 from typing import Any
 
-from core.commands import HELP, OK, arguments, measuring, output
+from core.commands import COMMAND_HELP, OK, arguments, measuring, output
 from core.jobs.queue import Queue
 
 
-def add(commands: Any) -> None:
+def add_devices_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("devices", help=HELP["devices"])
-    arguments.add(parser, "json")
-    parser.set_defaults(command=devices)
+    parser = commands.add_parser("devices", help=COMMAND_HELP["devices"])
+    arguments.add_options(parser, "json")
+    parser.set_defaults(command=print_devices)
 
 
-def devices(options: argparse.Namespace) -> int:
+def print_devices(options: argparse.Namespace) -> int:
     """Print the machine, its devices, and what to do where one is missing."""
-    machine = measuring.machine(Queue())
+    machine = measuring.require_machine(Queue())
     about = machine.environment
     lines = [
         f"{about.cpu_name}, {about.cores_usable} of {about.cores} threads usable, {about.system}",
@@ -24,5 +24,5 @@ def devices(options: argparse.Namespace) -> int:
         *(f"{i.device:8} {i.kind:5} {i.name}{', ' + i.driver if i.driver else ''}" for i in machine.devices),
         machine.hint,
     ]
-    output.answer(options, machine.to_json(), "\n".join(lines))
+    output.print_answer(options, machine.to_json(), "\n".join(lines))
     return OK

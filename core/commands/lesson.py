@@ -1,63 +1,65 @@
-"""`lesson`: a demonstration, given or taken from the store."""
+"""`run_lesson`: a demonstration, given or taken from the store."""
 
 import argparse
 import dataclasses
 from typing import Any
 
 from core.answer.lesson import exhibition
-from core.commands import FAILED, HELP, OK, arguments, measuring, output
+from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question.demonstration import KINDS, RECIPES, Demonstration
+from core.question.demonstration import LESSON_KINDS, RECIPES, Demonstration
 from core.question.experiment import Contender
 from core.results import environment
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
 from core.results.store import Store
 
-ALONE = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
+CPU_ONLY_CONTENDERS = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
 """Who takes part on a machine without an accelerator."""
 
 
-def add(commands: Any) -> None:
+def add_lesson_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("lesson", help=HELP["lesson"])
-    parser.add_argument("lesson", choices=tuple(KINDS), help="; ".join(f"{kind}: {KINDS[kind]}" for kind in KINDS))
+    parser = commands.add_parser("lesson", help=COMMAND_HELP["lesson"])
+    parser.add_argument(
+        "lesson", choices=tuple(LESSON_KINDS), help="; ".join(f"{kind}: {LESSON_KINDS[kind]}" for kind in LESSON_KINDS)
+    )
     arguments.add_point(parser)
-    arguments.add(parser, "devices")
+    arguments.add_options(parser, "devices")
     budget = f"seconds that it may take (default {Demonstration.budget_s:g})"
     parser.add_argument(
         "--budget",
         dest="budget_s",
-        type=arguments.number,
+        type=arguments.parse_number_option,
         metavar="SECONDS",
         default=Demonstration.budget_s,
         help=budget,
     )
     parser.add_argument("--clocks", help=f"of the lesson clock, comma-separated: {', '.join(RECIPES)} (default all)")
-    arguments.add(parser, "store", "fresh", "json")
-    parser.set_defaults(command=lesson)
+    arguments.add_options(parser, "store", "fresh", "json")
+    parser.set_defaults(command=run_lesson)
 
 
-def lesson(options: argparse.Namespace) -> int:
+def run_lesson(options: argparse.Namespace) -> int:
     """Print what the lesson shows; give it first unless the store has it."""
-    asked, queue, store = asked_for(options), Queue(), Store(options.store)
-    contenders = measuring.contenders(options.devices, queue, without=ALONE[options.lesson])
+    asked, queue, store = build_demonstration(options), Queue(), Store(options.store)
+    contenders = measuring.choose_contenders(options.devices, queue, without=CPU_ONLY_CONTENDERS[options.lesson])
     asked = dataclasses.replace(asked, contenders=contenders)
-    stored = None if options.fresh else _stored(asked, store)
+    stored = None if options.fresh else _find_exhibit(asked, store)
     if stored:
-        output.say(f"Answered from {options.store}: shown {stored.measured_at}. Use --fresh to show it again.")
-        _show(stored, options, from_store=True)
+        output.print_note(f"Answered from {options.store}: shown {stored.measured_at}. Use --fresh to show it again.")
+        _print_exhibit(stored, options, from_store=True)
         return OK
-    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
+    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
     shown = client.exhibit(queue, job)
     if shown:
-        _show(shown, options, from_store=False)
+        _print_exhibit(shown, options, from_store=False)
     return OK if shown and job.state == "finished" else FAILED
 
 
-def asked_for(options: argparse.Namespace) -> Demonstration:
+def build_demonstration(options: argparse.Namespace) -> Demonstration:
     """The demonstration that options describe, who takes part left open; raises InvalidValue of one out of range."""
     if options.clocks and options.lesson != "clock":
         raise InvalidValue("clocks", options.clocks, f"left out in the lesson {options.lesson}, which has none")
@@ -70,13 +72,15 @@ def asked_for(options: argparse.Namespace) -> Demonstration:
     )
 
 
-def _stored(asked: Demonstration, store: Store) -> Exhibit | None:
-    known = environment.read()
-    found, skipped = exhibit_files.read(store.folder)
+def _find_exhibit(demonstration: Demonstration, store: Store) -> Exhibit | None:
+    known = environment.read_environment()
+    found, skipped = exhibit_files.read_exhibits(store.folder)
     for entry in skipped:
-        output.say(f"{entry.name} was skipped: {entry.reason}")
-    return exhibit_files.newest(found, asked, machine_id=known.machine_id, torch_version=known.torch_version)
+        output.print_note(f"{entry.name} was skipped: {entry.reason}")
+    return exhibit_files.find_newest_exhibit(
+        found, demonstration, machine_id=known.machine_id, torch_version=known.torch_version
+    )
 
 
-def _show(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
-    output.answer(options, {**exhibit.to_json(), "from_store": from_store}, exhibition.text(exhibit))
+def _print_exhibit(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
+    output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, exhibition.exhibit_text(exhibit))

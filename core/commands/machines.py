@@ -15,8 +15,8 @@ from core.answer.export import sweep_report
 from core.answer.study import study
 from core.answer.study.machines import many
 from core.answer.study.result import Basis, Crossover
-from core.commands import FAILED, HELP, OK, arguments, measuring, output
-from core.errors import CrossoverError, InvalidValue, JobError, one_of
+from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
+from core.errors import CrossoverError, InvalidValue, JobError, require_choice
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.asking import Seen
@@ -41,20 +41,20 @@ _SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(s|min|h|d)")
 _SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 
 
-def add(commands: Any) -> None:
+def add_machines_command(commands: Any) -> None:
     """Add both commands to the parser's commands."""
-    parser = commands.add_parser("worker", help=HELP["worker"])
-    arguments.add(parser, "store")
+    parser = commands.add_parser("worker", help=COMMAND_HELP["worker"])
+    arguments.add_options(parser, "store")
     parser.add_argument(
         "--for", dest="for_s", type=_span, metavar="TIME", default=FOREVER_S, help="how long, as 90s, 30min or 2h"
     )
     parser.add_argument("--question", default="", help="only this one, and until it is over; any unless given")
     parser.set_defaults(command=worker)
-    parser = commands.add_parser("machines", help=HELP["machines"])
-    arguments.add(parser, "store")
+    parser = commands.add_parser("machines", help=COMMAND_HELP["machines"])
+    arguments.add_options(parser, "store")
     parser.add_argument("--on", default="workers", help=f"whose: {measuring.WHERE}")
     parser.add_argument("--close", metavar="QUESTION", help="take away a question that is asked there; all stop")
-    arguments.add(parser, "json")
+    arguments.add_options(parser, "json")
     parser.set_defaults(command=machines)
 
 
@@ -73,13 +73,13 @@ def worker(options: argparse.Namespace) -> int:
     store.check_writable()
     signal.signal(signal.SIGTERM, _leave)  # as Slurm ends what has no time left, or was cancelled
     try:
-        found = measuring.machine(queue)
+        found = measuring.require_machine(queue)
     except JobError as error:
-        about = introduced(at, queue, environment.read())
+        about = introduced(at, queue, environment.read_environment())
         at.tell(dataclasses.replace(about, state="failed", question=options.question, message=str(error)))
         raise
-    output.say(f"{found.environment.cpu_name} answers what is asked at {options.store}; Ctrl+C ends it.")
-    working = Working(at, store, queue, found, lambda member: output.say(_line(member)))
+    output.print_note(f"{found.environment.cpu_name} answers what is asked at {options.store}; Ctrl+C ends it.")
+    working = Working(at, store, queue, found, lambda member: output.print_note(_line(member)))
     try:
         last = working.work(for_s=options.for_s, only=options.question)
     except KeyboardInterrupt:
@@ -110,7 +110,9 @@ def machines(options: argparse.Namespace) -> int:
     with launcher(options.on, options.store, *_HERE_FOR) as keeper:
         members = asking.gathered(at, keeper)
         if len(members) < keeper.machines:
-            output.say(f"{len(members)} of {units.counted(keeper.machines, 'machine')} said who they are.")
+            output.print_note(
+                f"{len(members)} of {units.format_quantity(keeper.machines, 'machine')} said who they are."
+            )
     asked = at.asked(lapsed=True)
     alone_s = at.alone_s() if asked else {}
     ended = {question_id: list(at.ends(question_id).values()) for question_id in asked}
@@ -126,7 +128,7 @@ def machines(options: argparse.Namespace) -> int:
         }
         for name, question in asked.items()
     ]
-    output.answer(options, {"machines": list(map(_plain, members)), "questions": questions}, "\n".join(lines))
+    output.print_answer(options, {"machines": list(map(_plain, members)), "questions": questions}, "\n".join(lines))
     return OK
 
 
@@ -136,7 +138,7 @@ def _overview(members: list[Member]) -> list[str]:
     for alike in _groups(members, alike=True):
         first = alike[0]
         devices = ", ".join(dict.fromkeys((first.cpu, *first.devices)))
-        title = f"{units.counted(len(alike), 'machine')} of kind {first.machine_id}: {devices}"
+        title = f"{units.format_quantity(len(alike), 'machine')} of kind {first.machine_id}: {devices}"
         lines += [_wrapped("", title), *_table(alike)]
     return lines
 
@@ -145,8 +147,8 @@ def _standing(question_id: str, question: Question | str, members: list[Member],
     """How a question stands, in lines for people."""
     if isinstance(question, str):
         return ["", f"Asked: {question_id}", _wrapped("  ", question)]
-    rest = units.left(asking.left_s(question, members))
-    asked = f"{describe.sentence(question.sweep)}; {SPREADS[question.spread]}."
+    rest = units.format_time_left(asking.left_s(question, members))
+    asked = f"{describe.describe_question(question.sweep)}; {SPREADS[question.spread]}."
     lines = ["", f"Asked: {question_id}{rest}", _wrapped("  ", asked)]
     left = [member for member in ended if member.host not in {other.host for other in members}]
     return lines + (["Done with it, and not there any more:", *_table(left)] if left else [])
@@ -157,8 +159,11 @@ def _left_alone(question_id: str, alone_s: float) -> list[str]:
     if alone_s < 2 * asking.FOLLOW_S:
         return []
     rest_s = board.LAPSE_S - alone_s
-    lapses = f"lapses in {units.rough(rest_s)}" if rest_s > 0 else "has lapsed"
-    said = f"Nobody has followed it for {units.rough(alone_s)}; it {lapses}. The same sweep goes on with it, and"
+    lapses = f"lapses in {units.format_rough_time(rest_s)}" if rest_s > 0 else "has lapsed"
+    said = (
+        f"Nobody has followed it for {units.format_rough_time(alone_s)}; it {lapses}. The same sweep goes on with "
+        "it, and"
+    )
     return [_wrapped("  ", f"{said} machines --close {question_id} takes it away.")]
 
 
@@ -167,7 +172,7 @@ def _closed(at: Board, question_id: str) -> int:
     if question_id not in at.asked(lapsed=True):
         raise InvalidValue("close", question_id, "a question that is asked there, as machines lists them")
     at.close(question_id)
-    output.say(f"{question_id} was taken away: all who work on it stop.")
+    output.print_note(f"{question_id} was taken away: all who work on it stop.")
     return OK
 
 
@@ -175,7 +180,7 @@ def _question_plain(question: Question | str, members: list[Member]) -> dict[str
     if isinstance(question, str):
         return {"refused": question}
     left_s = asking.left_s(question, members)
-    return {"sentence": describe.sentence(question.sweep), "spread": question.spread, "left_s": left_s}
+    return {"sentence": describe.describe_question(question.sweep), "spread": question.spread, "left_s": left_s}
 
 
 def _table(members: list[Member]) -> list[str]:
@@ -192,7 +197,7 @@ def _wrapped(start: str, text: str) -> str:
 
 def ask(asked: Sweep, options: argparse.Namespace) -> int:
     """Have a sweep measured by the machines that share the store; print what each says."""
-    question = Question(sweep=asked, spread=one_of("spread", options.spread, SPREADS))
+    question = Question(sweep=asked, spread=require_choice("spread", options.spread, SPREADS))
     at, keeper = board.board_of(options.store), launcher(options.on, options.store, "--question", question.id)
     seen = _followed(at, question, keeper)
     mirrored.bring_now(options.store)
@@ -208,7 +213,7 @@ def ask(asked: Sweep, options: argparse.Namespace) -> int:
 
 
 def _followed(at: Board, question: Question, keeper: Launcher) -> Seen:
-    output.say(f"Asked as {question.id}: python -m core worker joins with the same --store.")
+    output.print_note(f"Asked as {question.id}: python -m core worker joins with the same --store.")
     last = Seen()
 
     def tell(seen: Seen) -> None:
@@ -216,15 +221,15 @@ def _followed(at: Board, question: Question, keeper: Launcher) -> Seen:
         before, last = {**last.present, **last.ended}, seen
         for host, member in {**seen.present, **seen.ended}.items():
             if before.get(host) != member:
-                output.say(_line(member))
+                output.print_note(_line(member))
         if seen.failure:
-            output.say(seen.failure)
+            output.print_note(seen.failure)
 
     with keeper:
         try:
             return asking.follow(at, question, tell, keeper.keep)
         except KeyboardInterrupt:
-            output.say("Stopped; what was measured by then is in the store.")
+            output.print_note("Stopped; what was measured by then is in the store.")
             return last
 
 
@@ -241,12 +246,12 @@ def _show(asked: Sweep, seen: Seen, answered: Mapping[str, list[Trial]], options
         troubles = " ".join(dict.fromkeys(member.message for member in hosts if member.message))
         lines.append(f"{names} ({hosts[0].cpu}): {' '.join(said) or troubles or 'nothing was measured.'}")
         points = len({row.experiment_id for row in rows})
-        documents = list(map(sweep_report.document, answers))
+        documents = list(map(sweep_report.crossover_document, answers))
         found.append({"members": list(map(_plain, hosts)), "points": points, "crossovers": said, "answers": documents})
     if options.json:
-        output.show_json({"sweep_id": asked.id, **asked.to_json(), "machines": found})
+        output.print_json({"sweep_id": asked.id, **asked.to_json(), "machines": found})
     else:
-        output.show("\n".join(lines) or "No machine answered.")
+        output.print_result("\n".join(lines) or "No machine answered.")
 
 
 def _groups(members: Iterable[Member], *, alike: bool) -> list[list[Member]]:
@@ -274,7 +279,9 @@ def _plain(member: Member) -> dict[str, Any]:
 
 def _say_what_waits(options: argparse.Namespace) -> None:
     if count := mirrored.waiting(options.store):
-        output.say(f"{count} files of rows wait here until the store can be reached; any later command sends them.")
+        output.print_note(
+            f"{count} files of rows wait here until the store can be reached; any later command sends them."
+        )
 
 
 def _span(text: str) -> float:

@@ -12,15 +12,15 @@ from core.errors import JobError
 from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.jobs.process import Surroundings
+from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue
 from core.jobs.shared.members import SPREADS
 from core.question import usual
 from core.question.experiment import Contender, Point
 from core.question.usual import with_lanes_of_cpu
 from core.results import environment
-from core.results.reuse import Here
-from core.text import as_line, on_terminal
+from core.results.reuse import LocalMachine
+from core.text import as_line, to_terminal
 
 MACHINE_TIMEOUT_S = 180
 """A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
@@ -29,7 +29,7 @@ WHERE = "workers (machines that joined with the command worker), or ray, ray://H
 """Which machines are asked."""
 
 
-def add_on(parser: argparse.ArgumentParser) -> None:
+def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Where a sweep is measured, if not here."""
     parser.add_argument("--on", help=f"measure on other machines, which share the store: {WHERE}")
     ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
@@ -37,28 +37,28 @@ def add_on(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spread", choices=tuple(SPREADS), default="everywhere", help=spread)
 
 
-def machine(queue: Queue) -> Machine:
+def require_machine(queue: Queue) -> Machine:
     """What the measuring process sees, which is started if need be; raises JobError if it does not start."""
     deadline = time.monotonic() + MACHINE_TIMEOUT_S
     while time.monotonic() < deadline:
-        found = client.machine(queue)
-        if found and found.live and (client.surrounds_us(queue) or queue.active()):
+        found = client.load_machine(queue)
+        if found and found.live and (client.has_same_context(queue) or queue.active()):
             return found
-        client.ensure_worker(queue, ours=True)
+        client.ensure_worker(queue, same_context=True)
         time.sleep(0.1)
     raise JobError(
         f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
     )
 
 
-def here(queue: Queue) -> Here:
+def find_local_machine(queue: Queue) -> LocalMachine:
     """What would measure now, as far as it is known without starting anything."""
-    facts, last = environment.read(), client.machine(queue)
-    names = last.device_names if last and last.surroundings in (None, Surroundings.now()) else {}
-    return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=names)
+    facts, last = environment.read_environment(), client.load_machine(queue)
+    names = last.device_names if last and last.surroundings in (None, ExecutionContext.capture()) else {}
+    return LocalMachine(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=names)
 
 
-def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...] = ()) -> tuple[Contender, ...]:
+def choose_contenders(text: str | None, queue: Queue, *, without: tuple[str, ...] = ()) -> tuple[Contender, ...]:
     """As asked for, comma-separated; otherwise who contends where nobody says who, or `without` an accelerator these.
 
     Raises:
@@ -67,14 +67,14 @@ def contenders(text: str | None, queue: Queue, *, without: tuple[str, ...] = ())
     """
     if text is not None:
         return tuple(Contender.parse(part) for part in text.split(","))
-    known = machine(queue)
+    known = require_machine(queue)
     if without and len(known.devices) == 1:
         return tuple(map(Contender.parse, without))
-    return usual.contenders(known.device_names, environment.read().cores_usable)
+    return usual.default_contenders(known.device_names, environment.read_environment().cores_usable)
 
 
 def with_lanes(
-    asked: tuple[Contender, ...], options: argparse.Namespace, points: Sequence[Point], queue: Queue
+    contenders: tuple[Contender, ...], options: argparse.Namespace, points: Sequence[Point], queue: Queue
 ) -> tuple[Contender, ...]:
     """Who contends, with the lanes of the CPU where the options ask for them.
 
@@ -83,11 +83,11 @@ def with_lanes(
         JobError: the measuring process does not start.
     """
     if options.fair != "full":
-        return asked
-    return with_lanes_of_cpu(asked, points, machine(queue).refusals["cpu"])
+        return contenders
+    return with_lanes_of_cpu(contenders, points, require_machine(queue).refusals["cpu"])
 
 
-def follow(queue: Queue, job: Job) -> Job:
+def show_job_progress(queue: Queue, job: Job) -> Job:
     """Show progress on stderr until the job has ended; an interrupt from the keyboard stops it."""
     noted = 0
     with tqdm(total=1.0, file=sys.stderr, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}") as bar:
@@ -95,18 +95,18 @@ def follow(queue: Queue, job: Job) -> Job:
         def show(now: Job) -> None:
             nonlocal noted
             for note in _notes(now)[noted:]:
-                bar.write(on_terminal(note), file=sys.stderr)
+                bar.write(to_terminal(note), file=sys.stderr)
                 noted += 1
             bar.set_description_str(as_line(_phase(now)), refresh=False)
-            bar.n = _done(now)
+            bar.n = _progress_share(now)
             bar.refresh()
 
         try:
-            ended = client.follow(queue, job.id, show)
+            ended = client.follow_job(queue, job.id, show)
         except KeyboardInterrupt:
             ended = client.stop(queue, job.id)
     if ended.message and ended.message not in _notes(ended)[:noted]:
-        output.say(ended.message)
+        output.print_note(ended.message)
     return ended
 
 
@@ -121,7 +121,7 @@ def _phase(job: Job) -> str:
     return f"{sweep.done} of {sweep.total} points{size}: {progress.phase}{sweep.left}"
 
 
-def _done(job: Job) -> float:
+def _progress_share(job: Job) -> float:
     if not job.active:
         return 1.0
     return job.share

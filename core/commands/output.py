@@ -9,31 +9,31 @@ import math
 import sys
 from typing import Any, NoReturn
 
-from core.text import on_terminal
+from core.text import to_terminal
 
 
-def show(text: str) -> None:
+def print_result(text: str) -> None:
     """Print a result for people; it ends with one line break."""
-    print(on_terminal(text).rstrip("\n"))
+    print(to_terminal(text).rstrip("\n"))
 
 
-def show_json(document: dict[str, Any]) -> None:
+def print_json(document: dict[str, Any]) -> None:
     """Print a result for scripts; numbers that are not finite, which JSON does not have, become null."""
     text = json.dumps(_finite(document), indent=2, default=str, allow_nan=False)
     print(text.replace("\x7f", "\\u007f"))  # the one control character that JSON may hold as it is
 
 
-def answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> None:
+def print_answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> None:
     """Print a result as it was asked for: for scripts, or for people."""
     if options.json:
-        show_json(document)
+        print_json(document)
     else:
-        show(text)
+        print_result(text)
 
 
-def say(sentence: str) -> None:
+def print_note(sentence: str) -> None:
     """Print something that is not the result."""
-    print(on_terminal(sentence), file=sys.stderr)
+    print(to_terminal(sentence), file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the words of a command in one sentence, and leave."""
         said = message.removeprefix("argument ").rstrip(".")
-        self.exit(2, on_terminal(f"{said}. What can be given says: {self.prog} --help") + "\n")
+        self.exit(2, to_terminal(f"{said}. What can be given says: {self.prog} --help") + "\n")
 
 
 def _finite(value: Any) -> Any:

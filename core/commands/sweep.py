@@ -1,4 +1,4 @@
-"""`sweep`: one training varied along one or several axes, and the crossover along it."""
+"""`run_sweep`: one training varied along one or several axes, and the crossover along it."""
 
 import argparse
 import dataclasses
@@ -10,12 +10,12 @@ from core.answer.run import certainty, remedies
 from core.answer.study import best_lanes, search, study, wording
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
-from core.commands import FAILED, HELP, OK, arguments, measuring, output, recorder
+from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output, recorder
 from core.errors import CrossoverError, InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy, presets
-from core.question.experiment import Contender, Point, titled
+from core.question.experiment import Contender, Point, display_name
 from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
 from core.question.sweep import LIMITS as BOUNDS
 from core.question.sweep import Axis, Sweep
@@ -26,19 +26,19 @@ LIMITS = ("budget_s", "point_budget_s", "pairs")
 """Fields of a sweep that are options; left out, its defaults hold."""
 
 
-def add(commands: Any) -> None:
+def add_sweep_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
-    parser = commands.add_parser("sweep", help=HELP["sweep"])
+    parser = commands.add_parser("sweep", help=COMMAND_HELP["sweep"])
     arguments.add_point(parser)
-    arguments.add(parser, "training", "size")
+    arguments.add_options(parser, "training", "size")
     add_axes(parser)
     parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
-    arguments.add(parser, "devices", "fair")
+    arguments.add_options(parser, "devices", "fair")
     add_limits(parser)
-    arguments.add(parser, "basis", "store", "fresh")
-    measuring.add_on(parser)
-    arguments.add(parser, "tensorboard", "json")
-    parser.set_defaults(command=sweep)
+    arguments.add_options(parser, "basis", "store", "fresh")
+    measuring.add_machine_options(parser)
+    arguments.add_options(parser, "tensorboard", "json")
+    parser.set_defaults(command=run_sweep)
 
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
@@ -59,43 +59,45 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how long a sweep and its points may take."""
     of_preset = "of a preset as its scale needs"
     budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
-    parser.add_argument("--budget", dest="budget_s", type=arguments.number, metavar="SECONDS", help=budget)
+    parser.add_argument("--budget", dest="budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=budget)
     point = f"seconds that one point may take (default {Sweep.point_budget_s:g}, {of_preset}); longer ones are skipped"
-    parser.add_argument("--point-budget", dest="point_budget_s", type=arguments.number, metavar="SECONDS", help=point)
+    parser.add_argument(
+        "--point-budget", dest="point_budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=point
+    )
     pairs = f"pairs of blocks timed at each point (default {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
-    parser.add_argument("--pairs", type=arguments.whole, help=pairs)
+    parser.add_argument("--pairs", type=arguments.parse_integer_option, help=pairs)
 
 
-def sweep(options: argparse.Namespace) -> int:
+def run_sweep(options: argparse.Namespace) -> int:
     """Print the points and the crossover; measure those first that the store does not know."""
     queue, store = Queue(), Store(options.store)
-    asked = asked_for(options)
-    recorder.require(options)
+    asked = build_sweep(options)
+    recorder.check_tensorboard_option(options)
     if options.on is not None:
         from core.commands import machines  # with what asking others takes, which a sweep here need not load
 
         machines.require(options)
-    contenders = measuring.contenders(options.devices, queue)
+    contenders = measuring.choose_contenders(options.devices, queue)
     contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
     if options.on is not None:
         return machines.ask(asked, options)
-    stored = [] if options.fresh else _stored(asked, store, queue)
+    stored = [] if options.fresh else _find_stored_rows(asked, store, queue)
     if stored:
-        output.say(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")
-        _show(asked, stored, options, from_store=True)
+        output.print_note(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")
+        _print_sweep(asked, stored, options, from_store=True)
         recorder.record(options, stored)
         return OK
-    job = measuring.follow(queue, queue.submit(asked, store, fresh=options.fresh))
-    rows = client.rows(queue, job)
+    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
+    rows = client.load_job_rows(queue, job)
     notes = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
     if rows:
-        _show(asked, rows, options, notes=notes, state=job.state)
+        _print_sweep(asked, rows, options, notes=notes, state=job.state)
         recorder.record(options, rows)
     return OK if job.complete else FAILED
 
 
-def asked_for(options: argparse.Namespace) -> Sweep:
+def build_sweep(options: argparse.Namespace) -> Sweep:
     """The sweep that the options describe, on anybody's devices; raises InvalidValue where they make none."""
     usual, limits = arguments.limits(options), dict[str, Any]()
     if usual:
@@ -113,7 +115,7 @@ def asked_for(options: argparse.Namespace) -> Sweep:
         folder=arguments.folder(options),
         **limits,
     )
-    policy.check_own(asked)
+    policy.check_custom_allowed(asked)
     return asked
 
 
@@ -134,14 +136,14 @@ def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
         if (":" in values) != (options.range is not None):
             name, right = ("range", "8:8192") if options.range is not None else ("values", "8,16,32")
             raise InvalidValue(name, values, f"written like {right}")
-        return (Axis.parse(_name(given[0]), values, adaptive=options.adaptive),)
+        return (Axis.parse(_axis_name(given[0]), values, adaptive=options.adaptive),)
     if values is not None or not all("=" in text for text in given):
         raise InvalidValue("axis", " ".join(given), "given with the values of each: --axis NAME=8,16 --axis NAME=1:64")
     parts = [text.partition("=") for text in given]
-    return tuple(Axis.parse(_name(name), text, adaptive=options.adaptive) for name, _, text in parts)
+    return tuple(Axis.parse(_axis_name(name), text, adaptive=options.adaptive) for name, _, text in parts)
 
 
-def _name(text: str) -> str:
+def _axis_name(text: str) -> str:
     """An axis may be written like the option of the same name."""
     return text.strip().replace("-", "_")
 
@@ -150,50 +152,55 @@ def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
     """What the tutorial varies; an adaptive sweep may choose any size between its ends."""
     if options.preset is None:
         raise InvalidValue("axis", "", "one of {}, unless a preset is given that varies one", AXES)
-    axes = presets.preset(options.preset).axes_at(arguments.scale(options))
+    axes = presets.preset(options.preset).axes_at_scale(arguments.scale(options))
     if not axes:
         raise InvalidValue("preset", options.preset, "given with an --axis, because its tutorial varies nothing")
     if options.adaptive and len(axes) == 1:
         values = axes[0].values
-        return (Axis.between(axes[0].name, values[0], values[-1], adaptive=True),)
+        return (Axis.from_range(axes[0].name, values[0], values[-1], adaptive=True),)
     return axes
 
 
-def _stored(asked: Sweep, store: Store, queue: Queue) -> list[Trial]:
+def _find_stored_rows(sweep: Sweep, store: Store, queue: Queue) -> list[Trial]:
     """Rows of every point that is needed, in the order of points; none if one must be measured."""
-    experiments = {point: asked.experiment(point) for point in asked.points}
-    answers = store.answers(experiments.values(), measuring.here(queue), accepted=certainty.answers)
+    experiments = {point: sweep.experiment(point) for point in sweep.points}
+    answers = store.answers(
+        experiments.values(), measuring.find_local_machine(queue), accepted=certainty.answers_experiment
+    )
     found = {point: answers[experiment.id] for point, experiment in experiments.items() if experiment.id in answers}
-    complete = _search_is_over(asked, found) if asked.adaptive else len(found) == len(experiments)
+    complete = _is_search_finished(sweep, found) if sweep.adaptive else len(found) == len(experiments)
     return [row for rows in found.values() for row in rows] if complete else []
 
 
-def _search_is_over(asked: Sweep, found: Mapping[Point, Sequence[Trial]]) -> bool:
+def _is_search_finished(sweep: Sweep, stored: Mapping[Point, Sequence[Trial]]) -> bool:
     """Whether an adaptive sweep that knows these points would measure no other."""
-    return search.next_step([asked.size(point) for point in asked.points], study.of_sweep(asked, found)).size is None
+    return (
+        search.next_step([sweep.size(point) for point in sweep.points], study.sweep_evidence(sweep, stored)).size
+        is None
+    )
 
 
-def _answers(asked: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[Study, Crossover]]:
+def _answer_axes(sweep: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[Study, Crossover]]:
     """Every contender against the first, along every size axis.
 
     If this cannot be had, the measured times are shown all the same.
     """
     found: list[tuple[Study, Crossover]] = []
-    baseline = str(asked.contenders[0])
-    for axis in (axis.name for axis in asked.axes if axis.name in SIZE_AXES):
+    baseline = str(sweep.contenders[0])
+    for axis in (axis.name for axis in sweep.axes if axis.name in SIZE_AXES):
         try:
             entries = [
                 entry for entry in study.studies(rows, axis=axis) if baseline in (entry.baseline, entry.challenger)
             ]
-            entries.sort(key=lambda entry: tuple(sweep_report.held(asked, entry).values()))
+            entries.sort(key=lambda entry: tuple(sweep_report.other_axis_values(sweep, entry).values()))
             found += [(entry, study.crossover(entry, basis)) for entry in entries]
         except CrossoverError as error:
-            output.say(str(error))
+            output.print_note(str(error))
     return found
 
 
-def _show(
-    asked: Sweep,
+def _print_sweep(
+    sweep: Sweep,
     rows: Sequence[Trial],
     options: argparse.Namespace,
     *,
@@ -201,45 +208,50 @@ def _show(
     state: str = "finished",
     from_store: bool = False,
 ) -> None:
-    answers = _answers(asked, rows, options.basis or "steady")
+    answers = _answer_axes(sweep, rows, options.basis or "steady")
     best_answers = _best(rows, answers, options)
     if options.json:
-        facts = {"sweep_id": asked.id, **asked.to_json(), "state": state, "from_store": from_store}
+        facts = {"sweep_id": sweep.id, **sweep.to_json(), "state": state, "from_store": from_store}
         crossovers = [
-            sweep_report.document(answer) | {"study": entry.id, "held": sweep_report.held(asked, entry)}
+            sweep_report.crossover_document(answer)
+            | {"study": entry.id, "held": sweep_report.other_axis_values(sweep, entry)}
             for entry, answer in answers
         ]
-        points = sweep_report.points(asked, rows)
+        points = sweep_report.sweep_documents(sweep, rows)
         found = {"points": points, "notes": list(notes), "crossovers": crossovers}
-        best = [sweep_report.document(answer) | {"lanes": _lanes(picked)} for picked, answer in best_answers]
-        output.show_json(facts | found | ({"best_against_best": best} if best else {}))
-    elif len(asked.axes) == 1 and answers:
-        output.show("\n".join(sweep_report.text(answer) for _, answer in answers))
+        best = [sweep_report.crossover_document(answer) | {"lanes": _lanes(picked)} for picked, answer in best_answers]
+        output.print_json(facts | found | ({"best_against_best": best} if best else {}))
+    elif len(sweep.axes) == 1 and answers:
+        output.print_result("\n".join(sweep_report.crossover_text(answer) for _, answer in answers))
     else:
-        output.show(sweep_report.grid_text(asked, rows))
+        output.print_result(sweep_report.grid_text(sweep, rows))
         for entry, answer in answers:
             if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
-                output.show(f"\nWith {sweep_report.held_text(asked, entry)}: {answer.sentence}")
+                output.print_result(f"\nWith {sweep_report.other_axes_text(sweep, entry)}: {answer.sentence}")
     for picked, answer in () if options.json else best_answers:
-        lanes = "; ".join(f"{size}: {' against '.join(map(titled, names))}" for size, names in _lanes(picked).items())
-        output.show(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_APART}. {lanes}.")
+        lanes = "; ".join(
+            f"{size}: {' against '.join(map(display_name, names))}" for size, names in _lanes(picked).items()
+        )
+        output.print_result(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_SEPARATELY}. {lanes}.")
 
 
 def _best(
     rows: Sequence[Trial], answers: Sequence[tuple[Study, Crossover]], options: argparse.Namespace
-) -> list[tuple[tuple[best_lanes.Pick, ...], Crossover]]:
+) -> list[tuple[tuple[best_lanes.LanePick, ...], Crossover]]:
     """Beside each crossover of plain steps that of the best lanes, where a device has several."""
-    found: list[tuple[tuple[best_lanes.Pick, ...], Crossover]] = []
+    found: list[tuple[tuple[best_lanes.LanePick, ...], Crossover]] = []
     basis: Basis = options.basis or "steady"
     for entry, _ in answers:
-        picked = best_lanes.picks(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
+        picked = best_lanes.pick_lanes(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
         try:
-            found += [(picked, best_lanes.crossover(entry, picked, basis)[0])] if picked else []
+            found += [(picked, best_lanes.best_lanes_crossover(entry, picked, basis)[0])] if picked else []
         except CrossoverError as error:
-            output.say(str(error))
+            output.print_note(str(error))
     return found
 
 
-def _lanes(picked: Sequence[best_lanes.Pick]) -> dict[str, list[str]]:
+def _lanes(picked: Sequence[best_lanes.LanePick]) -> dict[str, list[str]]:
     """By size, who was picked on either side."""
-    return {wording.size(of.size): [row.contender for row in (of.challenger, of.baseline) if row] for of in picked}
+    return {
+        wording.format_size(of.size): [row.contender for row in (of.challenger, of.baseline) if row] for of in picked
+    }

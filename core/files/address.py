@@ -20,7 +20,7 @@ def is_address(text: str) -> bool:
     return bool(_IS_ADDRESS.match(text))
 
 
-def mirrored_by(folder: Path) -> str:
+def read_mirror_address(folder: Path) -> str:
     """The address that a folder mirrors; empty if it is an ordinary one."""
     try:
         return (folder / FILE).read_text()

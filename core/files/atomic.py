@@ -31,10 +31,10 @@ MOST_SWEPT = 300
 """Files that are removed at a time, so that nobody who writes waits for it."""
 
 _OURS = re.compile(r"\..+\.[0-9a-f]{8}\.tmp|\.probe-[0-9a-f]{32}")
-"""Names of temporary files of ours: those of `write`, and what `core.results.store` tries a folder with."""
+"""Names of temporary files of ours: those of `write_atomically`, and what `core.results.store` tries a folder with."""
 
 
-def write(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = True) -> None:
+def write_atomically(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = True) -> None:
     """Let `fill` write a temporary file beside `path`, then put it in the place of `path` at once.
 
     Args:
@@ -69,7 +69,7 @@ def replace(path: Path, fill: Callable[[BinaryIO], object]) -> None:
     """
     if path.is_dir() and not path.is_symlink():
         set_aside(path)
-    write(path, fill, lasting=False)
+    write_atomically(path, fill, lasting=False)
 
 
 def set_aside(path: Path) -> None:
@@ -99,21 +99,21 @@ def write_json(path: Path, data: object) -> None:
     write_bytes(path, json.dumps(data).encode())
 
 
-def sweep(folder: Path) -> None:
+def remove_abandoned_files(folder: Path) -> None:
     """Remove what writers left in a folder that were killed, unless that was done lately; what cannot be is left."""
-    _swept(folder, int(time.monotonic() / SWEEP_EVERY_S))
+    _remove_abandoned_cached(folder, int(time.monotonic() / SWEEP_EVERY_S))
 
 
 @functools.lru_cache(maxsize=64)
-def _swept(folder: Path, _moment: int) -> None:
+def _remove_abandoned_cached(folder: Path, _moment: int) -> None:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         ours = (entry for entry in entries if _OURS.fullmatch(entry.name))
-        for entry in itertools.islice(filter(_abandoned, ours), MOST_SWEPT):
+        for entry in itertools.islice(filter(_is_abandoned, ours), MOST_SWEPT):
             with contextlib.suppress(OSError):
                 os.unlink(entry)  # noqa: PTH108 - an entry of this folder, and nothing that it links to
 
 
-def _abandoned(entry: "os.DirEntry[str]") -> bool:
+def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
     with contextlib.suppress(OSError):
         facts = entry.stat(follow_symlinks=False)
         return stat.S_ISREG(facts.st_mode) and time.time() - facts.st_mtime > ABANDONED_S

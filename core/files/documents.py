@@ -19,7 +19,7 @@ import msgspec
 
 from core.errors import CrossoverError, DamagedFile
 
-MOST_BYTES = 4 * 2**20
+MAX_DOCUMENT_BYTES = 4 * 2**20
 """Size beyond which a file is not read; ours have some thousand bytes, the longest some hundred thousand."""
 
 LARGEST = 2**53
@@ -37,7 +37,7 @@ _REASON_LENGTH = 200
 T = TypeVar("T")
 
 
-def read_json(path: Path, kind: type[T], *, most_bytes: int = MOST_BYTES) -> T | None:
+def read_json(path: Path, kind: type[T], *, most_bytes: int = MAX_DOCUMENT_BYTES) -> T | None:
     """What a JSON file holds; None where there is no such file.
 
     Args:
@@ -49,7 +49,7 @@ def read_json(path: Path, kind: type[T], *, most_bytes: int = MOST_BYTES) -> T |
     Raises:
         DamagedFile: the file cannot be read, or holds something else.
     """
-    return _read(path, lambda text: parse_json(text, kind), most_bytes)
+    return _read_document(path, lambda text: parse_json(text, kind), most_bytes)
 
 
 def read_json_once(path: Path, kind: type[T]) -> T | None:
@@ -63,42 +63,42 @@ def read_json_once(path: Path, kind: type[T]) -> T | None:
         DamagedFile: the file cannot be read, or holds something else.
     """
     seen = stamp(path)
-    return cast("T | None", _kept(path, cast(Hashable, kind), seen)) if seen else read_json(path, kind)
+    return cast("T | None", _read_json_cached(path, cast(Hashable, kind), seen)) if seen else read_json(path, kind)
 
 
 @functools.lru_cache(maxsize=MOST_KEPT)
-def _kept(path: Path, kind: Any, _stamp: tuple[int, ...]) -> object:
+def _read_json_cached(path: Path, kind: Any, _stamp: tuple[int, ...]) -> object:
     """What is replaced while it is read is kept under a stamp that does not come again."""
     return read_json(path, kind)
 
 
-def read_toml(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, Any] | None:
+def read_toml(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, Any] | None:
     """The tables of a TOML file; None where there is no such file.
 
     Raises:
         DamagedFile: the file cannot be read, or is not TOML.
     """
-    return _read(path, tomllib.loads, most_bytes)
+    return _read_document(path, tomllib.loads, most_bytes)
 
 
-def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str | None:
+def read_text(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> str | None:
     """The text of a file; None where there is no such file.
 
     Raises:
         DamagedFile: the file cannot be read, or is not text.
     """
-    return _read(path, str, most_bytes)
+    return _read_document(path, str, most_bytes)
 
 
 def parse_json(text: str, kind: type[T]) -> T:
-    """What JSON holds; raises ValueError, RecursionError or what the checks of `kind` raise, as `typed` does."""
+    """What JSON holds; raises ValueError, RecursionError or what `convert_to_type` raises."""
     data = json.loads(text)
     if _SURROGATE.search(text):
         json.dumps(data, ensure_ascii=False).encode()  # half a character can be read, and written nowhere
-    return typed(data, kind)
+    return convert_to_type(data, kind)
 
 
-def typed(data: object, kind: type[T]) -> T:
+def convert_to_type(data: object, kind: type[T]) -> T:
     """Plain data as the class that says what they are.
 
     Raises:
@@ -110,26 +110,26 @@ def typed(data: object, kind: type[T]) -> T:
 def stamp(path: Path) -> tuple[int, ...]:
     """Another one for every change of a file; empty where it cannot be looked at."""
     try:
-        return _stamp_of(path.stat())
+        return _stamp_from_stat(path.stat())
     except OSError:
         return ()
 
 
-def linked_stamp(path: Path) -> tuple[int, ...]:
+def require_stamp(path: Path) -> tuple[int, ...]:
     """As `stamp`, by a single look at the disk unless the path is a link, which is there even if it leads nowhere.
 
     Raises:
         OSError: nothing is there, or it cannot be looked at.
     """
     seen = path.lstat()
-    return stamp(path) if stat.S_ISLNK(seen.st_mode) else _stamp_of(seen)
+    return stamp(path) if stat.S_ISLNK(seen.st_mode) else _stamp_from_stat(seen)
 
 
-def _stamp_of(seen: os.stat_result) -> tuple[int, ...]:
-    return seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino
+def _stamp_from_stat(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino
 
 
-def _read(path: Path, parse: Callable[[str], T], most_bytes: int) -> T | None:
+def _read_document(path: Path, parse: Callable[[str], T], most_bytes: int) -> T | None:
     try:
         return parse(_content(path, most_bytes).decode())
     except FileNotFoundError:

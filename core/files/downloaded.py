@@ -20,11 +20,11 @@ def folder() -> Path:
     return Path(os.environ.get(DATASETS_VARIABLE) or PROJECT / "data" / "datasets")
 
 
-def place(dataset: str, within: Path | None = None) -> Path:
+def locate_dataset(dataset: str, within: Path | None = None) -> Path:
     """The folder of one data set's files, in that of all unless another is given."""
     return (within or folder()) / LOADERS[dataset] / "raw"
 
 
 def complete(dataset: str) -> bool:
     """Whether all files of a data set are where they belong; their sums are checked by who reads them."""
-    return all((place(dataset) / name).is_file() for name in FILES)
+    return all((locate_dataset(dataset) / name).is_file() for name in FILES)

@@ -14,7 +14,7 @@ _WAY = re.compile(r"workers|ray|ray://[\w.-]{1,100}:\d{1,5}|slurm(:\d{1,4})?", r
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
-def typed(key: str, value: object, kind: type, allowed: str) -> object:
+def require_type(key: str, value: object, kind: type, allowed: str) -> object:
     """A value of a type.
 
     Raises:
@@ -25,7 +25,7 @@ def typed(key: str, value: object, kind: type, allowed: str) -> object:
     return value
 
 
-def number(key: str, value: object, default: float) -> float:
+def require_number(key: str, value: object, default: float) -> float:
     """A number that is not negative; a whole one where the default is.
 
     Raises:

@@ -18,7 +18,7 @@ DEEPEST = 16
 """Packages within each other; a name that is longer than a path can be is nobody's."""
 
 
-def of(file: Path) -> tuple[Path, ...]:
+def find_source_files(file: Path) -> tuple[Path, ...]:
     """The file, and all that it imports from its folder, and what these import; sorted.
 
     A file that cannot be parsed imports nothing that can be found.
@@ -30,28 +30,28 @@ def of(file: Path) -> tuple[Path, ...]:
     file.read_bytes()
     while waiting:
         current = waiting.pop()
-        names = _imported(current, folder, documents.stamp(current))
-        new = {path for name in names for path in _files(folder, name)} - found
+        names = _find_import_names(current, folder, documents.stamp(current))
+        new = {path for name in names for path in _find_module_files(folder, name)} - found
         found |= new
         waiting += new
     return tuple(sorted(found))
 
 
-def hashed(file: Path) -> str:
+def hash_sources(file: Path) -> str:
     """Hash of the names and contents of `of(file)`, 16 hexadecimal digits.
 
     Raises:
         OSError: one of them cannot be read.
     """
     digest = hashlib.sha256()
-    for path in of(file):
+    for path in find_source_files(file):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(file.parent).as_posix()}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:DIGITS]
 
 
 @functools.lru_cache(maxsize=1_024)
-def _imported(file: Path, folder: Path, _stamp: tuple[int, ...]) -> tuple[str, ...]:
+def _find_import_names(file: Path, folder: Path, _stamp: tuple[int, ...]) -> tuple[str, ...]:
     """Dotted names that a file imports, as they would be found from the folder; it is parsed once for each change."""
     return tuple(_names(file, folder))
 
@@ -72,7 +72,7 @@ def _names(file: Path, folder: Path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
 
 
-def _files(folder: Path, name: str) -> Iterator[Path]:
+def _find_module_files(folder: Path, name: str) -> Iterator[Path]:
     """Files that importing a dotted name runs, those of its packages among them."""
     parts = name.split(".")[:DEEPEST] if name else []
     for length in range(1, len(parts) + 1):

@@ -22,11 +22,11 @@ from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.jobs.process import Surroundings
+from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving, WorkerFile
 from core.question.experiment import Experiment
-from core.question.sweep import Sweep, size_of
+from core.question.sweep import Sweep, size_on_axis
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
@@ -58,13 +58,13 @@ else:
 _POLL_S = 0.05
 _FOLLOW_S = 0.2
 
-_found: set[str] = set()
+_installed_modules: set[str] = set()
 """Modules that are installed, as far as was looked for."""
 
 
 def has_torch() -> bool:
     """Whether PyTorch is installed here; it is looked for, not imported, and once found is there for good."""
-    return "torch" in _found or _find("torch")
+    return "torch" in _installed_modules or _find("torch")
 
 
 def _find(module: str) -> bool:
@@ -72,34 +72,34 @@ def _find(module: str) -> bool:
         found = importlib.util.find_spec(module) is not None
     except ImportError:
         return False
-    _found.update([module] if found else ())
+    _installed_modules.update([module] if found else ())
     return found
 
 
-def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
+def ensure_worker(queue: Queue, *, same_context: bool = False) -> None:
     """Start a worker unless one serves the queue; waiting jobs fail if workers keep dying before they are ready.
 
     Args:
         queue: to be served.
-        ours: whether an idle worker is ended that sees other devices or processors than this process, or has other
-            settings of threads. What a job needs is seen to by the worker itself.
+        same_context: whether an idle worker is ended that sees other devices or processors than this process, or
+            has other settings of threads. What a job needs is seen to by the worker itself.
 
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
     """
-    elsewhere = ours and _idle_elsewhere(queue)
-    if not elsewhere and queue.worker_file.taken:
+    elsewhere = same_context and _is_idle_with_other_context(queue)
+    if not elsewhere and queue.worker_file.is_served:
         return
     if elsewhere:
         with queue.guard(), contextlib.suppress(PermissionError):  # it is somebody else's
-            if _idle_elsewhere(queue):
+            if _is_idle_with_other_context(queue):
                 queue.worker_file.dismiss()
     _ensure(queue, queue.worker_file, COMMAND, "measuring process")
 
 
 def ensure_asker(queue: Queue) -> None:
     """Start who asks other machines unless there is one, as `ensure_worker` does a worker; raises as it does."""
-    if not queue.asker_file.taken:
+    if not queue.asker_file.is_served:
         _ensure(queue, queue.asker_file, ASKER, "process that asks other machines")
 
 
@@ -122,9 +122,9 @@ def _ensure(queue: Queue, served: WorkerFile, command: Sequence[str], what: str)
     queue.fail_waiting(f"The {what} died {STARTS} times while it started; {served.log} says more.", elsewhere=elsewhere)
 
 
-def _idle_elsewhere(queue: Queue) -> bool:
+def _is_idle_with_other_context(queue: Queue) -> bool:
     """Whether the worker that serves has nothing to do, and other surroundings than this process."""
-    return not surrounds_us(queue) and not queue.active()
+    return not has_same_context(queue) and not queue.active()
 
 
 def watch(queue: Queue, job_id: str) -> Job:
@@ -142,7 +142,7 @@ def watch(queue: Queue, job_id: str) -> Job:
     return job
 
 
-def follow(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> Job:
+def follow_job(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> Job:
     """Watch a job until it ends, and call `on_change` with it whenever it looks different.
 
     Returns:
@@ -162,31 +162,31 @@ def follow(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> Job:
         time.sleep(_FOLLOW_S)
 
 
-def run(asked: Experiment | Sweep, store: Store, queue: Queue | None = None) -> list[Trial]:
+def run(question: Experiment | Sweep, store: Store, queue: Queue | None = None) -> list[Trial]:
     """Measure one question in the measuring process, and wait for its rows; what the store knows is not measured again.
 
     Args:
-        asked: trainings and who contends.
+        question: trainings and who contends.
         store: where rows are looked for first, and kept.
         queue: what the job waits in; this machine's unless given.
 
     Returns:
-        The rows, in the order of `rows`.
+        The rows, in the order of `load_job_rows`.
 
     Raises:
-        InvalidValue: `asked` or `store` is something else.
+        InvalidValue: `question` or `store` is something else.
         JobError: nothing was measured, or only a part; the sentence says why, and what was measured is in the store.
         StoreError: the store cannot be read.
     """
-    if not isinstance(asked, Experiment | Sweep):
-        raise InvalidValue("asked", asked, "an Experiment or a Sweep")
+    if not isinstance(question, Experiment | Sweep):
+        raise InvalidValue("asked", question, "an Experiment or a Sweep")
     if not isinstance(store, Store):
         raise InvalidValue("store", store, "a Store, as Store('my-results') makes one")
     queue = queue or Queue()
-    job = follow(queue, queue.submit(asked, store).id, on_change=lambda _: None)
+    job = follow_job(queue, queue.submit(question, store).id, on_change=lambda _: None)
     if not job.complete:
         raise JobError(job.message or f"The measurement has {job.state}.")
-    return rows(queue, job)
+    return load_job_rows(queue, job)
 
 
 def stop(queue: Queue, job_id: str) -> Job:
@@ -212,7 +212,7 @@ def stop(queue: Queue, job_id: str) -> Job:
     return job
 
 
-def rows(queue: Queue, job: Job) -> list[Trial]:
+def load_job_rows(queue: Queue, job: Job) -> list[Trial]:
     """The rows of a job, whether the store took them or not: in the order of points, and of contenders at each.
 
     Those of a sweep are also the ones that it found in the store. While a job runs they become more, and those that
@@ -221,14 +221,14 @@ def rows(queue: Queue, job: Job) -> list[Trial]:
     Raises:
         StoreError: the store cannot be read.
     """
-    kept = queue.files(job.id).unsaved() if job.unsaved else []
+    kept = queue.files(job.id).read_unsaved() if job.unsaved else []
     mine = {trial.trial_id: trial for trial in kept}
     if set(job.trial_ids) - mine.keys():  # a store that refused rows may not be readable either
         mine = {trial.trial_id: trial for trial in Store(job.store).trials(run_id=job.run_ids)} | mine
     found = [mine[trial_id] for trial_id in job.trial_ids if trial_id in mine]
     sweep = job.sweep
     if job.active:
-        found += [trial for trial in queue.files(job.id).partial() if trial.trial_id not in job.trial_ids]
+        found += [trial for trial in queue.files(job.id).read_partial() if trial.trial_id not in job.trial_ids]
     return sorted(found, key=lambda trial: _place(sweep, trial)) if sweep else found
 
 
@@ -240,20 +240,20 @@ def exhibit(queue: Queue, job: Job) -> Exhibit | None:
     """
     if not job.exhibit_id:
         return None
-    kept = queue.files(job.id).exhibit()
+    kept = queue.files(job.id).read_exhibit()
     if kept:
         return kept
-    found, _ = exhibit_files.read(job.store)
+    found, _ = exhibit_files.read_exhibits(job.store)
     return next((entry for entry in found if entry.id == job.exhibit_id), None)
 
 
-def surrounds_us(queue: Queue) -> bool:
+def has_same_context(queue: Queue) -> bool:
     """Whether the worker that serves has the surroundings of this process; also if it does not say or none is ready."""
-    found = machine(queue)
-    return not (found and found.live and found.surroundings) or found.surroundings == Surroundings.now()
+    found = load_machine(queue)
+    return not (found and found.live and found.surroundings) or found.surroundings == ExecutionContext.capture()
 
 
-def machine(queue: Queue) -> Machine | None:
+def load_machine(queue: Queue) -> Machine | None:
     """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
     return queue.worker_file.machine
 
@@ -261,25 +261,27 @@ def machine(queue: Queue) -> Machine | None:
 def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
     """What sorts a sweep's rows by its points, and at each point by its contenders."""
     contenders = [str(contender) for contender in sweep.contenders]
-    return (*(size_of(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
+    return (*(size_on_axis(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
 
 
 def _start(queue: Queue, served: WorkerFile, command: Sequence[str], starts: int) -> Serving:
     """Start a process with the surroundings that the next job needs; with ours if none waits. Raises OSError."""
     following = queue.following(elsewhere=served is queue.asker_file)
-    surroundings = (following and following.surroundings) or Surroundings.now()
+    surroundings = (following and following.surroundings) or ExecutionContext.capture()
     _put_log_aside(served.log)
     with served.log.open("ab") as log, surroundings.lend_processors():
-        child = detached([*command, "--jobs", str(queue.folder)], surroundings.within(os.environ), log)
+        child = start_detached(
+            [*command, "--jobs", str(queue.folder)], surroundings.apply_to_environment(os.environ), log
+        )
     try:
-        started = process.of(child.pid)
+        started = process.process_from_pid(child.pid)
     except psutil.NoSuchProcess:
         started = process.Process(pid=child.pid)  # which counts as dead
     threading.Thread(target=child.wait, name="crossover-worker-reaper", daemon=True).start()
     return Serving(process=started, starts=starts, surroundings=surroundings)
 
 
-def detached(command: Sequence[str], environment: Mapping[str, str], log: BinaryIO) -> subprocess.Popen[bytes]:
+def start_detached(command: Sequence[str], environment: Mapping[str, str], log: BinaryIO) -> subprocess.Popen[bytes]:
     """Start a process that outlives this one, and whose idle threads sleep soon.
 
     Raises:

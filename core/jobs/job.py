@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from core.jobs.process import Process, Surroundings
+from core.jobs.process import ExecutionContext, Process
 from core.jobs.shared.members import Member, Spread
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
-from core.question.policy import Asked
+from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
@@ -40,7 +40,7 @@ Compiling a lane takes two minutes on a busy machine, and nothing is said meanwh
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elsewhere:
+class RemoteTarget:
     """That other machines measure a sweep, and not this one.
 
     Attributes:
@@ -73,8 +73,8 @@ class JobRequest:
     fresh: bool
     asked_by: str = ""
     asked_from: str = ""
-    surroundings: Surroundings | None = None
-    elsewhere: Elsewhere | None = None
+    surroundings: ExecutionContext | None = None
+    elsewhere: RemoteTarget | None = None
     once: str = ""
     measured_as: str = ""
 
@@ -126,7 +126,7 @@ class Job(JobStatus, JobRequest):
     """
 
     id: str
-    asked: Asked
+    question: AnyQuestion
     store: Path
     state: State = "queued"
     place: int = 0
@@ -135,17 +135,17 @@ class Job(JobStatus, JobRequest):
     @property
     def experiment(self) -> Experiment | None:
         """The experiment that was asked for; None for anything else."""
-        return self.asked if isinstance(self.asked, Experiment) else None
+        return self.question if isinstance(self.question, Experiment) else None
 
     @property
     def sweep(self) -> Sweep | None:
         """The sweep that was asked for; None for anything else."""
-        return self.asked if isinstance(self.asked, Sweep) else None
+        return self.question if isinstance(self.question, Sweep) else None
 
     @property
     def demonstration(self) -> Demonstration | None:
         """What a lesson asked for; None for anything else."""
-        return self.asked if isinstance(self.asked, Demonstration) else None
+        return self.question if isinstance(self.question, Demonstration) else None
 
     @property
     def run_id(self) -> str:
@@ -185,7 +185,7 @@ class Job(JobStatus, JobRequest):
     @property
     def silent_too_long(self) -> bool:
         """Whether nothing was heard of the job for much longer than a measurement may take: nothing will be."""
-        budget_s = self.sweep.point_budget_s if self.sweep else self.asked.budget_s
+        budget_s = self.sweep.point_budget_s if self.sweep else self.question.budget_s
         return self.silent_s > max(SILENCE_S, SILENT_BUDGETS * budget_s)
 
     @property
@@ -195,11 +195,11 @@ class Job(JobStatus, JobRequest):
             return f"{self.damage.rstrip('.')}, and nobody measures it"
         return "The measuring process was killed"
 
-    def suits(self, surroundings: Surroundings | None) -> bool:
+    def suits(self, surroundings: ExecutionContext | None) -> bool:
         """Whether the job can be measured by a process with these surroundings, as far as they are known."""
         return None in (self.surroundings, surroundings) or self.surroundings == surroundings
 
-    def run_of(self, experiment: Experiment) -> str:
+    def derive_run_id(self, experiment: Experiment) -> str:
         """Name of the run in which this job measures an experiment, 12 hexadecimal digits; the same at every call.
 
         So whoever finds the job dead knows which rows of the store are its own.

@@ -27,7 +27,7 @@ from core.files import atomic, documents
 from core.jobs.job import ACTIVE, Job, JobRequest, JobStatus
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
-from core.question.policy import Asked
+from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
 from core.results import reading, writing
 from core.results.exhibits.exhibit import Exhibit
@@ -57,7 +57,7 @@ class JobFolder:
         """
         draft = cls(path.with_name(f".{path.name}.tmp"))
         draft.path.mkdir(parents=True)
-        request = {_kind(job.asked): job.asked.to_json(), "store": str(job.store)}
+        request = {_kind(job.question): job.question.to_json(), "store": str(job.store)}
         atomic.write_json(draft._request, request | msgspec.to_builtins(_select_fields(job, JobRequest)))
         draft.write(job)
         draft.path.rename(path)
@@ -70,7 +70,7 @@ class JobFolder:
         Args:
             queue: its folder.
         """
-        atomic.sweep(queue)
+        atomic.remove_abandoned_files(queue)
         for draft in queue.glob(".*.tmp"):
             with contextlib.suppress(OSError):
                 facts = draft.lstat()
@@ -87,12 +87,12 @@ class JobFolder:
         if request is None:
             raise DamagedFile(self._request.name, "it is not there")
         try:
-            asked = request.asked
+            asked = request.question
         except (CrossoverError, ArithmeticError, ValueError, TypeError, RecursionError) as error:
             raise DamagedFile(self._request.name, str(error).rstrip(".")) from error
         status, damage = self._read_status()
         known = _select_fields(request, JobRequest) | _select_fields(status, JobStatus)
-        return Job(id=self.path.name, asked=asked, store=Path(request.store), damage=damage, **known)
+        return Job(id=self.path.name, question=asked, store=Path(request.store), damage=damage, **known)
 
     def _read_status(self) -> tuple[JobStatus, str]:
         """Return what became of the job, and if its file is damaged, a sentence that says so."""
@@ -132,19 +132,19 @@ class JobFolder:
             return abs(time.time() - self._alive.stat().st_mtime)
         return math.inf
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """Leave the mark that the job shall stop."""
         self._cancel.touch()
 
     @property
-    def asked_to_stop(self) -> bool:
+    def is_stop_requested(self) -> bool:
         return self._cancel.exists()
 
     def keep_partial(self, trials: Sequence[Trial]) -> bool:
         """Keep rows as they would be if the measurement ended now; return whether the disk took them."""
         return self._keep("partial.parquet", list(trials), writing.write_rows)
 
-    def partial(self) -> list[Trial]:
+    def read_partial(self) -> list[Trial]:
         """Rows by the last `keep_partial`; none before."""
         return self._read_rows("partial.parquet")
 
@@ -152,7 +152,7 @@ class JobFolder:
         """Keep rows until the job's end is written down and the store has them; return whether the disk took them."""
         return self._keep("unsaved.parquet", list(trials), writing.write_rows)
 
-    def unsaved(self) -> list[Trial]:
+    def read_unsaved(self) -> list[Trial]:
         """Rows by the last `keep_unsaved`; none once the store has them for certain."""
         return self._read_rows("unsaved.parquet")
 
@@ -160,7 +160,7 @@ class JobFolder:
         """Keep what a lesson showed for as long as the job; return whether the disk took it."""
         return self._keep("exhibit.json", exhibit, lambda path, _: atomic.write_json(path, exhibit.to_json()))
 
-    def exhibit(self) -> Exhibit | None:
+    def read_exhibit(self) -> Exhibit | None:
         """What a lesson showed; None before its end, or where it is damaged."""
         path = self.path / "exhibit.json"
         if path in self.memory:
@@ -227,7 +227,7 @@ class _Request(JobRequest):
     demonstration: dict[str, Any] | None = None
 
     @property
-    def asked(self) -> Asked:
+    def question(self) -> AnyQuestion:
         """The question.
 
         Raises:
@@ -252,9 +252,9 @@ def _select_fields(source: JobRequest | JobStatus, kind: type[JobRequest | JobSt
     return {field.name: getattr(source, field.name) for field in fields(kind)}
 
 
-def _kind(asked: Asked) -> str:
+def _kind(question: AnyQuestion) -> str:
     """The word under which a request is written down."""
-    match asked:
+    match question:
         case Sweep():
             return "sweep"
         case Demonstration():

@@ -15,9 +15,9 @@ from filelock import BaseFileLock, FileLock, Timeout
 from msgspec import Meta
 
 from core.files.documents import Seconds
-from core.jobs.process import Surroundings
+from core.jobs.process import ExecutionContext
 from core.results.environment import DeviceInfo, Environment
-from core.results.reuse import Here
+from core.results.reuse import LocalMachine
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
 """Environment variable that names another lock file: one for all who measure on a machine, or one for each test."""
@@ -41,7 +41,7 @@ class Machine:
     devices: Annotated[tuple[DeviceInfo, ...], Meta(min_length=1)]
     startup_s: Mapping[str, Seconds] = field(default_factory=dict)
     hint: str = ""
-    surroundings: Surroundings | None = None
+    surroundings: ExecutionContext | None = None
     loading_s: Seconds = 0.0
     live: bool = True
 
@@ -56,10 +56,12 @@ class Machine:
         return {info.device: info.refusals for info in self.devices}
 
     @property
-    def here(self) -> Here:
+    def local_machine(self) -> LocalMachine:
         """What would measure on this machine now, to look for what it measured before."""
         facts = self.environment
-        return Here(machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names)
+        return LocalMachine(
+            machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; whether the machine is live is for the reader to find out."""
@@ -73,7 +75,7 @@ def measurement_lock() -> BaseFileLock:
 
     The operating system gives it back when its holder dies, so it can never be left behind.
     """
-    path = Path(os.environ.get(LOCK_VARIABLE) or _shared_folder() / "crossover-measurement.lock")
+    path = Path(os.environ.get(LOCK_VARIABLE) or _find_shared_folder() / "crossover-measurement.lock")
     return FileLock(path, mode=0o666)
 
 
@@ -90,7 +92,7 @@ def is_measuring() -> bool:
     return False
 
 
-def _shared_folder() -> Path:
+def _find_shared_folder() -> Path:
     """A folder that all users of the machine share: macOS and Windows give each user a temporary one of their own."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA") or tempfile.gettempdir())

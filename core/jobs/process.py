@@ -25,7 +25,7 @@ from core.results import environment
 DEATH_S = 1.0
 """How long a killed process is waited for; the kernel needs milliseconds unless the process is deep in a driver."""
 
-Ours = Callable[[Sequence[str]], bool]
+CommandCheck = Callable[[Sequence[str]], bool]
 """Whether a command line is one of ours; no other process is ever signalled."""
 
 _POLL_S = 0.005
@@ -45,7 +45,7 @@ _ALIKE = frozenset(("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_D
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class ExecutionContext:
     """What a measurement takes over from who asks for it, as if it ran in the same shell.
 
     Attributes:
@@ -57,19 +57,19 @@ class Surroundings:
     variables: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def now(cls) -> Self:
+    def capture(cls) -> Self:
         """The surroundings of this process."""
         processors = tuple(environment.processors()) if hasattr(os, "sched_setaffinity") else ()
-        return cls(processors=processors, variables=tuple(sorted(_inherited(os.environ).items())))
+        return cls(processors=processors, variables=tuple(sorted(_select_inherited(os.environ).items())))
 
-    def within(self, variables: Mapping[str, str]) -> dict[str, str]:
+    def apply_to_environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """All environment variables of a process with these surroundings.
 
         Args:
             variables: of who starts it; all that are not of these surroundings stay.
         """
-        others = {name: variables[name] for name in variables.keys() - _inherited(variables).keys()}
-        return {**others, **_inherited(dict(self.variables))}
+        others = {name: variables[name] for name in variables.keys() - _select_inherited(variables).keys()}
+        return {**others, **_select_inherited(dict(self.variables))}
 
     @contextlib.contextmanager
     def lend_processors(self) -> Iterator[None]:
@@ -86,7 +86,7 @@ class Surroundings:
             os.sched_setaffinity(0, before)
 
 
-def _inherited(variables: Mapping[str, str]) -> dict[str, str]:
+def _select_inherited(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: variables[name] for name in variables if name not in _ALIKE and _INHERITED.fullmatch(name)}
 
 
@@ -112,11 +112,11 @@ class Process:
         except PermissionError:  # a process that we may not look at is one that is there
             return True
 
-    def kill(self, ours: Ours) -> None:
+    def kill(self, is_crossover_command: CommandCheck) -> None:
         """End the process and all its children at once, and wait until it is gone.
 
         Args:
-            ours: says which command line it must have.
+            is_crossover_command: says which command line it must have.
 
         Raises:
             PermissionError: it belongs to somebody else, or is none of ours: then nothing was signalled.
@@ -124,36 +124,36 @@ class Process:
         if self.alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 seen = psutil.Process(self.pid)
-                _require_ours(seen, ours)
+                _require_crossover_process(seen, is_crossover_command)
                 for member in (*seen.children(recursive=True), seen):
                     _kill(member)
             deadline = time.monotonic() + DEATH_S
             while self.alive and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
-        self.kill_orphans(ours)
+        self.kill_orphans(is_crossover_command)
 
-    def kill_orphans(self, ours: Ours) -> None:
+    def kill_orphans(self, is_crossover_command: CommandCheck) -> None:
         """End what the process left behind in its group when it died, such as the workers of a DataLoader.
 
         Only forks of it are ended, which have its command line. What runs another program (the compilers that torch
         starts) looks after its parent by itself.
         """
-        if sys.platform == "win32" or not self.born or _taken(self.pid):
+        if sys.platform == "win32" or not self.born or _is_pid_in_use(self.pid):
             return
         if not self.born.startswith(f"{boot()}:"):  # its group ended with the boot that it belonged to
             return
         for member in _group(self.pid):
             with contextlib.suppress(psutil.Error, PermissionError):
-                _require_ours(member, ours)
+                _require_crossover_process(member, is_crossover_command)
                 _kill(member)
 
 
-def this() -> Process:
+def current_process() -> Process:
     """The process that asks."""
-    return of(os.getpid())
+    return process_from_pid(os.getpid())
 
 
-def of(pid: int) -> Process:
+def process_from_pid(pid: int) -> Process:
     """The process that has this number now.
 
     Raises:
@@ -173,7 +173,7 @@ def _birth(pid: int) -> str | None:
         PermissionError: it may not be looked at.
     """
     if sys.platform != "linux":
-        return _birth_elsewhere(pid)
+        return _birth_from_psutil(pid)
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -182,7 +182,7 @@ def _birth(pid: int) -> str | None:
     return None if fields[0] in _ENDED else f"{boot()}:{fields[_START_TICKS]}"
 
 
-def _birth_elsewhere(pid: int) -> str | None:
+def _birth_from_psutil(pid: int) -> str | None:
     """The birth of a process where the system keeps the moment itself, which no later change of its clock moves."""
     try:
         seen = psutil.Process(pid)
@@ -193,7 +193,7 @@ def _birth_elsewhere(pid: int) -> str | None:
         raise PermissionError(str(error)) from None
 
 
-def _taken(pid: int) -> bool:
+def _is_pid_in_use(pid: int) -> bool:
     """Whether the number now belongs to a living process, whose group must not be touched."""
     try:
         return _birth(pid) is not None
@@ -227,14 +227,14 @@ def _group(number: int) -> Iterator[psutil.Process]:
                 yield member
 
 
-def _require_ours(member: psutil.Process, ours: Ours) -> None:
+def _require_crossover_process(member: psutil.Process, is_crossover_command: CommandCheck) -> None:
     try:
         command = member.cmdline()
     except psutil.AccessDenied as error:
         raise PermissionError(str(error)) from None
     if not command:  # it has just ended
         raise psutil.NoSuchProcess(member.pid)
-    if not ours(command):
+    if not is_crossover_command(command):
         message = f"process {member.pid} is none of ours"
         raise PermissionError(message)
 

@@ -19,14 +19,14 @@ from core.errors import JobError, NotAllowed, unwritable
 from core.files.project import PROJECT
 from core.jobs import saving, turns
 from core.jobs.all_jobs import KEPT_JOBS, AllJobs
-from core.jobs.job import SILENCE_S, Elsewhere, Job
+from core.jobs.job import SILENCE_S, Job, RemoteTarget
 from core.jobs.job_folder import JobFolder
-from core.jobs.process import Process, Surroundings
+from core.jobs.process import ExecutionContext, Process
 from core.jobs.uptime import Moment
 from core.jobs.usage import Terms, Usage
 from core.jobs.worker_file import WorkerFile
 from core.question import policy
-from core.question.policy import Asked
+from core.question.policy import AnyQuestion
 from core.results.store import Store
 
 JOBS = PROJECT / "data" / "jobs"
@@ -63,14 +63,14 @@ class Queue(AllJobs):
 
     def submit(
         self,
-        asked: Asked,
+        question: AnyQuestion,
         store: Store,
         *,
         fresh: bool = False,
         asked_by: str = "",
         asked_from: str = "",
         terms: Terms | None = None,
-        elsewhere: Elsewhere | None = None,
+        elsewhere: RemoteTarget | None = None,
         once: str = "",
         measured_as: str = "",
     ) -> Job:
@@ -82,7 +82,7 @@ class Queue(AllJobs):
         has are not measured again.
 
         Args:
-            asked: what to measure or to show.
+            question: what to measure or to show.
             store: where its rows go, or its exhibit.
             fresh: of a sweep, measure points that the store has as well.
             asked_by: who asks, as in `Job`.
@@ -99,21 +99,21 @@ class Queue(AllJobs):
         """
         store.check_writable()
         with self.guard():
-            self._bury_lost()
-            waiting = [job for job in self.active() if not self.files(job.id).asked_to_stop]
-            same = (asked, store.folder.absolute(), Surroundings.now(), elsewhere, measured_as)
+            self._mark_lost_jobs()
+            waiting = [job for job in self.active() if not self.files(job.id).is_stop_requested]
+            same = (question, store.folder.absolute(), ExecutionContext.capture(), elsewhere, measured_as)
             for job in waiting:
-                if (job.asked, job.store, job.surroundings or same[2], job.elsewhere, job.measured_as) == same:
-                    return self._placed(job)
+                if (job.question, job.store, job.surroundings or same[2], job.elsewhere, job.measured_as) == same:
+                    return self._with_place(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
                 raise JobError(f"The queue holds {limit} waiting jobs, which is its limit; try again later.")
-            if terms and (reason := self.refusal([asked], asked_by, terms)):
+            if terms and (reason := self.refusal([question], asked_by, terms)):
                 raise NotAllowed(reason)
             self.prune()
             job = Job(
                 id=self.new_id(),
-                asked=asked,
+                question=question,
                 store=same[1],
                 fresh=fresh,
                 created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
@@ -128,9 +128,9 @@ class Queue(AllJobs):
                 JobFolder.create(self.folder / job.id, job)
             except OSError as error:
                 raise JobError(unwritable(f"The folder of jobs {self.folder}", error)) from error
-            return self._placed(job)
+            return self._with_place(job)
 
-    def refusal(self, wanted: Sequence[Asked], asked_by: str, terms: Terms) -> str:
+    def refusal(self, questions: Sequence[AnyQuestion], asked_by: str, terms: Terms) -> str:
         """Why a person may not ask some questions now, all together, in one sentence; empty if they may.
 
         What was asked for and has not ended counts with all the time that it may take, so that asking for several
@@ -138,9 +138,9 @@ class Queue(AllJobs):
         """
         if not terms.waiting and not terms.seconds_per_day:
             return ""
-        mine = [policy.seconds(job.asked) for job in self.active() if job.asked_by == asked_by]
-        used_s = self.usage.spent_s(asked_by, _today())
-        return terms.refusal([policy.seconds(asked) for asked in wanted], mine, used_s=used_s)
+        mine = [policy.question_seconds(job.question) for job in self.active() if job.asked_by == asked_by]
+        used_s = self.usage.seconds_on_day(asked_by, _today())
+        return terms.refusal([policy.question_seconds(asked) for asked in questions], mine, used_s=used_s)
 
     def job(self, job_id: str) -> Job:
         """One job as it is now; one whose process died is marked as crashed, with what it had saved.
@@ -153,7 +153,7 @@ class Queue(AllJobs):
             if job_id in self.damaged:
                 raise JobError(f"The files of the job {job_id} are damaged; they are left as they are.")
             raise JobError(f"There is no job {job_id[:40]!r}; the {KEPT_JOBS} jobs that ended last can be looked up.")
-        return self._placed(job)
+        return self._with_place(job)
 
     def jobs(self) -> list[Job]:
         """All jobs as they are now, in the order of submission."""
@@ -183,7 +183,7 @@ class Queue(AllJobs):
             if job and job.state == "queued":
                 return self._write(dataclasses.replace(job, state="stopped", message="Stopped before it began."))
             if job and job.active:
-                self.files(job_id).ask_to_stop()
+                self.files(job_id).request_stop()
         return self.job(job_id)
 
     def kill(self, job_id: str) -> Job:
@@ -195,30 +195,30 @@ class Queue(AllJobs):
         with self.guard():  # so that the worker cannot have gone on to another job
             job = self.read(job_id)
             if job and job.state == "running" and job.worker:
-                self.files(job_id).ask_to_stop()
+                self.files(job_id).request_stop()
                 try:
                     job.worker.kill(self.worker_file.serves)
                 except PermissionError:
                     raise JobError(
                         f"Job {job_id} is measured by a process of somebody else, who alone can end it."
                     ) from None
-                return self._bury(job)
+                return self._mark_dead(job)
         return self.job(job_id)
 
     def claim(
-        self, worker: Process, surroundings: Surroundings | None = None, *, elsewhere: bool = False
+        self, worker: Process, surroundings: ExecutionContext | None = None, *, elsewhere: bool = False
     ) -> Job | None:
         """The next job, from now on running in `worker`; None if none waits, or the next needs other surroundings."""
         if not self.waiting(elsewhere=elsewhere):
             return None
         with self.guard():
-            self._bury_lost()  # the next sweep must find in the store what the one before had measured
+            self._mark_lost_jobs()  # the next sweep must find in the store what the one before had measured
             job = self.following(elsewhere=elsewhere)
             if job is None or not job.suits(surroundings):
                 return None
             with contextlib.suppress(OSError):  # a full disk costs fairness, not the measurement
                 self.usage.take_turn(job.asked_by, job.asked_from)
-            now = Moment.now()
+            now = Moment.read_clock()
             job = dataclasses.replace(job, state="running", worker=worker, began=now, reported=now)
             return self._write_or_remember(job)
 
@@ -234,7 +234,7 @@ class Queue(AllJobs):
         files = self.files(job.id)
         if files.settled:
             return False
-        files.write(dataclasses.replace(job, reported=Moment.now()))
+        files.write(dataclasses.replace(job, reported=Moment.read_clock()))
         return True
 
     def end(self, job: Job) -> None:
@@ -260,7 +260,7 @@ class Queue(AllJobs):
         For the worker, while it has nothing to measure.
         """
         with self.guard():
-            self._bury_lost(idle=True)
+            self._mark_lost_jobs(idle=True)
             for job in map(self.read, self.ids()):
                 if job and not job.active and (job.unsaved or job.id in self._unwritten):
                     tried = saving.try_again(self.files(job.id), job)
@@ -276,30 +276,30 @@ class Queue(AllJobs):
 
     def _look(self, job_id: str) -> Job | None:
         job = self.read(job_id)
-        if job is None or not self._is_over(job):
+        if job is None or not self._is_orphaned(job):
             return job
         with self.guard():  # somebody else may have been quicker
             job = self.read(job_id)
-            if job and self._is_over(job):
-                return self._end_silent(job) if job.silent_too_long else self._bury(job)
+            if job and self._is_orphaned(job):
+                return self._end_silent(job) if job.silent_too_long else self._mark_dead(job)
             return job
 
-    def _is_over(self, job: Job) -> bool:
+    def _is_orphaned(self, job: Job) -> bool:
         """Whether a job is said to run that nobody measures any more, as far as anybody but the worker can tell."""
         if not job.lost:
             return job.silent_too_long
         known = job.worker is not None and job.worker.born
-        return bool(known) or not (self.worker_file.taken or self.worker_file.locked)
+        return bool(known) or not (self.worker_file.is_served or self.worker_file.locked)
 
-    def _bury_lost(self, *, idle: bool = False) -> None:
+    def _mark_lost_jobs(self, *, idle: bool = False) -> None:
         """Settle every job whose process is dead; under the guard.
 
         Args:
             idle: whether the one who asks is the worker and measures nothing: then what runs nowhere is lost as well.
         """
         for job in self.active():
-            if self._is_over(job) or (idle and job.lost):
-                self._bury(job)
+            if self._is_orphaned(job) or (idle and job.lost):
+                self._mark_dead(job)
 
     def _end_silent(self, job: Job) -> Job:
         """End a worker that has lost its way, if it is one of ours, and settle its job; under the guard.
@@ -308,13 +308,13 @@ class Queue(AllJobs):
         """
         if self.files(job.id).marked_s < SILENCE_S:
             return job
-        event = f"The measuring process said nothing for {units.duration(job.silent_s)} and was ended"
+        event = f"The measuring process said nothing for {units.format_duration(job.silent_s)} and was ended"
         with contextlib.suppress(PermissionError):
             if job.worker:
                 job.worker.kill(self.worker_file.serves)
-        return self._bury(job, event=event)
+        return self._mark_dead(job, event=event)
 
-    def _bury(self, job: Job, *, event: str = "") -> Job:
+    def _mark_dead(self, job: Job, *, event: str = "") -> Job:
         """Settle a job whose process is dead; under the guard.
 
         Args:
@@ -324,7 +324,7 @@ class Queue(AllJobs):
         if job.worker:
             job.worker.kill_orphans(self.worker_file.serves)
         files = self.files(job.id)
-        if files.asked_to_stop:
+        if files.is_stop_requested:
             settled = saving.rescue(files, job, state="stopped", event="Stopped")
         else:
             settled = saving.rescue(files, job, state="crashed", event=event or job.cut_off_by)
@@ -358,7 +358,7 @@ class Queue(AllJobs):
             files.drop_rows()
         return job
 
-    def _placed(self, job: Job) -> Job:
+    def _with_place(self, job: Job) -> Job:
         """The job with its place among those that wait."""
         if job.state != "queued":
             return job
@@ -372,7 +372,7 @@ class Queue(AllJobs):
     def _charge(self, job: Job, began: Moment) -> None:
         """Write down what a job cost who asked for it, at most what it had asked for; under the guard."""
         lasted_s = began.ago_s or 0.0  # before the machine was started anew, nobody knows how long
-        seconds = min(lasted_s, policy.seconds(job.asked))  # start-up and waiting are the host's
+        seconds = min(lasted_s, policy.question_seconds(job.question))  # start-up and waiting are the host's
         with contextlib.suppress(OSError):  # a full disk must not hide what became of the job
             self.usage.charge(job.asked_by, seconds, _today())
 

@@ -14,7 +14,7 @@ from core.jobs.job_folder import JobFolder
 from core.results import writing
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
-from core.results.reading import readable, refusal_of
+from core.results.reading import find_refusal, readable
 from core.results.reuse import CUT_OFF
 from core.results.schema import Outcome, Trial
 from core.results.store import Store
@@ -39,10 +39,10 @@ def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: boo
     have no row that tells all. `again` is as in `save`.
     """
     saved_job, refusal = save(folder, job, trials, again=again)
-    return finished(with_missing(saved_job, trials), refusal)
+    return finish_job(with_missing(saved_job, trials), refusal)
 
 
-def finished(job: Job, message: str = "") -> Job:
+def finish_job(job: Job, message: str = "") -> Job:
     """The job at its end, with a message that also says which rows it lacks; failed if it has none at all."""
     said = " ".join(filter(None, [message, *job.missing]))
     return dataclasses.replace(job, state="finished" if job.trial_ids else "failed", message=said)
@@ -55,11 +55,11 @@ def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
     """
     experiments = {trial.experiment_id for trial in trials}
     there = {(trial.experiment_id, trial.contender) for trial in trials}
-    asked = [str(contender) for contender in job.asked.contenders]
+    asked = [str(contender) for contender in job.question.contenders]
     absent = [name for name in asked if any((experiment, name) not in there for experiment in experiments)]
     said = [f"{name} has no row, as nothing of it could be timed within the budget." for name in absent]
     said += [trial.message for trial in trials if trial.outcome == "interrupted"]
-    reasons = {trial.contender: refusal_of(trial) for trial in trials}
+    reasons = {trial.contender: find_refusal(trial) for trial in trials}
     said += [f"The row of {name} was refused: {reason}." for name, reason in reasons.items() if reason]
     return dataclasses.replace(job, missing=tuple(dict.fromkeys((*job.missing, *said))))
 
@@ -71,7 +71,7 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
     """
     refusal, kept = "", folder.keep_exhibit(exhibit)
     try:
-        exhibit_files.add(job.store, exhibit)
+        exhibit_files.add_exhibit(job.store, exhibit)
     except StoreError as error:
         refusal = f"The store did not take what was shown, it is {'kept with the job' if kept else _IN_MEMORY}: {error}"
     return dataclasses.replace(job, state="finished", message=refusal, unsaved=bool(refusal), exhibit_id=exhibit.id)
@@ -106,32 +106,32 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
     if job.elsewhere:  # whose rows the machines keep
         return dataclasses.replace(job, state=state, message=ASKER_KILLED)
     if job.demonstration:
-        shown = folder.exhibit()
+        shown = folder.read_exhibit()
         return (
             complete_exhibit(folder, job, shown)
             if shown
             else dataclasses.replace(job, state=state, message=f"{event} before it was done.")
         )
     outcome: Outcome = "stopped" if state == "stopped" else "interrupted"
-    stored = [trial for trial in own_rows(job) if trial.outcome not in CUT_OFF]
-    cut_off = [_cut_off(trial, outcome, event) for trial in folder.partial()]
-    whole = folder.unsaved()
+    stored = [trial for trial in load_rows_of_job(job) if trial.outcome not in CUT_OFF]
+    cut_off = [_cut_off(trial, outcome, event) for trial in folder.read_partial()]
+    whole = folder.read_unsaved()
     if job.sweep:
         return _rescue_sweep(folder, job, [*whole, *stored], cut_off, state=state, event=event)
-    if not whole and len(stored) == len(job.asked.contenders):
+    if not whole and len(stored) == len(job.question.contenders):
         whole = stored
     if whole and all(trial.outcome not in CUT_OFF for trial in whole):
         return complete(folder, job, whole, again=True)
     return _rescue_part(folder, job, [*whole, *stored, *cut_off], state=state, event=event)
 
 
-def own_rows(job: Job) -> list[Trial]:
+def load_rows_of_job(job: Job) -> list[Trial]:
     """What the store has of a job's own runs, whether the job knows of it or not; none where it cannot be read."""
     experiments = [job.experiment] if job.experiment else []
     if job.sweep:
         experiments = [job.sweep.experiment(point) for point in job.sweep.points]
     with contextlib.suppress(StoreError):
-        return Store(job.store).trials(run_id=[job.run_of(experiment) for experiment in experiments])
+        return Store(job.store).trials(run_id=[job.derive_run_id(experiment) for experiment in experiments])
     return []
 
 
@@ -139,15 +139,15 @@ def try_again(folder: JobFolder, job: Job) -> Job:
     """Bring what the store refused of an ended job to it once more; the job as it is then, the same if it refuses."""
     if not job.unsaved:
         return job
-    if job.demonstration and (shown := folder.exhibit()):
+    if job.demonstration and (shown := folder.read_exhibit()):
         return complete_exhibit(folder, job, shown)
-    if not (kept := folder.unsaved()):
+    if not (kept := folder.read_unsaved()):
         return dataclasses.replace(job, unsaved=False, message=LOST)
     tried, refusal = save(folder, job, kept, again=True)
     return job if refusal else dataclasses.replace(tried, message="")
 
 
-def saved(job: Job, in_part: int) -> str:
+def describe_saved(job: Job, in_part: int) -> str:
     """How much of a sweep is saved, as a clause.
 
     Args:
@@ -181,16 +181,16 @@ def _rescue_part(folder: JobFolder, job: Job, rows: Sequence[Trial], *, state: S
 
 
 def _rescue_sweep(
-    folder: JobFolder, job: Job, whole: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
+    folder: JobFolder, job: Job, complete_rows: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
 ) -> Job:
     """Bring what a sweep had saved: whole points that it does not know of yet, and points that were cut off."""
-    settled = with_rows(job, whole)
+    settled = with_rows(job, complete_rows)
     rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]
     in_part = len({trial.run_id for trial in rest}.difference(settled.run_ids))
-    message = f"{event}: {saved(settled, in_part)}; run it again to continue."
-    if not whole and not rest:
+    message = f"{event}: {describe_saved(settled, in_part)}; run it again to continue."
+    if not complete_rows and not rest:
         return dataclasses.replace(job, state=state, message=message)
-    saved_job, refusal = save(folder, job, [*whole, *rest], again=True)
+    saved_job, refusal = save(folder, job, [*complete_rows, *rest], again=True)
     return dataclasses.replace(saved_job, state=state, message=f"{event}. {refusal}" if refusal else message)
 
 

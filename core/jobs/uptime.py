@@ -25,7 +25,7 @@ class Moment:
     uptime_s: Seconds
 
     @classmethod
-    def now(cls) -> Self:
+    def read_clock(cls) -> Self:
         """The present moment."""
         return cls(boot=process.boot(), uptime_s=time.monotonic())
 

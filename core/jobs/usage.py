@@ -47,7 +47,7 @@ class Terms:
             allowed = f"{self.waiting} {'is' if self.waiting == 1 else 'are'} allowed at once"
             if not waiting_s:
                 return f"This takes {len(wanted_s)} measurements, and {allowed}."
-            have = f"You have {units.counted(len(waiting_s), 'measurement')} waiting or running"
+            have = f"You have {units.format_quantity(len(waiting_s), 'measurement')} waiting or running"
             more = f", this would be {len(wanted_s)} more," if len(wanted_s) > 1 else ""
             return f"{have}{more} and {allowed}."
         if not self.seconds_per_day:
@@ -56,8 +56,9 @@ class Terms:
         if total_s <= left_s:
             return ""
         return (
-            f"This run may take {units.duration(total_s)}, and of your {units.duration(self.seconds_per_day)} for "
-            f"today (UTC) {units.duration(left_s)} are left."
+            f"This run may take {units.format_duration(total_s)}, and of your "
+            f"{units.format_duration(self.seconds_per_day)} for "
+            f"today (UTC) {units.format_duration(left_s)} are left."
         )
 
 
@@ -75,7 +76,7 @@ class _Entry:
     day: str = ""
     seconds: Seconds = 0.0
 
-    def on(self, day: str) -> float:
+    def seconds_on_day(self, day: str) -> float:
         """Seconds of measuring on a day."""
         return self.seconds if self.day == day else 0.0
 
@@ -90,9 +91,9 @@ class Usage:
 
     path: Path
 
-    def spent_s(self, person: str, day: str) -> float:
+    def seconds_on_day(self, person: str, day: str) -> float:
         """Seconds of measuring that a person had on a day (ISO date, UTC)."""
-        return self._entries().get(person, _Entry()).on(day)
+        return self._entries().get(person, _Entry()).seconds_on_day(day)
 
     def turns(self, names: Iterable[str]) -> dict[str, int]:
         """When each one's last turn was, as a number that grows; 0 for who had none."""
@@ -119,7 +120,7 @@ class Usage:
         """
         entries = self._entries()
         entry = entries.get(person, _Entry())
-        entries[person] = replace(entry, day=day, seconds=entry.on(day) + seconds)
+        entries[person] = replace(entry, day=day, seconds=entry.seconds_on_day(day) + seconds)
         self._write(entries)
 
     def _entries(self) -> dict[str, _Entry]:

@@ -16,7 +16,7 @@ from core.errors import DamagedFile
 from core.files import atomic, documents
 from core.files.documents import Count
 from core.jobs.machine import Machine
-from core.jobs.process import DEATH_S, Process, Surroundings
+from core.jobs.process import DEATH_S, ExecutionContext, Process
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Serving:
     process: Process
     ready: bool = False
     starts: Count = 1
-    surroundings: Surroundings | None = None
+    surroundings: ExecutionContext | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class WorkerFile:
         return None
 
     @property
-    def taken(self) -> bool:
+    def is_served(self) -> bool:
         """Whether somebody alive serves the queue, or is about to, as the entry has it; cheap."""
         serving = self.serving
         return serving is not None and serving.process.alive

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.measure.afterwards.extras import Afterwards
+from core.measure.afterwards.extras import PostRunMeasurements
 from core.measure.data.datasets import Data
 from core.measure.device import devices, host_memory
-from core.measure.device.cards import Watch
+from core.measure.device.cards import GpuMonitor
 from core.measure.preparing import pace, room, threads
 from core.measure.preparing.fresh import FreshTrainings
 from core.measure.readings.raw_values import RawValues
@@ -63,9 +63,9 @@ class MeasuredContender:
         self._point, self._data = point, data
         self._device = devices.open_device(contender.device)
         self._timer = Timer(device=self._device)
-        self._meter, self._watch = LoadMeter(), Watch(self._device.torch)
+        self._meter, self._watch = LoadMeter(), GpuMonitor(self._device.torch)
         self.raw = RawValues(threads=contender.threads, **self._watch.limits)
-        self._afterwards = Afterwards(
+        self._afterwards = PostRunMeasurements(
             contender=contender, point=point, data=data, timer=self._timer, device=self._device, raw=self.raw
         )
         self._fresh = FreshTrainings(point=point, data=data, device=self._device.torch)
@@ -103,7 +103,7 @@ class MeasuredContender:
 
     def require_memory(self) -> None:
         """Refuse a training that cannot fit; raises OutOfMemory."""
-        room.require(self._point, self.contender, self._data, self._device)
+        room.check_memory(self._point, self.contender, self._data, self._device)
 
     def require_pace(self, budget_s: float) -> None:
         """Refuse a training of which not even a block can be timed within its budget.
@@ -112,9 +112,9 @@ class MeasuredContender:
             TooSlow: it is one.
         """
         self._use_settings()
-        pace.require(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
+        pace.check_speed(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
 
-    def shortlist_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
+    def shortlist_threads(self, late: threads.Late = threads.no_deadline) -> Iterator[None]:
         """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.
 
         Compiling for each count would take too long.
@@ -122,10 +122,12 @@ class MeasuredContender:
         devices.initialise(self.contender.device)
         self._use_settings()
         eager = self._fresh.training(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
-        times = yield from threads.choose(self._counts, threads.Look(training=eager, timer=self._timer), late=late)
-        self._counts = threads.fastest(times)[: threads.COMPILED_FOR if self.contender.on_host else 1]
+        times = yield from threads.choose_thread_times(
+            self._counts, threads.Look(training=eager, timer=self._timer), late=late
+        )
+        self._counts = threads.rank_thread_counts(times)[: threads.COMPILED_FOR if self.contender.on_host else 1]
 
-    def try_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
+    def try_threads(self, late: threads.Late = threads.no_deadline) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps that are taken back. Yields between timings.
 
         Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
@@ -138,8 +140,8 @@ class MeasuredContender:
         look = threads.Look(training=training, timer=self._timer)
         if self.contender.lane.execution == "compiled":
             look.prepare, look.prepare_s[self._counts[0]] = self._prepare, self.raw.startup_compile_s or 0.0
-        times = yield from threads.choose(sorted(self._counts), look, late=late)
-        self.raw.choose_threads(threads.typical(times))
+        times = yield from threads.choose_thread_times(sorted(self._counts), look, late=late)
+        self.raw.choose_threads(threads.median_times(times))
         self.raw.startup_compile_s = look.prepare_s.get(self.raw.threads, self.raw.startup_compile_s)
         training.set_weights(weights)
         training.rewind(self._fresh.feed(steps_before), steps_before)
@@ -155,19 +157,21 @@ class MeasuredContender:
             raw.startup_transfer_s = self._timer.time(self._fresh.move_data).seconds
         raw.startup_build_s = self._timer.time(self._build).seconds
         raw.startup_compile_s = self._prepare()
-        raw.startup_first_step_s = self._timer.time(lambda: self.training.advance(self.contender.lane.whole(1))).seconds
+        raw.startup_first_step_s = self._timer.time(
+            lambda: self.training.advance(self.contender.lane.round_up_to_calls(1))
+        ).seconds
         self._settle()
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
         """Train until warm, `allowance_s` seconds at most, and find how many steps make a block. Yields meanwhile."""
         raw, spent, done, steps = self.raw, 0.0, 0, 1
         while (done < WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:
-            seconds = self._warm_up_block(self.contender.lane.whole(steps))
+            seconds = self._warm_up_block(self.contender.lane.round_up_to_calls(steps))
             spent, done = spent + seconds, done + steps
             lacking = BLOCK_MARGIN * (WARM_UP_S - spent) / max(seconds, 1e-9) * raw.warmup_steps[-1]
             steps = min(2 * steps, max(steps // 2, WARM_UP_STEPS - done, math.ceil(lacking)))
             yield
-        self._block_steps = self.contender.lane.whole(block_steps(raw.warmup_s[-1] / raw.warmup_steps[-1]))
+        self._block_steps = self.contender.lane.round_up_to_calls(block_steps(raw.warmup_s[-1] / raw.warmup_steps[-1]))
         fitting = tries = 0
         while fitting < DISCARDED_BLOCKS and spent < allowance_s:
             seconds = self._warm_up_block(self._block_steps)
@@ -178,9 +182,9 @@ class MeasuredContender:
             else:
                 fitting, tries = 0, tries + 1
                 longer = max(self._block_steps + 1, block_steps(seconds / self._block_steps))
-                self._block_steps = self.contender.lane.whole(longer)
+                self._block_steps = self.contender.lane.round_up_to_calls(longer)
         step_s = raw.warmup_s[-1] / raw.warmup_steps[-1]
-        raw.lead_in_steps = self.contender.lane.whole(lead_in_steps(step_s) + self._fresh.prefetched)
+        raw.lead_in_steps = self.contender.lane.round_up_to_calls(lead_in_steps(step_s) + self._fresh.prefetched)
 
     def block(self, pair: int) -> None:
         """Lead in, then time one block of training, as block of round `pair`."""
@@ -202,11 +206,11 @@ class MeasuredContender:
             return self.raw.lead_in_steps
         idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
         steps = lead_in_steps(self.raw.step_s or 0.0, idle_s=idle_s)
-        return max(self.raw.lead_in_steps, self.contender.lane.whole(steps + self._fresh.prefetched))
+        return max(self.raw.lead_in_steps, self.contender.lane.round_up_to_calls(steps + self._fresh.prefetched))
 
-    def train_on(self, step: int) -> Iterator[None]:
+    def train_to_step(self, step: int) -> Iterator[None]:
         """Train on, untimed, to a step that others have reached. Yields now and then."""
-        yield from self._train_to(step, self._settle)
+        yield from self._train_until(step, self._settle)
 
     def go_back(self, step: int) -> Iterator[None]:
         """Train anew to a step at which others ended, and keep those weights to be examined. Yields now and then.
@@ -216,7 +220,7 @@ class MeasuredContender:
         if step >= self.counted:
             return
         self._begin_anew()
-        yield from self._train_to(step, self.training.read_losses)
+        yield from self._train_until(step, self.training.read_losses)
         self.raw.tested_step = step
         self._keep_weights()
 
@@ -226,7 +230,7 @@ class MeasuredContender:
         if examined and self._final is None and self._closed_at <= self._point.total_steps:
             self._keep_weights()
 
-    def take_apart(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
+    def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
         """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one.
 
         Args:
@@ -235,9 +239,9 @@ class MeasuredContender:
             turns: whether a step in float64 takes turns with one in float32.
         """
         self._use_settings()
-        self._afterwards.take_apart(self.training, budget_s, whole_epoch=whole_epoch)
+        self._afterwards.profile(self.training, budget_s, whole_epoch=whole_epoch)
         if turns and self._point.dtype == "float64" and self.contender.lane.execution == "eager":
-            single = partial(self._fresh.in_float32, self.contender.lane)
+            single = partial(self._fresh.build_float32_training, self.contender.lane)
             self._afterwards.take_turns(self.training, single, "float32_step_s", budget_s)
 
     def check_lane(self) -> None:
@@ -277,11 +281,11 @@ class MeasuredContender:
             loss_seconds=tuple(step * step_s for step in ends) if step_s else (),
         )
 
-    def _train_to(self, step: int, then: Callable[[], object]) -> Iterator[None]:
+    def _train_until(self, step: int, after_block: Callable[[], object]) -> Iterator[None]:
         while self.training.steps < step:
             self._use_settings()
             self.training.advance(min(self._block_steps, step - self.training.steps))
-            then()
+            after_block()
             yield
 
     def _begin_anew(self) -> None:
@@ -313,7 +317,7 @@ class MeasuredContender:
         if count != BEST_THREADS and torch.get_num_threads() != count:
             torch.set_num_threads(count)
         devices.use_tf32(self.contender.lane.precision == "tf32")
-        host_memory.use(kept=self.contender.lane.host_memory == "kept")
+        host_memory.set_memory_retention(keep=self.contender.lane.host_memory == "kept")
 
     def _warm_up_block(self, steps: int) -> float:
         self._make_room(steps)

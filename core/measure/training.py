@@ -164,7 +164,7 @@ class Training:
                 parameter.copy_(value)
 
 
-def nudged(weight: Tensor) -> Tensor:
+def nudge_weight(weight: Tensor) -> Tensor:
     """A weight with each number moved by up to `ROUNDINGS` roundings, up or down, alike each time.
 
     As far apart are sums of some hundred products in another order. One rounding is less than what a lane does, and
@@ -242,5 +242,5 @@ def classify(network: Classifier, split: Split, device: torch.device, *, at_most
     return predicted
 
 
-def _classify_chunk(network: Classifier, chunk: Tensor, device: torch.device, found: list[Tensor]) -> None:
-    found.append(network(chunk.to(device)).argmax(dim=1).cpu())
+def _classify_chunk(network: Classifier, chunk: Tensor, device: torch.device, predictions: list[Tensor]) -> None:
+    predictions.append(network(chunk.to(device)).argmax(dim=1).cpu())

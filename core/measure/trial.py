@@ -94,7 +94,7 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
         SameTraining: all contenders train alike, on equally many threads; nothing was timed.
     """
     measurement = Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12])
-    while measurement.visit():
+    while measurement.run_round():
         pass
     return measurement.rows()
 
@@ -124,7 +124,7 @@ class Measurement:
         self._next_look = 0 if self.experiment.whole else LOOKS[0]
         self._course = self._run()
 
-    def visit(self) -> bool:
+    def run_round(self) -> bool:
         """Measure one more round, the first time after the start and the warm-up, and conclude after the last.
 
         Returns:
@@ -159,7 +159,7 @@ class Measurement:
         except _BudgetSpent:
             pass  # there is nothing to conclude; what ran out of memory still has its row
         except _Stopped:
-            for measured in self._alive():
+            for measured in self._active_contenders():
                 measured.end("stopped", "It was stopped before it was done.")
         except Exception:
             self._keep()
@@ -179,10 +179,10 @@ class Measurement:
         self._tell("loading data")
         point = self.experiment.point
         if point.training:
-            mine, self._data = own.contenders(self.experiment)
+            mine, self._data = own.build_custom_contenders(self.experiment)
             self.all_measured = list[MeasuredContender](mine)
             return
-        self._data = datasets.of(point)
+        self._data = datasets.load_point_data(point)
         contenders = self.experiment.contenders
         sort = BoostingContender if point.is_fit else MeasuredContender
         self.all_measured = [sort(contender, point, self._data) for contender in contenders]
@@ -195,10 +195,10 @@ class Measurement:
             self._tell(f"starting up {measured.contender.spoken}")
             self._attempt(measured, partial(self._start, measured))
         if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own
-            alive = self._alive()
-            different.require([one.contender for one in alive], [one.raw.threads for one in alive])
+            alive = self._active_contenders()
+            different.check_distinct([one.contender for one in alive], [one.raw.threads for one in alive])
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
-        for measured in self._alive():
+        for measured in self._active_contenders():
             self._tell(f"warming up {measured.contender.spoken}")
             self._attempt(measured, partial(self._drive, measured.warm_up(allowance_s)))
 
@@ -215,13 +215,13 @@ class Measurement:
         if measured.raw.threads != BEST_THREADS:
             return
         self._tell(f"trying numbers of threads for {measured.contender.spoken}")
-        ends_s = self._elapsed() + THREADS_SHARE * self.experiment.budget_s / len(self.all_measured)
-        self._drive(tried(lambda: self._elapsed() >= ends_s))
+        ends_s = self._read_elapsed_s() + THREADS_SHARE * self.experiment.budget_s / len(self.all_measured)
+        self._drive(tried(lambda: self._read_elapsed_s() >= ends_s))
 
     def _train(self) -> Generator[bool, None, None]:
         """Rounds of blocks until every contender has what was asked for; yields between them."""
         orders = Orders[MeasuredContender](self.run_id)
-        while self._elapsed() < self.experiment.budget_s:
+        while self._read_elapsed_s() < self.experiment.budget_s:
             due = self._due()
             if not due:
                 return
@@ -237,7 +237,7 @@ class Measurement:
 
     def _due(self) -> list[MeasuredContender]:
         """Who has another block to come: until enough is timed, and all epochs are trained if they were asked for."""
-        asked, alive = self.experiment, self._alive()
+        asked, alive = self.experiment, self._active_contenders()
         if asked.pairs != EVERY_EPOCH:
             return alive if self.pairs < asked.pairs else []
         untrained = [measured for measured in alive if not measured.trained]
@@ -265,11 +265,11 @@ class Measurement:
         return self._cut or self.experiment.pairs != EVERY_EPOCH
 
     def _conclude(self) -> None:
-        tested = [one for one in self._alive() if not self._times_suffice and not one.curve.diverged]
-        step = ending.level(tested)
+        tested = [one for one in self._active_contenders() if not self._times_suffice and not one.curve.diverged]
+        step = ending.common_test_step(tested)
         for measured in tested:
-            self._attempt(measured, partial(self._drive, measured.train_on(step), hurried=False))
-        for measured in self._alive():
+            self._attempt(measured, partial(self._drive, measured.train_to_step(step), hurried=False))
+        for measured in self._active_contenders():
             self._attempt(measured, partial(self._conclude_one, measured, step))
 
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
@@ -277,7 +277,7 @@ class Measurement:
         measured.close(examined=not times_suffice)
         self._tell(f"taking a step on {measured.contender.spoken} apart")
         if measured.raw.block_steps:
-            measured.take_apart(asked.budget_s, whole_epoch=not times_suffice, turns=asked.pairs == EVERY_EPOCH)
+            measured.profile(asked.budget_s, whole_epoch=not times_suffice, turns=asked.pairs == EVERY_EPOCH)
         if not times_suffice and not measured.curve.diverged:
             self._tell(f"testing what was learned on {measured.contender.spoken}")
             self._drive(measured.go_back(step), hurried=False)
@@ -285,7 +285,7 @@ class Measurement:
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
             self._tell(f"checking {measured.contender.spoken} against plain steps")
             measured.check_lane()
-        measured.end(*ending.of(measured, self.experiment, self.pairs, cut=self._cut))
+        measured.end(*ending.final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
 
     def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
         """Do a part of one contender's measurement; no memory, or a lane that fails, ends it and not the others."""
@@ -293,22 +293,22 @@ class Measurement:
             measured.end(*failed)
             measured.release()
 
-    def _alive(self) -> list[MeasuredContender]:
+    def _active_contenders(self) -> list[MeasuredContender]:
         return [measured for measured in self.all_measured if measured.outcome is None]
 
     def _drive(self, work: Iterator[None], *, hurried: bool = True) -> None:
         """Do a part of the preparation as far as the budget reaches, or to its end what is left once that is spent."""
         for _ in work:
-            self._heed()
+            self._raise_if_stopped()
             if hurried:
                 self._require_time()
 
     def _require_time(self) -> None:
         """End a preparation after which no pair could be timed."""
-        if self._elapsed() >= self.experiment.budget_s:
+        if self._read_elapsed_s() >= self.experiment.budget_s:
             raise _BudgetSpent
 
-    def _heed(self) -> None:
+    def _raise_if_stopped(self) -> None:
         if self.hooks.should_stop():
             raise _Stopped
 
@@ -316,15 +316,15 @@ class Measurement:
         self.hooks.progress(
             Progress(
                 phase=phase,
-                elapsed_s=self._elapsed(),
+                elapsed_s=self._read_elapsed_s(),
                 budget_s=self.experiment.budget_s,
                 pairs=self.pairs,
                 contenders=tuple(measured.progress() for measured in self.all_measured),
             )
         )
-        self._heed()
+        self._raise_if_stopped()
 
-    def _elapsed(self) -> float:
+    def _read_elapsed_s(self) -> float:
         """Seconds of the budget that are spent: from the start-up on, what was compiled or recorded left out."""
         if not self._began:
             return 0.0

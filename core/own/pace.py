@@ -27,7 +27,7 @@ MOST_KEPT = 4_096
 LONG = 3
 """Times the usual from which on a step is a long one."""
 
-FEW = 3
+MIN_LOOKS = 3
 """Steps that must have been looked at before it is said what comes before a step."""
 
 LEAST_S = 0.25
@@ -43,7 +43,7 @@ FIRST_COST_S = 0.02
 """What the first counted step is thought to cost at most, before that is known."""
 
 
-def known_length(batches: object) -> int:
+def count_batches(batches: object) -> int:
     """How many batches there are; 0 if they do not say."""
     try:
         return len(batches)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ class Pace:
     @property
     def before_s(self) -> float | None:
         """Seconds of what came before a plain step; None where too few were looked at."""
-        return self.before_ns / 1e9 / self.looked if self.looked >= FEW else None
+        return self.before_ns / 1e9 / self.looked if self.looked >= MIN_LOOKS else None
 
     @property
     def uneven(self) -> tuple[float, float]:
@@ -120,7 +120,7 @@ class Pace:
 
     def look(self, before_ns: int, within_ns: int) -> None:
         """Take in a plain step that was looked at."""
-        self.pass_by(1, before_ns + within_ns)
+        self.add_steps(1, before_ns + within_ns)
         self.looked += 1
         self.before_ns += before_ns
         if self._each == 1 or self._chance.random() * self._each < 1:
@@ -129,7 +129,7 @@ class Pace:
                 kept = self._chance.sample(list(self._taken_ns), MOST_KEPT // 2)
                 self._each, self._taken_ns = 2 * self._each, array("q", kept)
 
-    def pass_by(self, steps: int, taken_ns: int) -> None:
+    def add_steps(self, steps: int, taken_ns: int) -> None:
         """Take in plain steps that were not looked at."""
         if self.steps <= WARM_UP < self.steps + steps:
             self.plain = self.plain_ns = self.looked = self.before_ns = 0

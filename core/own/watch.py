@@ -20,12 +20,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
-from core.answer.own.findings import Finding, findings
-from core.answer.own.steps import Steps
+from core.answer.own.findings import StepFinding, list_findings
+from core.answer.own.steps import CustomSteps
 from core.measure.own import floor, watching
 from core.measure.own.training import witness
 from core.own import report
-from core.own.pace import ENOUGH, MOST, Pace, known_length
+from core.own.pace import ENOUGH, MOST, Pace, count_batches
 
 MOST_TOGETHER = 16
 """Batches of one update that are counted together at most."""
@@ -63,15 +63,15 @@ class Watch:
         device: str | torch.device | None = None,
         quiet: bool = False,
         clock: watching.Clock = time.perf_counter_ns,
-        drain: Callable[[], object] | None = None,
+        synchronize: Callable[[], object] | None = None,
     ) -> None:
-        """Take what is watched; `clock` and `drain` are those of the machine unless a test says otherwise."""
+        """Take what is watched; `clock` and `synchronize` are those of the machine unless a test says otherwise."""
         self._batches, self._model, self._quiet = batches, model, quiet
-        self._device = torch.device(device) if device is not None else _device_of(model)
-        self._clock, self._drain = clock, drain or self._wait
-        self._pace, self._counts = Pace(known_steps=known_length(batches)), watching.Counts()
-        self._mode: watching.Watching | None = None
-        self._stuck: watching.Watching | None = None
+        self._device = torch.device(device) if device is not None else _find_device(model)
+        self._clock, self._synchronize = clock, synchronize or self._wait
+        self._pace, self._counts = Pace(known_steps=count_batches(batches)), watching.Counts()
+        self._mode: watching.OperationCounter | None = None
+        self._stuck: watching.OperationCounter | None = None
         self._entered, self._left, self._together = False, 0, 1
         self._results: list[Any] = []
         self._optimizer: Optimizer | None = None
@@ -80,15 +80,15 @@ class Watch:
         self._hooks = contextlib.ExitStack()
         self._first = self._witness()
         self._learns: bool | None = None
-        self._floor: floor.Floor | None = None
+        self._floor: floor.DispatchOverhead | None = None
 
     def __iter__(self) -> Iterator[Any]:
         """Hand the batches on, and say what was seen when the loop is over, however it ends."""
         if self._batches is None:
             raise TypeError("there are no batches to go through: give them first, or use `with`")
-        self._listen(self._updated)
+        self._listen(self._on_update)
         clock, pace, batches = self._clock, self._pace, iter(self._batches)
-        pace.once_ns = floor.owed_ns(self._device, self._clock)
+        pace.once_ns = floor.estimate_overhead_cost_ns(self._device, self._clock)
         ended = pace.start(clock())
         try:
             for batch in batches:
@@ -104,9 +104,9 @@ class Watch:
                 pace.look(given - ended, now - given)
                 ended = now
                 if wanted := pace.passing:
-                    passed = yield from self._pass_by(itertools.islice(batches, wanted))
+                    passed = yield from self._hand_on_batches(itertools.islice(batches, wanted))
                     ended = clock()
-                    pace.pass_by(passed, ended - now)
+                    pace.add_steps(passed, ended - now)
                     if passed < wanted:
                         return
         finally:
@@ -119,7 +119,7 @@ class Watch:
     def __bool__(self) -> bool:
         return True
 
-    def _pass_by(self, batches: Iterator[Any]) -> Generator[Any, None, int]:
+    def _hand_on_batches(self, batches: Iterator[Any]) -> Generator[Any, None, int]:
         """Hand batches on with nothing of ours around them; how many. If the loop ends here, they are told at once."""
         count = 0
         try:
@@ -133,8 +133,8 @@ class Watch:
 
     def __enter__(self) -> Self:
         """Begin; a step ends where an optimizer of PyTorch has updated the model."""
-        self._listen(self._stepped)
-        self._pace.once_ns = floor.owed_ns(self._device, self._clock)
+        self._listen(self._on_step)
+        self._pace.once_ns = floor.estimate_overhead_cost_ns(self._device, self._clock)
         self._ended_ns = self._pace.start(self._clock())
         self._look()
         return self
@@ -144,13 +144,13 @@ class Watch:
         self._end()
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> CustomSteps:
         """What was timed and counted of a step."""
         counts, pace, least = self._counts, self._pace, self._floor
-        names = (*watching.NUMBERS, *watching.TIMES, "kept")
+        names = (*watching.NUMBERS, *watching.TIME_COLUMNS, "kept")
         known: dict[str, Any] = {name: tuple(getattr(counts, name)) for name in names}
         known["before_s" if self._batches is None else "loader_s"] = pace.before_s or None
-        return Steps(
+        return CustomSteps(
             on_host=self._device.type == "cpu",
             step_s=pace.step_s,
             steps=pace.steps,
@@ -163,9 +163,9 @@ class Watch:
         )
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[StepFinding]:
         """What stands out, that which costs most first."""
-        return findings(self.steps)
+        return list_findings(self.steps)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -175,7 +175,7 @@ class Watch:
     @property
     def document(self) -> dict[str, Any]:
         """All of it as plain data."""
-        return report.document(self.steps, str(self._device), self._updates)
+        return report.build_loop_document(self.steps, str(self._device), self._updates)
 
     def json(self) -> str:
         """All of it as JSON."""
@@ -183,7 +183,9 @@ class Watch:
 
     def __str__(self) -> str:
         """All of it in a few lines, as it is printed at the end."""
-        return report.text(self.steps, str(self._device), self._updates, by_batches=self._batches is not None)
+        return report.format_loop_report(
+            self.steps, str(self._device), self._updates, by_batches=self._batches is not None
+        )
 
     def _listen(self, hook: Callable[..., None]) -> None:
         self._hooks.callback(register_optimizer_step_post_hook(hook).remove)
@@ -197,10 +199,10 @@ class Watch:
                 self._optimizer = optimizer
         return optimizer is self._optimizer
 
-    def _updated(self, optimizer: Optimizer, _arguments: object, _options: object) -> None:
+    def _on_update(self, optimizer: Optimizer, _arguments: object, _options: object) -> None:
         self._updates += optimizer is self._optimizer or self._trains(optimizer)
 
-    def _stepped(self, optimizer: Optimizer, _arguments: object, _options: object) -> None:
+    def _on_step(self, optimizer: Optimizer, _arguments: object, _options: object) -> None:
         """A step is over, and the next begins."""
         if optimizer is not self._optimizer and not self._trains(optimizer):
             return
@@ -214,7 +216,7 @@ class Watch:
             self._pace.look(self._outside_ns, now - self._ended_ns - self._outside_ns)
             self._ended_ns = now
         else:
-            self._pace.pass_by(self._passed, now - self._ended_ns)
+            self._pace.add_steps(self._passed, now - self._ended_ns)
             self._ended_ns = now
         passing = self._pace.passing if self._looking else 0
         if passing:
@@ -232,7 +234,7 @@ class Watch:
         """
         self._looking, self._passing, self._passed, self._outside_ns = True, 1, 0, 0
         if self._model is not None and not watching.compiles():
-            self._model._forward_pre_hooks[id(self)] = self._forwarded
+            self._model._forward_pre_hooks[id(self)] = self._on_forward
             self._is_hooked = True
 
     def _pass(self, steps: int) -> None:
@@ -242,7 +244,7 @@ class Watch:
             self._model._forward_pre_hooks.pop(id(self), None)
             self._is_hooked = False
 
-    def _forwarded(self, *_: object) -> None:
+    def _on_forward(self, *_: object) -> None:
         """The model's first forward pass of a step: what came before it is told apart."""
         if not self._outside_ns:
             self._outside_ns = self._clock() - self._ended_ns
@@ -267,20 +269,22 @@ class Watch:
         Watch._counting = self
         first = self._mode is None
         if self._mode is None:
-            self._mode = watching.Watching(self._device, watching.place, self._drain, self._clock, self._results)
+            self._mode = watching.OperationCounter(
+                self._device, watching.find_user_line, self._synchronize, self._clock, self._results
+            )
         self._mode.__enter__()  # type: ignore[no-untyped-call]
         self._entered = True
         self._mode.begin() if first else self._mode.resume()
 
-    def _leave(self, before_ns: int, given: int) -> int:
+    def _leave(self, before_ns: int, began_ns: int) -> int:
         """Count no more; the time."""
         mode, now = self._mode, self._clock()
         if mode is None or not self._entered:
             return now
-        mode.pause()
+        mode.add_host_time()
         self._exit(mode)
         self._left -= 1
-        self._pace.add_counted(before_ns, now - given, now, more=self._left > 0)
+        self._pace.add_counted(before_ns, now - began_ns, now, more=self._left > 0)
         if not self._left:
             self._counts.add(mode, self._together)
             self._counts.kept.append(mode.alive)
@@ -288,7 +292,7 @@ class Watch:
             self._mode, Watch._counting = None, None
         return self._clock()
 
-    def _exit(self, mode: watching.Watching) -> None:
+    def _exit(self, mode: watching.OperationCounter) -> None:
         """Take the mode away; one that somebody else left on top of it stays, and nothing more is counted."""
         if watching.on_top(mode):
             mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
@@ -314,9 +318,9 @@ class Watch:
                 self._tell()
             return
         with contextlib.suppress(Exception):  # a device in trouble; what was clocked is worth saying
-            self._learns = self._changed()
+            self._learns = self._has_changed()
             if self._counts.operations and self._floor is None:
-                self._floor = floor.known(self._device, self._drain, self._clock)
+                self._floor = floor.find_dispatch_overhead(self._device, self._synchronize, self._clock)
         self._tell()
 
     def _tell(self) -> None:
@@ -331,7 +335,7 @@ class Watch:
             return witness(self._model.parameters() if self._model is not None else ())
         return []
 
-    def _changed(self) -> bool | None:
+    def _has_changed(self) -> bool | None:
         """Whether a parameter is another than at the beginning; None where that cannot be seen."""
         pairs = zip(self._first, self._witness(), strict=False)
         return any(not torch.equal(before, now) for before, now in pairs) if self._first else None
@@ -342,7 +346,7 @@ class Watch:
             torch.accelerator.synchronize(self._device)
 
 
-def _device_of(model: nn.Module | None) -> torch.device:
+def _find_device(model: nn.Module | None) -> torch.device:
     """Of a model's first parameter; without one CUDA's if it is in use, else the CPU."""
     for parameter in model.parameters() if model is not None else ():
         return parameter.device

@@ -6,7 +6,7 @@ touches a file; `core.measure.data.datasets` does the loading and holds itself t
 
 from dataclasses import dataclass
 
-from core.errors import one_of
+from core.errors import require_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +49,11 @@ class Dataset:
         """The data set's title without what stands behind it in brackets, for a sentence."""
         return self.title.partition(" (")[0]
 
-    def shape_at(self, sequence_length: int) -> tuple[int, ...]:
+    def shape_for_length(self, sequence_length: int) -> tuple[int, ...]:
         """Shape of one sample, whose length may be a size that is asked for."""
         return (sequence_length,) if "sequence_length" in self.axes else self.shape
 
-    def vocabulary_at(self, embedding_rows: int) -> int:
+    def vocabulary_for_rows(self, embedding_rows: int) -> int:
         """How many different tokens there are, which may be a size that is asked for."""
         return embedding_rows if "embedding_rows" in self.axes else self.vocabulary
 
@@ -181,4 +181,4 @@ def dataset(name: str) -> Dataset:
     Raises:
         InvalidValue: no data set has that name.
     """
-    return DATASETS[one_of("dataset", name, DATASETS)]
+    return DATASETS[require_choice("dataset", name, DATASETS)]

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from core.errors import InvalidValue, one_of
-from core.question.experiment import Contender, Experiment, Point, hashed, parsed_contenders
+from core.errors import InvalidValue, require_choice
+from core.question.experiment import Contender, Experiment, Point, hash_question, parse_contenders
 from core.question.lanes import PLAIN
 
 Kind = Literal["clock", "moving", "first_step"]
 
-KINDS: dict[Kind, str] = {
+LESSON_KINDS: dict[Kind, str] = {
     "clock": "One training, timed with and without the shortcuts that people take with the clock.",
     "moving": "What moving does to tensors and to modules, and what PyTorch says when two devices meet.",
     "first_step": "How far loss and gradients of two devices are apart after the first step.",
@@ -157,7 +157,7 @@ class Demonstration:
     """Something to be shown. What does not matter to its kind is set to its default.
 
     Attributes:
-        kind: key of `KINDS`.
+        kind: key of `LESSON_KINDS`.
         point: the training (`clock`, `first_step`).
         contenders: distinct. `clock` shows each by itself, `moving` the first that is no CPU, `first_step` a pair.
         budget_s: seconds that `clock` may take; what would take longer is left out.
@@ -171,7 +171,7 @@ class Demonstration:
     recipes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        one_of("lesson", self.kind, KINDS)
+        require_choice("lesson", self.kind, LESSON_KINDS)
         if self.kind == "moving":
             object.__setattr__(self, "point", Point())
         object.__setattr__(self, "recipes", _recipes(self.recipes) if self.kind == "clock" else ())
@@ -187,7 +187,7 @@ class Demonstration:
     @functools.cached_property
     def id(self) -> str:
         """Name of what is to be shown, 16 hexadecimal digits; the budget is not part of it."""
-        return hashed({name: value for name, value in self.to_json().items() if name != "budget_s"})
+        return hash_question({name: value for name, value in self.to_json().items() if name != "budget_s"})
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal demonstration."""
@@ -218,7 +218,7 @@ class Demonstration:
                 return cls(
                     kind=known,
                     point=Point.parse(point),
-                    contenders=parsed_contenders(contenders),
+                    contenders=parse_contenders(contenders),
                     budget_s=budget,
                     recipes=tuple(recipes),
                 )
@@ -227,5 +227,5 @@ class Demonstration:
 
 def _recipes(names: Iterable[object]) -> tuple[str, ...]:
     """The recipes by name, in the order of `RECIPES`, `ours` always among them; all where none is named."""
-    wanted = [one_of("recipes", name, RECIPES) for name in names]
+    wanted = [require_choice("recipes", name, RECIPES) for name in names]
     return tuple(name for name in RECIPES if not wanted or name == "ours" or name in wanted)

@@ -6,34 +6,37 @@ from typing import Any
 
 from core.question import models
 from core.question.experiment import Experiment, Point
-from core.question.fields import FIELDS, SIZE_AXES, TRAINING, axis_title, label, short_label
-from core.question.models.boosting import axis_called
+from core.question.fields import FIELDS, SIZE_AXES, TRAINING, axis_title, short_label, value_label
+from core.question.models.boosting import answer_axis_name
 from core.question.sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
 """Options that are not called like their field."""
 
 
-def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()) -> str:
+def describe_question(question: Point | Experiment | Sweep, *, without: Collection[str] = ()) -> str:
     """A question in one line, e.g. "Digits, 1,257 samples · Fully connected, hidden size 128 · batch 64 · 5 epochs".
 
     Args:
-        asked: a training, alone or with its devices, or a sweep, of which is said first what is varied.
+        question: a training, alone or with its devices, or a sweep, of which is said first what is varied.
         without: fields of the training that are left out, because they are varied.
     """
-    if isinstance(asked, Sweep):
+    if isinstance(question, Sweep):
         ends = [
-            f"{along(axis.name, asked.point.model)} {_number(axis.values[0])} to {_number(axis.values[-1])}"
-            for axis in asked.axes
+            f"{label_axis(axis.name, question.point.model)} {_format_number(axis.values[0])} to "
+            f"{_format_number(axis.values[-1])}"
+            for axis in question.axes
         ]
-        names = [axis.name for axis in asked.axes]
-        varied = set(names) if asked.point.training else taken(names, models.family(asked.point.model))
+        names = [axis.name for axis in question.axes]
+        varied = (
+            set(names) if question.point.training else fields_set_by_axes(names, models.family(question.point.model))
+        )
         along_what = ", ".join(ends)
-        return f"{along_what[:1].upper()}{along_what[1:]} · {sentence(asked.point, without=varied)}"
-    point = asked if isinstance(asked, Point) else asked.point
+        return f"{along_what[:1].upper()}{along_what[1:]} · {describe_question(question.point, without=varied)}"
+    point = question if isinstance(question, Point) else question.point
     if point.training:
         size = [] if "size" in without else [f"size {point.size:,}"]
-        return ", ".join([in_short(point), *size])
+        return ", ".join([describe_training(point), *size])
     left_out = {*without} | point.idle
     groups: dict[str, list[str]] = {}
     for name in TRAINING:
@@ -45,43 +48,43 @@ def sentence(asked: Point | Experiment | Sweep, *, without: Collection[str] = ()
     return " · ".join(map(", ".join, groups.values()))
 
 
-def along(axis: str, model: str) -> str:
+def label_axis(axis: str, model: str) -> str:
     """An axis of a training for people: that of a fit's samples is called rows."""
-    return axis_title(axis_called(axis, model))
+    return axis_title(answer_axis_name(axis, model))
 
 
-def in_short(row: Any) -> str:
+def describe_training(row: Any) -> str:
     """What a row, or a line of a study, trained, in a few words: "Fully connected on Digits", or the name of a file."""
     if row.training:
         return f"{row.training} (one's own, source {row.source_hash[:6]})"
-    return f"{label('model', row.model)} on {short_label('dataset', row.dataset)}"
+    return f"{value_label('model', row.model)} on {short_label('dataset', row.dataset)}"
 
 
-def taken(names: Collection[str], family: models.Family) -> set[str]:
+def fields_set_by_axes(names: Collection[str], family: models.Family) -> set[str]:
     """Fields that axes set, so that nothing else says what they are."""
     return {*names, *([family.size] if "parameters" in names else [])}
 
 
-def command(asked: Experiment | Sweep) -> str:
+def build_command(question: Experiment | Sweep) -> str:
     """The command line that asks the same; what does not shape the training is left out."""
-    if isinstance(asked, Sweep):
-        limits = {name: text(getattr(asked, name)) for name in ("point_budget_s", "pairs")}
-        what, varied, axes = "sweep", {axis.name for axis in asked.axes}, _axes(asked)
+    if isinstance(question, Sweep):
+        limits = {name: format_value(getattr(question, name)) for name in ("point_budget_s", "pairs")}
+        what, varied, axes = "sweep", {axis.name for axis in question.axes}, _axes(question)
     else:
         what, varied, axes, limits = "run", set[str](), {}, {}
-    fields = ("training", "size") if asked.point.training else TRAINING
-    idle = varied if asked.point.training else varied | asked.point.idle
-    settings = {name: getattr(asked.point, name) for name in fields if name not in idle}
-    told = {name: text(value) for name, value in settings.items() if not _unsaid(name, value)}
+    fields = ("training", "size") if question.point.training else TRAINING
+    idle = varied if question.point.training else varied | question.point.idle
+    settings = {name: getattr(question.point, name) for name in fields if name not in idle}
+    told = {name: format_value(value) for name, value in settings.items() if not _unsaid(name, value)}
     given = {name: value for name, value in told.items() if value != "0" or name == "seed"}
-    devices = {"devices": ",".join(map(str, asked.contenders)), "budget_s": text(asked.budget_s)}
-    return f"python -m core {what} {options({**given, **axes, **devices, **limits})}"
+    devices = {"devices": ",".join(map(str, question.contenders)), "budget_s": format_value(question.budget_s)}
+    return f"python -m core {what} {format_options({**given, **axes, **devices, **limits})}"
 
 
-def options(given: Mapping[str, object]) -> str:
+def format_options(values: Mapping[str, object]) -> str:
     """Values by field as options of the command line, several for a list; what is None, 0 or false is left out."""
     words: list[str] = []
-    for name, value in given.items():
+    for name, value in values.items():
         option = f"--{SPELT.get(name, name).replace('_', '-')}"
         if value is True:
             words.append(option)
@@ -90,16 +93,16 @@ def options(given: Mapping[str, object]) -> str:
     return shlex.join(words)
 
 
-def plain(value: float) -> float:
+def simplify_number(value: float) -> float:
     """A number as controls hold and links spell it: 60.0 is 60."""
     return int(value) if value == int(value) else value
 
 
-def text(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as links and the command line spell it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(plain(value)) if isinstance(value, float) else str(value)
+    return str(simplify_number(value)) if isinstance(value, float) else str(value)
 
 
 def _axes(sweep: Sweep) -> dict[str, object]:
@@ -112,7 +115,7 @@ def _axes(sweep: Sweep) -> dict[str, object]:
         return {"axis": [f"{name}={values}" for name, values in listed.items()]}
     axis = sweep.axes[0]
     low, high = axis.values[0], axis.values[-1]
-    if axis.name in SIZE_AXES and low < high and axis == Axis.between(axis.name, low, high, adaptive=sweep.adaptive):
+    if axis.name in SIZE_AXES and low < high and axis == Axis.from_range(axis.name, low, high, adaptive=sweep.adaptive):
         return {"axis": axis.name, "range": f"{int(low)}:{int(high)}", "adaptive": sweep.adaptive}
     return {"axis": axis.name, "values": listed[axis.name], "adaptive": sweep.adaptive}
 
@@ -125,10 +128,10 @@ def _unsaid(name: str, value: object) -> bool:
 
 def _brief(name: str, value: object) -> str:
     """A field of a training as a line says it: "batch 64", "1 epoch"."""
-    shown = f"{value:,}" if isinstance(value, int) else short_label(name, text(value))
+    shown = f"{value:,}" if isinstance(value, int) else short_label(name, format_value(value))
     said = FIELDS[name].brief.format(shown)
     return said.removesuffix("s") if value == 1 and FIELDS[name].brief.startswith("{} ") else said
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,}" if value == int(value) else f"{value:g}"

@@ -88,12 +88,12 @@ TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU", "other": "Accel
 """What people call the devices of a type; those left out go by their name."""
 
 
-def of(device: str) -> DeviceKind:
+def kind_from_name(device: str) -> DeviceKind:
     """The kind that a device's name says; one that answers to the name of another counts as that."""
     return DEVICE_KINDS[device.partition(":")[0]]
 
 
-def title(device: str, threads: int = 0) -> str:
+def device_title(device: str, threads: int = 0) -> str:
     """A device for people: `GPU`, `GPU 1`, `CPU`, `1 CPU thread`, `2 CPU threads`.
 
     Args:
@@ -104,26 +104,26 @@ def title(device: str, threads: int = 0) -> str:
     if kind == "cpu":
         return f"{threads} CPU thread{'' if threads == 1 else 's'}" if threads else "CPU"
     named = f"{TITLES.get(kind, kind)}{f' {number}' if number not in ('', '0') else ''}"
-    return f"{named} served by {title('cpu', threads)}" if threads else named
+    return f"{named} served by {device_title('cpu', threads)}" if threads else named
 
 
 _ONLY_ONE = re.compile(rf"(CPU|{'|'.join(TITLES.values())})\b(?! \d)")
 _SEVERAL = re.compile(r"\d+ CPU threads\b")
 
 
-def in_sentence(name: str) -> str:
+def inline_device_name(name: str) -> str:
     """The name of a device within a sentence: `the CPU`, `the GPU (NVIDIA H200)`, but `GPU 1` and `1 CPU thread`."""
     return f"the {name}" if _ONLY_ONE.match(name) else name
 
 
 def does(name: str, one: str, several: str) -> str:
     """A device within a sentence with its verb: `the GPU trains`, `1 CPU thread trains`, `2 CPU threads train`."""
-    return f"{in_sentence(name)} {several if _SEVERAL.match(name) else one}"
+    return f"{inline_device_name(name)} {several if _SEVERAL.match(name) else one}"
 
 
-def begun(said: str) -> str:
+def capitalize_name(name: str) -> str:
     """Words that begin with a device, at the beginning of a sentence; names that others gave stay as they are."""
-    return f"The{said[3:]}" if said.startswith("the ") else said
+    return f"The{name[3:]}" if name.startswith("the ") else name
 
 
 DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}, {name}:N" for name in NUMBERED))).rsplit(", ", 1))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Self
 
-from core.errors import InvalidValue, one_of
+from core.errors import InvalidValue, require_choice
 from core.question import catalog, device_kinds, lanes, models, own
 from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
 from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, Training
@@ -29,7 +29,7 @@ MAX_CONTENDERS = 8
 EVERY_EPOCH = 0
 """`pairs` of an experiment that trains every epoch."""
 
-OWN_PAIRS = 20
+CUSTOM_PAIRS = 20
 """Pairs of blocks of one's own training, unless asked otherwise: nobody knows of how many steps an epoch of it is."""
 
 BEST_THREADS = 0
@@ -45,11 +45,11 @@ _CONTENDER = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(Training, own.OwnFields):
+class Point(Training, own.CustomFields):
     """One training, without saying where it runs. Sizes that do not shape the model are set to 0."""
 
     def __post_init__(self) -> None:
-        own.check(self)
+        own.check_custom_fields(self)
         if self.training:
             for name, value in own.SETTLED.items():
                 _settle(self, name, value)
@@ -62,12 +62,12 @@ class Point(Training, own.OwnFields):
     def _check(self) -> None:
         """Refuse what is no training; raises InvalidValue."""
         for name in ("data_path", "dtype"):
-            one_of(name, getattr(self, name), FIELDS[name].words)
+            require_choice(name, getattr(self, name), FIELDS[name].words)
         if not isinstance(self.shuffle, bool):
             raise InvalidValue("shuffle", self.shuffle, "true or false")
         for name in sorted({*_NUMBERS} - self.idle, key=_NUMBERS.index):
-            bounds = allowed(name, dataset=self.dataset, model=self.model)
-            _settle(self, name, _checked(name, getattr(self, name), *bounds))
+            bounds = value_range(name, dataset=self.dataset, model=self.model)
+            _settle(self, name, _check_number(name, getattr(self, name), *bounds))
         if self.batch_size > self.samples:
             raise InvalidValue("batch_size", self.batch_size, f"at most the {self.samples:,} training samples")
 
@@ -79,7 +79,7 @@ class Point(Training, own.OwnFields):
     @property
     def idle(self) -> set[str]:
         """Fields that mean nothing in it: sizes of other families, workers of no loader, what a fit does not choose."""
-        found = set(models.AXES) - set(models.shaped_by(self.model, self.dataset))
+        found = set(models.AXES) - set(models.list_model_sizes(self.model, self.dataset))
         found |= set() if self.data_path in LOADER_PATHS else {"loader_workers"}
         return found | set(models.boosting.SETTLED if self.is_fit else ())
 
@@ -93,9 +93,9 @@ class Point(Training, own.OwnFields):
         facts = catalog.dataset(self.dataset)
         return models.network(
             self.model,
-            input_shape=facts.shape_at(self.sequence_length),
+            input_shape=facts.shape_for_length(self.sequence_length),
             classes=len(facts.classes),
-            vocabulary=facts.vocabulary_at(self.embedding_rows),
+            vocabulary=facts.vocabulary_for_rows(self.embedding_rows),
             dtype=self.dtype,
             **{name: getattr(self, name) for name in models.AXES},
         )
@@ -111,7 +111,7 @@ class Point(Training, own.OwnFields):
         return self.steps_per_epoch * self.epochs
 
     @classmethod
-    def of(cls, row: object) -> Self:
+    def from_row(cls, row: object) -> Self:
         """The training of a stored row, whose columns have the names of the fields.
 
         Raises:
@@ -126,7 +126,7 @@ class Point(Training, own.OwnFields):
         Raises:
             InvalidValue: a field is unknown, of the wrong type or out of range.
         """
-        return cls(**{name: _read(name, value) for name, value in fields.items()})
+        return cls(**{name: _convert_field(name, value) for name, value in fields.items()})
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
@@ -136,7 +136,7 @@ class Point(Training, own.OwnFields):
             InvalidValue: as `parse`.
         """
         known: dict[str, Any] = {name: data[name] for name in own.FIELDS if data.get("training") and name in data}
-        return cls(**known, **{name: _read(name, value) for name, value in data.items() if name not in known})
+        return cls(**known, **{name: _convert_field(name, value) for name, value in data.items() if name not in known})
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as they were written before there were fields that came later and are as they always had been."""
@@ -168,7 +168,7 @@ class Contender:
             raise InvalidValue("device", self.device, DEVICES)
         if match[2]:
             _settle(self, "device", f"{match[2]}:{int(match[3] or 0)}")
-        _settle(self, "threads", _checked("threads", self.threads))
+        _settle(self, "threads", _check_number("threads", self.threads))
 
     def __str__(self) -> str:
         served = self.device if self.threads == BEST_THREADS else f"{self.device}@{self.threads}"
@@ -177,12 +177,12 @@ class Contender:
     @property
     def title(self) -> str:
         """The contender for people: `2 CPU threads, compiled, 10 steps a call`, `GPU`, `GPU 1, CUDA graph`."""
-        return ", ".join(filter(None, (device_kinds.title(self.device, self.threads), self.lane.title)))
+        return ", ".join(filter(None, (device_kinds.device_title(self.device, self.threads), self.lane.title)))
 
     @property
     def spoken(self) -> str:
         """The same within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
-        device = device_kinds.in_sentence(device_kinds.title(self.device, self.threads))
+        device = device_kinds.inline_device_name(device_kinds.device_title(self.device, self.threads))
         return f"{device} ({self.lane.title})" if self.lane.title else device
 
     @property
@@ -226,20 +226,20 @@ class Experiment:
     whole: bool = True
 
     def __post_init__(self) -> None:
-        _settle(self, "contenders", parsed_contenders(self.contenders))
+        _settle(self, "contenders", parse_contenders(self.contenders))
         if self.point.training and self.pairs == EVERY_EPOCH:
-            _settle(self, "pairs", OWN_PAIRS)
+            _settle(self, "pairs", CUSTOM_PAIRS)
         if not 1 <= len(self.contenders) <= MAX_CONTENDERS or len(set(self.contenders)) < len(self.contenders):
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, f"between 1 and {MAX_CONTENDERS} different devices")
         for name in ("budget_s", "pairs"):
-            _settle(self, name, _checked(name, getattr(self, name)))
+            _settle(self, name, _check_number(name, getattr(self, name)))
         for contender in self.contenders:
             if self.point.is_fit:
                 models.boosting.check_device(self.point.model, contender.device)
             if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
-            if self.point.dtype == "float64" and not device_kinds.of(contender.device).float64:
+            if self.point.dtype == "float64" and not device_kinds.kind_from_name(contender.device).float64:
                 raise InvalidValue("dtype", "float64", f"float32 with {contender.spoken}, which has no float64")
 
     @functools.cached_property
@@ -249,7 +249,7 @@ class Experiment:
         Budget and pairs are not part of it: a training that was completed answers for every budget, and for who wants
         its times alone.
         """
-        return hashed({"point": self.point.to_json(), "contenders": list(map(str, self.contenders))})
+        return hash_question({"point": self.point.to_json(), "contenders": list(map(str, self.contenders))})
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal experiment."""
@@ -274,24 +274,24 @@ class Experiment:
                 # jobs of earlier versions do not say all of it
                 limits: dict[str, Any] = {"budget_s": budget, "pairs": rest.get("pairs", EVERY_EPOCH)}
                 limits |= {"folder": str(rest.get("folder", "")), "whole": rest.get("whole", True) is not False}
-                return cls(point=Point.from_json(point), contenders=parsed_contenders(contenders), **limits)
+                return cls(point=Point.from_json(point), contenders=parse_contenders(contenders), **limits)
         raise InvalidValue("experiment", data, "an object with point, contenders and budget_s")
 
 
-def hashed(question: Mapping[str, Any], separators: tuple[str, str] = (",", ":")) -> str:
+def hash_question(question: Mapping[str, Any], separators: tuple[str, str] = (",", ":")) -> str:
     """The name of a question under this protocol, from what tells it from others: 16 hexadecimal digits."""
     canonical = json.dumps({**question, "protocol": PROTOCOL_VERSION}, sort_keys=True, separators=separators)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def parsed_contenders(given: str | Iterable[object]) -> tuple[Contender, ...]:
+def parse_contenders(contenders: str | Iterable[object]) -> tuple[Contender, ...]:
     """Contenders, also written ones, as files have them; raises InvalidValue where one is not of that form."""
-    listed = given.split(",") if isinstance(given, str) else given
+    listed = contenders.split(",") if isinstance(contenders, str) else contenders
     return tuple(each if isinstance(each, Contender) else Contender.parse(str(each)) for each in listed)
 
 
 @functools.lru_cache(maxsize=4_096)
-def titled(text: str) -> str:
+def display_name(text: str) -> str:
     """A contender that is written as in rows and links, for people; a text that is none, as it is."""
     try:
         return Contender.parse(text).title
@@ -300,7 +300,7 @@ def titled(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=4_096)
-def spoken(text: str) -> str:
+def inline_name(text: str) -> str:
     """A contender that is written so, within a sentence; a text that is none, as it is."""
     try:
         return Contender.parse(text).spoken
@@ -308,7 +308,7 @@ def spoken(text: str) -> str:
         return text
 
 
-def allowed(field: str, *, dataset: str, model: str) -> tuple[float, float]:
+def value_range(field: str, *, dataset: str, model: str) -> tuple[float, float]:
     """Lowest and highest value of a number, as the data set and the model family narrow it."""
     if field == "samples":
         return FIELDS[field].low, catalog.dataset(dataset).max_samples
@@ -322,7 +322,7 @@ def _settle(instance: object, field: str, value: object) -> None:
     object.__setattr__(instance, field, value)
 
 
-def _checked(field: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
+def _check_number(field: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
     """A number within the range of its field, and within narrower bounds where there are some.
 
     Raises:
@@ -337,9 +337,9 @@ def _checked(field: str, value: Any, low: float = -math.inf, high: float = math.
     return int(value) if whole else float(value)  # numbers of NumPy are such, and no file takes them
 
 
-def _read(name: str, value: object) -> Any:
+def _convert_field(name: str, value: object) -> Any:
     """`value` as the type of field `name`; only text is converted, the rest is left to the checks."""
-    kind = type(FIELDS[one_of("setting", name, TRAINING)].default)
+    kind = type(FIELDS[require_choice("setting", name, TRAINING)].default)
     if not isinstance(value, str) or kind is str:
         return value
     if kind is bool:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from core.errors import InvalidValue, one_of
+from core.errors import InvalidValue, require_choice
 from core.question import models
 from core.question.fields import Training
-from core.question.own import OWN
+from core.question.own import CUSTOM
 
-PARTS: dict[str, dict[str, str]] = {
+LANE_WORDS: dict[str, dict[str, str]] = {
     "execution": {
         "eager": "",  # step by step, as PyTorch runs what one writes
         "compiled": "compiled",  # the whole step, forward to update, one function by torch.compile
@@ -43,19 +43,19 @@ PARTS: dict[str, dict[str, str]] = {
 }
 """Field of a lane → its words, that of the plain lane first, each with its name for people."""
 
-OTHER_MATHEMATICS = frozenset({"tf32", "bf16"})
+LOWER_PRECISION = frozenset({"tf32", "bf16"})
 """Words of lanes that do not compute the same numbers; all others agree but for the order of summation."""
 
-OWN_LANES = frozenset({"compiled", "bf16", "tf32", "kept"})
+CUSTOM_LANES = frozenset({"compiled", "bf16", "tf32", "kept"})
 """Kinds of lanes of a training of one's own: what can be put around its steps from outside."""
 
 MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
 
-_CHOSEN = {name: words for name, words in PARTS.items() if name != "execution"}
+_CHOSEN = {name: words for name, words in LANE_WORDS.items() if name != "execution"}
 """Those whose words stand for themselves; that of an execution has a number."""
 
-_TITLES = {word: title for words in PARTS.values() for word, title in words.items()}
+_TITLES = {word: title for words in LANE_WORDS.values() for word, title in words.items()}
 
 _EXECUTION = re.compile(r"(compiled|graph)([1-9]\d{0,5})?", re.ASCII)
 _MICRO = re.compile(r"micro([1-9]\d{0,5})", re.ASCII)
@@ -63,7 +63,7 @@ _MICRO = re.compile(r"micro([1-9]\d{0,5})", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Lane:
-    """One way to run a training, in words of `PARTS`.
+    """One way to run a training, in words of `LANE_WORDS`.
 
     Attributes:
         execution: how a step is run.
@@ -84,10 +84,10 @@ class Lane:
     micro_batch: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in PARTS.items():
-            one_of(name, getattr(self, name), known)
-        _require_whole("steps_per_call", self.steps_per_call, 1, MAX_STEPS_PER_CALL)
-        _require_whole("micro_batch", self.micro_batch, 0, MAX_MICRO_BATCH)
+        for name, known in LANE_WORDS.items():
+            require_choice(name, getattr(self, name), known)
+        _require_whole_number("steps_per_call", self.steps_per_call, 1, MAX_STEPS_PER_CALL)
+        _require_whole_number("micro_batch", self.micro_batch, 0, MAX_MICRO_BATCH)
         if self.execution == "eager" and self.steps_per_call > 1:
             raise InvalidValue("steps_per_call", self.steps_per_call, "1 unless the execution is compiled or graph")
         if self.execution == "compiled" and self.optimizer != "default":
@@ -107,24 +107,24 @@ class Lane:
     @property
     def title(self) -> str:
         """The lane for people: `compiled, 10 steps a call`; empty for the plain one."""
-        return ", ".join(_TITLES.get(word) or _numbered(word) for word in self.words)
+        return ", ".join(_TITLES.get(word) or _title_numbered_word(word) for word in self.words)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The lane's words without their numbers: what a device has or has not."""
-        return tuple(re.sub(r"\d+$", "", word) if word not in PARTS["precision"] else word for word in self.words)
+        return tuple(re.sub(r"\d+$", "", word) if word not in LANE_WORDS["precision"] else word for word in self.words)
 
     @property
-    def same_mathematics(self) -> bool:
+    def has_same_numerics(self) -> bool:
         """Whether the lane computes the same numbers as the plain lane, but for the order of summation."""
-        return not OTHER_MATHEMATICS & set(self.words)
+        return not LOWER_PRECISION & set(self.words)
 
     @property
     def columns(self) -> dict[str, Any]:
         """The lane's fields, named as the columns of a row."""
         return asdict(self)
 
-    def whole(self, steps: int) -> int:
+    def round_up_to_calls(self, steps: int) -> int:
         """At least so many steps, in whole calls."""
         return -(-steps // self.steps_per_call) * self.steps_per_call
 
@@ -139,20 +139,20 @@ class Lane:
         Raises:
             InvalidValue: a word is unknown, or two of one kind contradict each other.
         """
-        return cls._parsed(tuple(words))
+        return cls._parse_cached(tuple(words))
 
     @classmethod
     @functools.lru_cache(maxsize=256)  # a page asks for the same few at every run
-    def _parsed(cls, words: tuple[str, ...]) -> Self:
+    def _parse_cached(cls, words: tuple[str, ...]) -> Self:
         found: dict[str, Any] = {}
         for word in words:
-            for name, value in _meant(word).items():
+            for name, value in _fields_from_word(word).items():
                 if found.setdefault(name, value) != value:
                     raise InvalidValue("lane", word, f"left out, as {found[name]} was given already")
         return cls(**found)
 
     @classmethod
-    def of(cls, row: object) -> Self:
+    def from_row(cls, row: object) -> Self:
         """The lane of a stored row."""
         return cls(**{name: getattr(row, name) for name in FIELDS})
 
@@ -175,17 +175,17 @@ LONG_STEP_S = 2e-3
 lane up to 0.6 ms a step, and one from 2.7 ms on (docs/performance.md). Compiling takes longer than all the rest."""
 
 
-def compiled_once(found: Sequence[Lane], step_s: float | None) -> list[Lane]:
+def drop_unsuited_compiled(lanes: Sequence[Lane], step_s: float | None) -> list[Lane]:
     """Lanes to try with a training on a CPU without those compiled ones that its steps are too long or too short for.
 
     Args:
-        found: lanes.
+        lanes: lanes.
         step_s: of plain steps; None where that is not known, and nothing is left out.
     """
     if step_s is None:
-        return list(found)
-    several = step_s < LONG_STEP_S and any(lane.steps_per_call > 1 for lane in found)
-    return [lane for lane in found if lane.execution != "compiled" or (lane.steps_per_call > 1) == several]
+        return list(lanes)
+    several = step_s < LONG_STEP_S and any(lane.steps_per_call > 1 for lane in lanes)
+    return [lane for lane in lanes if lane.execution != "compiled" or (lane.steps_per_call > 1) == several]
 
 
 def worth_trying(training: Training, *, on_host: bool) -> tuple[Lane, ...]:
@@ -217,7 +217,7 @@ def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
 
 def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
     """What keeps a training from being run in a lane on any device: field, value and what would be right."""
-    if training.model == OWN and (lane.steps_per_call > 1 or not set(lane.kinds) <= OWN_LANES):
+    if training.model == CUSTOM and (lane.steps_per_call > 1 or not set(lane.kinds) <= CUSTOM_LANES):
         return "devices", "+".join(lane.words), "compiled, bf16, tf32 or kept, which leave one's own code as it is"
     size, family = training.batch_size, models.FAMILIES.get(training.model)
     if family and family.library and lane != PLAIN:
@@ -226,7 +226,7 @@ def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
         return "micro_batch", lane.micro_batch, "left out: a batch of one sample has no pieces"
     if lane.micro_batch and (size % lane.micro_batch or lane.micro_batch == size):
         return "micro_batch", lane.micro_batch, f"a smaller divisor of the batch size {size:,}"
-    if training.dtype == "float64" and not lane.same_mathematics:
+    if training.dtype == "float64" and not lane.has_same_numerics:
         return (
             "precision",
             lane.precision,
@@ -239,7 +239,7 @@ def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
     return None
 
 
-def _meant(word: str) -> dict[str, Any]:
+def _fields_from_word(word: str) -> dict[str, Any]:
     """The fields that one word sets."""
     if match := _EXECUTION.fullmatch(word):
         return {"execution": match[1], "steps_per_call": int(match[2] or 1)}
@@ -252,14 +252,14 @@ def _meant(word: str) -> dict[str, Any]:
     raise InvalidValue("lane", word, wanted)
 
 
-def _numbered(word: str) -> str:
+def _title_numbered_word(word: str) -> str:
     if match := _MICRO.fullmatch(word):
         return f"micro-batches of {match[1]}"
     name, steps = re.findall(r"[a-z]+|\d+", word)
     return f"{_TITLES[name]}, {steps} steps a call" if name == "compiled" else f"{_TITLES[name]} of {steps} steps"
 
 
-def _require_whole(name: str, value: object, low: int, high: int) -> None:
+def _require_whole_number(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidValue(name, value, f"a whole number between {low:,} and {high:,}")
 

@@ -12,7 +12,7 @@ from typing import Any
 from core.errors import InvalidValue
 from core.question import models
 
-OWN = "own"
+CUSTOM = "own"
 """Data set, model and data path of a training of one's own."""
 
 FIELDS = ("training", "source_hash", "size")
@@ -23,7 +23,7 @@ DEFAULT_FUNCTION = "build"
 LARGEST_SIZE = 2**40
 
 SETTLED: dict[str, Any] = {
-    **dict.fromkeys(("dataset", "model", "data_path"), OWN),
+    **dict.fromkeys(("dataset", "model", "data_path"), CUSTOM),
     **dict.fromkeys(("samples", "batch_size", "epochs"), 1),
     **dict.fromkeys((*models.AXES, "loader_workers", "seed"), 0),
     "learning_rate": 1.0,
@@ -40,7 +40,7 @@ SOURCE = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnFields:
+class CustomFields:
     """What a training of one's own is known by; empty and 0 in a training of the catalogue.
 
     Attributes:
@@ -54,7 +54,7 @@ class OwnFields:
     size: int = 0
 
 
-def check(fields: OwnFields) -> None:
+def check_custom_fields(fields: CustomFields) -> None:
     """Refuse fields that are none of a training of one's own, or half of one.
 
     Raises:
@@ -73,7 +73,7 @@ def check(fields: OwnFields) -> None:
         raise InvalidValue("size", fields.size, f"a whole number between 1 and {LARGEST_SIZE:,}")
 
 
-def located(text: str) -> tuple[Path, str]:
+def locate_script(text: str) -> tuple[Path, str]:
     """File and function of what was typed: `folder/my_training.py:build`, or the file alone for `build`.
 
     Raises:

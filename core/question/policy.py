@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from core import units
-from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, one_of
-from core.files.documents import linked_stamp, read_toml
+from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, require_choice
+from core.files.documents import read_toml, require_stamp
 from core.files.project import PROJECT
-from core.files.settings import LARGEST, domains, number, typed, ways
+from core.files.settings import LARGEST, domains, require_number, require_type, ways
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment, Point
 from core.question.fields import FIELDS
@@ -34,7 +34,7 @@ POLICY_VARIABLE = "CROSSOVER_POLICY"
 POLICY = PROJECT / "crossover.toml"
 """The file that is read if the environment names none, and if it is there."""
 
-Asked = Experiment | Sweep | Demonstration
+AnyQuestion = Experiment | Sweep | Demonstration
 """What can be asked of the measuring process."""
 
 CHOICES: dict[str, dict[str, str]] = {
@@ -191,9 +191,9 @@ class Policy:
         for key, value in data.items():
             if key in parts:
                 name = "classes" if key == "class" else key
-                values[name] = parts[key](**_table(key, parts[key], value))
+                values[name] = parts[key](**_check_table(key, parts[key], value))
             elif key in allowed:
-                values[key] = _checked(key, value, allowed[key].default)
+                values[key] = _check_value(key, value, allowed[key].default)
             else:
                 raise InvalidValue("key", key, "one of {}", sorted({*allowed, *parts}))
         policy = cls(**values)
@@ -207,29 +207,47 @@ class Policy:
         nothing = ClassMode(mode=False, create="command_line")
         return cls(who_may_run="nobody", who_may_stop="asker", read_only_gallery=True, classes=nothing, fault=fault)
 
-    def check(self, asked: Asked) -> None:
+    def check(self, question: AnyQuestion) -> None:
         """Find out whether anybody may ask this.
 
         Raises:
             NotAllowed: nobody may, with the budget that it exceeds.
         """
         self.check_open()
-        check_own(asked)
-        points = points_of(asked)
+        check_custom_allowed(question)
+        points = question_points(question)
         parameters, operations, fit, memory_bytes = (max(costs) for costs in zip(*map(_costs, points), strict=True))
         epochs = max(point.epochs for point in points)
         for does, may, value, limit, shown in (
-            ("may take", "take", seconds(asked), self.run.seconds, units.limit),
-            ("has", "have", parameters, self.run.parameters, lambda value: f"{units.count(value)} parameters"),
-            ("needs", "need", operations, self.run.operations, lambda value: f"{units.operations(value)} a step"),
-            ("needs", "need", fit, self.run.operations, lambda value: f"the work of {units.operations(value)} a step"),
-            ("needs", "need", memory_bytes, self.run.memory_bytes, lambda value: f"{units.memory(value)} of memory"),
-            ("has", "have", epochs, self.run.epochs, lambda value: f"{units.count(value)} epochs"),
-            ("has", "have", len(points), self.run.points, lambda value: f"{units.count(value)} points"),
+            ("may take", "take", question_seconds(question), self.run.seconds, units.format_limit),
+            ("has", "have", parameters, self.run.parameters, lambda value: f"{units.format_count(value)} parameters"),
+            (
+                "needs",
+                "need",
+                operations,
+                self.run.operations,
+                lambda value: f"{units.format_operations(value)} a step",
+            ),
+            (
+                "needs",
+                "need",
+                fit,
+                self.run.operations,
+                lambda value: f"the work of {units.format_operations(value)} a step",
+            ),
+            (
+                "needs",
+                "need",
+                memory_bytes,
+                self.run.memory_bytes,
+                lambda value: f"{units.format_memory(value)} of memory",
+            ),
+            ("has", "have", epochs, self.run.epochs, lambda value: f"{units.format_count(value)} epochs"),
+            ("has", "have", len(points), self.run.points, lambda value: f"{units.format_count(value)} points"),
         ):
             if value > limit:
                 raise NotAllowed(f"This run {does} {shown(value)}, and a run may {may} {shown(limit)} on this host.")
-        if not self.run.compiled and any(contender.lane.execution == "compiled" for contender in asked.contenders):
+        if not self.run.compiled and any(contender.lane.execution == "compiled" for contender in question.contenders):
             raise NotAllowed("Compiled lanes cannot be run on this host; the others can.")
 
     def check_open(self) -> None:
@@ -244,39 +262,39 @@ class Policy:
             raise NotAllowed("Nothing can be run on this host; what is stored can be looked at.")
 
 
-def seconds(asked: Asked) -> float:
+def question_seconds(question: AnyQuestion) -> float:
     """Most seconds of measuring that a question asks for; a sweep ends with the point in which its budget does."""
-    return asked.budget_s + (asked.point_budget_s if isinstance(asked, Sweep) else 0.0)
+    return question.budget_s + (question.point_budget_s if isinstance(question, Sweep) else 0.0)
 
 
-def points_of(asked: Asked) -> tuple[Point, ...]:
+def question_points(question: AnyQuestion) -> tuple[Point, ...]:
     """The trainings of a question."""
-    return asked.points if isinstance(asked, Sweep) else (asked.point,)
+    return question.points if isinstance(question, Sweep) else (question.point,)
 
 
-def check_own(asked: Asked) -> None:
+def check_custom_allowed(question: AnyQuestion) -> None:
     """Find out whether the training of a question may be run if it is one's own, which is code.
 
     Raises:
         NotAllowed: a file here says what visitors may do, so this is not one's own machine.
     """
-    if asked.point.training and (path := file()):
+    if question.point.training and (path := find_policy_file()):
         raise NotAllowed(f"A training of one's own is never run on a host, and {path.name} makes this machine one.")
 
 
-def file() -> Path | None:
+def find_policy_file() -> Path | None:
     """The file that holds here, whether it can be read or not; None where there is none."""
     return _look()[0]
 
 
-def current() -> Policy:
+def load_policy() -> Policy:
     """The policy of this host, as its file is now; one that allows nothing where the file is broken, or gone since."""
     path, seen = _look()
     if path is None:
         return Policy()
-    _held.add(path)
+    _seen_files.add(path)
     try:
-        return _loaded(path.absolute(), seen)
+        return _load_policy_cached(path.absolute(), seen)
     except CrossoverError as error:
         return Policy.broken(str(error))
 
@@ -286,16 +304,16 @@ def _look() -> tuple[Path | None, tuple[int, ...]]:
     named = os.environ.get(POLICY_VARIABLE, "")
     path = Path(named) if named else POLICY
     try:
-        return path, linked_stamp(path)
+        return path, require_stamp(path)
     except OSError as error:
-        return path if named or path in _held or not isinstance(error, FileNotFoundError) else None, ()
+        return path if named or path in _seen_files or not isinstance(error, FileNotFoundError) else None, ()
 
 
-_held: set[Path] = set()
+_seen_files: set[Path] = set()
 
 
 @functools.lru_cache(maxsize=8)
-def _loaded(path: Path, _stamp: tuple[int, ...]) -> Policy:
+def _load_policy_cached(path: Path, _stamp: tuple[int, ...]) -> Policy:
     """What cannot be read is not kept: it may be because nothing could be read for a moment."""
     return Policy.load(path)
 
@@ -322,27 +340,27 @@ def _costs(point: Point) -> tuple[int, int, int, int]:
     return network.parameters, *operations, memory_bytes
 
 
-def _table(name: str, part: Any, value: object) -> dict[str, Any]:
+def _check_table(name: str, part: Any, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidValue(name, value, f"a table, written [{name}]")
     known = {entry.name: entry.default for entry in dataclasses.fields(part)}
     for key in value:
-        one_of("key", f"{name}.{key}", (f"{name}.{entry}" for entry in known))
-    return {key: _checked(f"{name}.{key}", entry, known[key]) for key, entry in value.items()}
+        require_choice("key", f"{name}.{key}", (f"{name}.{entry}" for entry in known))
+    return {key: _check_value(f"{name}.{key}", entry, known[key]) for key, entry in value.items()}
 
 
-def _checked(key: str, value: Any, default: object) -> Any:
+def _check_value(key: str, value: Any, default: object) -> Any:
     """A value of the type that its default has."""
     if key in CHOICES:
-        return one_of(key, value, CHOICES[key])
+        return require_choice(key, value, CHOICES[key])
     match default:
         case bool():
-            return typed(key, value, bool, "true or false")
+            return require_type(key, value, bool, "true or false")
         case int() | float():
-            return number(key, value, default)
+            return require_number(key, value, default)
         case tuple():
             return ways(key, value) if key == "cluster.on" else domains(key, value)
-    text = str(typed(key, value, str, "text"))
+    text = str(require_type(key, value, str, "text"))
     if key == "class.code_hash" and text and not _HASH.fullmatch(text):
         raise InvalidValue(key, text, "what python -m core class code prints")
     if len(text) > BANNER_LENGTH:

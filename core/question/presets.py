@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from core.errors import one_of
+from core.errors import require_choice
 from core.question import catalog
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -71,22 +71,22 @@ class Preset:
     class_changes: Mapping[str, Any] = field(default_factory=dict)
     class_axes: tuple[Axis, ...] = ()
 
-    def at(self, scale: Scale) -> Point:
+    def point_at_scale(self, scale: Scale) -> Point:
         """The training at one scale.
 
         Raises:
             InvalidValue: there is no such scale.
         """
-        changes = self.class_changes if one_of("scale", scale, SCALES) == "class" else {}
+        changes = self.class_changes if require_choice("scale", scale, SCALES) == "class" else {}
         return dataclasses.replace(self.point, **changes)
 
-    def axes_at(self, scale: Scale) -> tuple[Axis, ...]:
+    def axes_at_scale(self, scale: Scale) -> tuple[Axis, ...]:
         """What is varied at one scale; empty where the tutorial trains one model only.
 
         Raises:
             InvalidValue: there is no such scale.
         """
-        return self.class_axes if one_of("scale", scale, SCALES) == "class" else self.axes
+        return self.class_axes if require_choice("scale", scale, SCALES) == "class" else self.axes
 
     def on_digits(self) -> "Preset":
         """The same training on scikit-learn's digits, which need no download: fewer and smaller images.
@@ -94,7 +94,7 @@ class Preset:
         What its class scale varies holds at both scales, as full batches are larger than the whole set.
         """
         digits = catalog.dataset("digits")
-        point = self.at("class")
+        point = self.point_at_scale("class")
         samples = min(point.samples, digits.max_samples)
         stood_for = catalog.dataset(point.dataset).called
         said = f"Digits stand for {stood_for}: fewer and smaller images, so only the kind of answer can be compared."
@@ -107,13 +107,13 @@ class Preset:
             class_note=f"{'' if samples < digits.max_samples else 'All '}{samples:,} training images.",
         )
 
-    def asked(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
+    def build_question(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
         """The question at one scale: a sweep where something is varied, an experiment where nothing is.
 
         Raises:
             InvalidValue: there is no such scale, or there are too few contenders for it, or too many.
         """
-        point, axes, limits = self.at(scale), self.axes_at(scale), LIMITS[scale]
+        point, axes, limits = self.point_at_scale(scale), self.axes_at_scale(scale), LIMITS[scale]
         if not axes:
             return Experiment(point=point, contenders=tuple(contenders), budget_s=limits.budget_s)
         return Sweep(
@@ -221,4 +221,4 @@ def preset(name: str) -> Preset:
     Raises:
         InvalidValue: no preset has that name.
     """
-    return PRESETS[one_of("preset", name, PRESETS)]
+    return PRESETS[require_choice("preset", name, PRESETS)]

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Self
 
-from core.errors import InvalidValue, one_of
+from core.errors import InvalidValue, require_choice
 from core.question import models
-from core.question.experiment import Contender, Experiment, Point, allowed, hashed, parsed_contenders
+from core.question.experiment import Contender, Experiment, Point, hash_question, parse_contenders, value_range
 from core.question.fields import ADAPTIVE_PAIRS, AXES, FIELDS, GRID_PAIRS, LOADER_PATHS, SIZE_AXES
 
 MAX_AXES = 4
@@ -47,8 +47,8 @@ class Axis:
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        one_of("axis", self.name, AXES)
-        object.__setattr__(self, "values", tuple(sorted({_checked(self.name, value) for value in self.values})))
+        require_choice("axis", self.name, AXES)
+        object.__setattr__(self, "values", tuple(sorted({_check_value(self.name, value) for value in self.values})))
         if not self.values:
             raise InvalidValue("values", "", f"at least one value of {self.name}")
         if len(self.values) > MAX_POINTS:
@@ -71,18 +71,18 @@ class Axis:
         """
         low, colon, high = text.partition(":")
         if colon:
-            return cls.between(name, _parsed(name, low), _parsed(name, high), adaptive=adaptive)
-        return cls(name=name, values=tuple(_parsed(name, part) for part in text.split(",")))
+            return cls.from_range(name, _parse_number(name, low), _parse_number(name, high), adaptive=adaptive)
+        return cls(name=name, values=tuple(_parse_number(name, part) for part in text.split(",")))
 
     @classmethod
-    def between(cls, name: str, low: float, high: float, *, adaptive: bool = False) -> Self:
+    def from_range(cls, name: str, low: float, high: float, *, adaptive: bool = False) -> Self:
         """The values of a range, both ends included.
 
         Raises:
             InvalidValue: the axis is unknown or no size, or the range is empty or too long.
         """
-        one_of("axis", name, SIZE_AXES, "one of {}, on which a range can be given")
-        low, high = _checked(name, low), _checked(name, high)
+        require_choice("axis", name, SIZE_AXES, "one of {}, on which a range can be given")
+        low, high = _check_value(name, low), _check_value(name, high)
         if low >= high:
             raise InvalidValue("range", f"{low:g}:{high:g}", "two values, the lower one first")
         if FIELDS[name].every:
@@ -118,7 +118,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(self.axes))
-        object.__setattr__(self, "contenders", parsed_contenders(self.contenders))
+        object.__setattr__(self, "contenders", parse_contenders(self.contenders))
         object.__setattr__(self, "pairs", self.pairs or (ADAPTIVE_PAIRS if self.adaptive else GRID_PAIRS))
         names = [axis.name for axis in self.axes]
         if not 1 <= len(names) <= MAX_AXES or len(set(names)) < len(names):
@@ -158,7 +158,7 @@ class Sweep:
             "adaptive": self.adaptive,
             "pairs": self.pairs,
         }
-        return hashed(question, separators=(", ", ": "))
+        return hash_question(question, separators=(", ", ": "))
 
     def experiment(self, point: Point) -> Experiment:
         """One point as an experiment of its own: timed, not trained to its end."""
@@ -172,7 +172,7 @@ class Sweep:
 
     def size(self, point: Point) -> float:
         """Where a point lies on the first axis."""
-        return size_of(point, self.axes[0].name)
+        return size_on_axis(point, self.axes[0].name)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file; `from_json` reads it back to an equal sweep."""
@@ -203,7 +203,7 @@ class Sweep:
                 return cls(
                     point=Point.from_json(point),
                     axes=tuple(_axis_from_json(axis) for axis in axes),
-                    contenders=parsed_contenders(contenders),
+                    contenders=parse_contenders(contenders),
                     adaptive=adaptive,
                     folder=str(rest.get("folder", "")),
                     **limits,
@@ -213,7 +213,7 @@ class Sweep:
 
 def size_axes(model: str, dataset: str) -> list[str]:
     """The sizes that a model can be varied along on some data, its own first; the rows of a fit before all others."""
-    shaped, family = models.shaped_by(model, dataset), models.family(model)
+    shaped, family = models.list_model_sizes(model, dataset), models.family(model)
     if family.library:
         return ["samples", *shaped]
     own = [*shaped, *(["parameters"] if family.size else [])]
@@ -242,7 +242,7 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
     if point.training:
         return dataclasses.replace(point, **changes)
     for name in changes.keys() & set(models.AXES):
-        if name not in models.shaped_by(point.model, point.dataset):
+        if name not in models.list_model_sizes(point.model, point.dataset):
             raise _unfit(name, point)
     varied = dataclasses.replace(point, **changes)
     return _with_parameters(varied, values["parameters"]) if "parameters" in values else varied
@@ -253,25 +253,25 @@ def _unfit(axis: str, point: Point) -> InvalidValue:
     return InvalidValue("axis", axis, "one of {}, which this training has", size_axes(point.model, point.dataset))
 
 
-def size_of(of: object, axis: str) -> float:
+def size_on_axis(entry: object, axis: str) -> float:
     """Where a point or a row lies on a size axis."""
-    if isinstance(of, Point) and axis == "parameters":
-        return of.network.parameters
-    return float(getattr(of, axis))
+    if isinstance(entry, Point) and axis == "parameters":
+        return entry.network.parameters
+    return float(getattr(entry, axis))
 
 
-def _with_parameters(point: Point, wanted: float) -> Point:
+def _with_parameters(point: Point, parameters: float) -> Point:
     """The point whose family's own size gives the number of parameters that is nearest by ratio."""
     name = models.family(point.model).size
     if not name:
         raise _unfit("parameters", point)
-    low, high = map(int, allowed(name, dataset=point.dataset, model=point.model))
+    low, high = map(int, value_range(name, dataset=point.dataset, model=point.model))
     while high - low > 1:  # parameters grow with the size
         middle = (low + high) // 2
-        below = vary(point, {name: middle}).network.parameters <= wanted
+        below = vary(point, {name: middle}).network.parameters <= parameters
         low, high = (middle, high) if below else (low, middle)
     near = [vary(point, {name: size}) for size in (low, high)]
-    return min(near, key=lambda found: abs(math.log(found.network.parameters / wanted)))
+    return min(near, key=lambda found: abs(math.log(found.network.parameters / parameters)))
 
 
 def _axis_from_json(data: object) -> Axis:
@@ -281,14 +281,14 @@ def _axis_from_json(data: object) -> Axis:
     raise InvalidValue("axes", data, "objects with name and values")
 
 
-def _parsed(name: str, text: str) -> float:
+def _parse_number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise InvalidValue(name, text.strip(), "a number, several with commas (8,16,32), or a range (8:4096)") from None
 
 
-def _checked(name: str, value: Any) -> float:
+def _check_value(name: str, value: Any) -> float:
     """A value as the field holds it; its range is the point's business."""
     if isinstance(value, bool) or not issubclass(type(value), Real) or not math.isfinite(value) or value < 0:
         raise InvalidValue(name, value, "a number that is not negative")

@@ -13,7 +13,7 @@ LOOKS = (10, 12, 14, 16, 20, 25, 30, 40, 50, 60)
 events. Each look is paid for (`core.answer.run.certainty`): more of them would make each need more pairs."""
 
 
-def contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
+def default_contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
     """The CPU against the first accelerator; without one, one thread of the CPU against all of them.
 
     Both numbers of threads are said: a `cpu` that tries several may find that one thread is the fastest, and the two
@@ -52,7 +52,7 @@ def with_lanes_of_cpu(
     added = [
         dataclasses.replace(hosts[-1], lane=lane)
         for lane in worth
-        if lane.same_mathematics and not refusals.keys() & set(lane.kinds) and all(lane in fit for fit in fits)
+        if lane.has_same_numerics and not refusals.keys() & set(lane.kinds) and all(lane in fit for fit in fits)
     ]
     new = [contender for contender in added if contender not in contenders][: MAX_CONTENDERS - len(contenders)]
     first, *others = contenders

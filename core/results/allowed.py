@@ -11,7 +11,7 @@ from core.question import lanes, own
 from core.question.device_kinds import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
-from core.results.schema import COLUMNS, OUTCOMES
+from core.results.schema import OUTCOMES, TRIAL_COLUMNS
 
 MAX_LIST = 1_000_000
 """Entries of a list of blocks: a day of blocks of a tenth of a second, the longest budget, makes 864,000."""
@@ -81,9 +81,9 @@ contenders, because the place of a row is in its name, and of each name one row 
 WORDS: Mapping[str, Collection[str]] = {
     "outcome": tuple(OUTCOMES),
     "device_kind": DEVICE_KINDS,
-    "data_path": (*DATA_PATHS, own.OWN),
+    "data_path": (*DATA_PATHS, own.CUSTOM),
     "dtype": tuple(DTYPES),
-    **lanes.PARTS,
+    **lanes.LANE_WORDS,
 }
 """Texts that are one of a few words."""
 
@@ -126,7 +126,7 @@ OF_CARDS = tuple(
 )
 """What is read of a card around each block; empty where it cannot be read."""
 
-_BLOCK_LISTS = tuple(c.name for c in COLUMNS if c.name.startswith("block_") and c.name not in OF_CARDS)
+_BLOCK_LISTS = tuple(c.name for c in TRIAL_COLUMNS if c.name.startswith("block_") and c.name not in OF_CARDS)
 EQUALLY_LONG = (
     _BLOCK_LISTS,
     ("warmup_steps", "warmup_s"),

@@ -39,7 +39,7 @@ from core.results.allowed import (
     Form,
 )
 
-FEW = 500
+SHORT_TABLE_ROWS = 500
 """Rows of a table that is called short: a row group, or a file as it was measured."""
 
 _QUOTED = 60
@@ -48,7 +48,7 @@ _QUOTED = 60
 _LANE = tuple(lanes.FIELDS)
 
 
-def require(table: pa.Table, *, newer: bool = False) -> None:
+def validate_rows(table: pa.Table, *, newer: bool = False) -> None:
     """Refuse rows that no measurement can have written.
 
     Args:
@@ -197,7 +197,7 @@ def _require_counts(table: pa.Table, newer: bool) -> None:
         tested = pc.equal(table["dataset"], name).to_numpy() & (lengths > 0)
         if (classes[tested] != len(facts.classes)).any():
             raise ForeignFile(f"its list confusion does not have the {len(facts.classes)} classes of {name}")
-    items = _each(np.add, pc.list_flatten(table["confusion"]).to_numpy(), lengths)
+    items = _reduce_lists(np.add, pc.list_flatten(table["confusion"]).to_numpy(), lengths)
     if ((items != table["test_samples"].to_numpy()) & (lengths > 0)).any():
         raise ForeignFile("its list confusion does not count the test samples")
 
@@ -209,7 +209,7 @@ def _require_predictions(table: pa.Table, newer: bool) -> None:
     tested, classes = table["test_samples"].to_numpy(), np.sqrt(_lengths(table["confusion"])).round()
     if ((items > 0) & (items != tested)).any():
         raise ForeignFile("its column predictions does not have one for each of the test samples")
-    highest = _each(np.maximum, np.frombuffer(b"".join(column.to_pylist()), np.uint8).astype(np.int64), items)
+    highest = _reduce_lists(np.maximum, np.frombuffer(b"".join(column.to_pylist()), np.uint8).astype(np.int64), items)
     if ((items > 0) & (highest >= classes)).any():
         raise ForeignFile("its column predictions names a class that does not exist")
 
@@ -231,13 +231,17 @@ TOGETHER: Mapping[tuple[str, ...], Callable[[pa.Table, bool], None]] = {
 
 def occurring(column: pa.ChunkedArray) -> Collection[Any]:
     """Every value of a column, seldom twice; of a short one they are had sooner without looking for the same."""
-    values: list[Any] = (column if len(column) <= FEW else column.unique()).to_pylist()
+    values: list[Any] = (column if len(column) <= SHORT_TABLE_ROWS else column.unique()).to_pylist()
     return values
 
 
 def _distinct(table: pa.Table, names: Collection[str]) -> set[tuple[Any, ...]]:
     """Every combination of values of some columns."""
-    part = table.select(names) if len(table) <= FEW else table.select(names).group_by(list(names)).aggregate([])
+    part = (
+        table.select(names)
+        if len(table) <= SHORT_TABLE_ROWS
+        else table.select(names).group_by(list(names)).aggregate([])
+    )
     return set(zip(*(part[name].to_pylist() for name in names), strict=True))
 
 
@@ -245,7 +249,9 @@ def _lengths(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return np.asarray(pc.list_value_length(column).to_numpy(), np.int64)
 
 
-def _each(reduce: np.ufunc, values: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _reduce_lists(
+    reduce: np.ufunc, values: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """Lists that lie one behind the other, each reduced to one number; 0 for an empty one."""
     found = np.zeros(len(lengths), np.int64)
     some = lengths > 0

@@ -104,7 +104,7 @@ def compact(folder: Path, keys: Keys | None = None) -> Compacted:
         return Compacted()
     try:
         with FileLock(folder / LOCK, timeout=0), sharing.held(folder) as require_held:
-            return _Compaction(folder, keys, require_held).done()
+            return _Compaction(folder, keys, require_held).run()
     except Timeout as error:
         raise StoreError(f"The store {folder} is being compacted already; wait until that is done.") from error
     except OSError as error:
@@ -124,18 +124,18 @@ class _Compaction:
         self._folder, self._keys, self._require_held = folder, keys, require_held
         self._left: list[Skipped] = []
 
-    def done(self) -> Compacted:
+    def run(self) -> Compacted:
         """Merge what is there now."""
         self._sweep()
         done = self._merge(file for file in index.listed(self._folder) if not OPEN.fullmatch(file.path.name))
-        for parts in _together(index.listed(self._folder)):
+        for parts in _group_small_parts(index.listed(self._folder)):
             done += self._merge(parts)
         return done + Compacted(left=tuple(self._left))
 
     def _merge(self, files: Iterable[File]) -> Compacted:
         """Merge the small ones of some files, in the order of their names: rows of a run have names that follow."""
         ordered = sorted(files, key=lambda file: file.path.name)
-        return sum((self._merged(*batch) for batch in self._batches(ordered)), Compacted())
+        return sum((self._merge_batch(*batch) for batch in self._batches(ordered)), Compacted())
 
     def _sweep(self) -> None:
         """Remove what a compaction left that was killed: half a part, and what lay beside one that is gone."""
@@ -156,7 +156,7 @@ class _Compaction:
         for file in listed:
             if (table := self._rows(file)) is None:
                 continue
-            if (size >= BATCH_BYTES or len(files) >= BATCH_FILES) and not _of_one_run(tables[-1], table):
+            if (size >= BATCH_BYTES or len(files) >= BATCH_FILES) and not _is_same_run(tables[-1], table):
                 yield files, pa.concat_tables(tables)
                 files, tables, size = [], [], 0
             files.append(file)
@@ -168,13 +168,13 @@ class _Compaction:
     def _rows(self, file: File) -> pa.Table | None:
         """The rows of a small file; None for a large part, and for what is left and named as something is wrong."""
         try:
-            return self._small(file)
+            return self._read_small(file)
         except (ForeignFile, OSError) as error:
             reason = str(error) if isinstance(error, ForeignFile) else index.unreadable_because(error)
             self._left.append(Skipped(name=file.path.name, reason=reason))
             return None
 
-    def _small(self, file: File) -> pa.Table | None:
+    def _read_small(self, file: File) -> pa.Table | None:
         """The rows of a small file; None for a part that is large enough.
 
         Raises:
@@ -189,7 +189,7 @@ class _Compaction:
         piece = read_piece(mirrored.here(file.path))
         if piece.version > SCHEMA_VERSION:
             raise ForeignFile("it was written by a newer version, which knows more of it")
-        if not piece.whole:
+        if not piece.has_known_columns:
             raise ForeignFile("it has columns that are not known here")
         return piece.table
 
@@ -201,41 +201,41 @@ class _Compaction:
         columns = (*lookup.KEYS, "started_at", *(self._keys.columns if self._keys else ()))
         known = read_piece(mirrored.here(part), columns=columns)
         if known.version <= SCHEMA_VERSION:
-            self._put_beside(part, known.table, known.groups)
+            self._write_sidecars(part, known.table, known.groups)
 
-    def _put_beside(self, part: Path, table: pa.Table, groups: Sequence[int]) -> None:
+    def _write_sidecars(self, part: Path, table: pa.Table, groups: Sequence[int]) -> None:
         """Names and keys of a part's rows; keys first, as nothing more is asked of a part that has names."""
         if self._keys is not None:
             keys.write(part, table, self._keys.pairs(table, groups))
         if not part.with_suffix(NAMES_SUFFIX).exists():
             writing.write_names(part, table, lookup.names_of(table, groups))
 
-    def _merged(self, files: Sequence[File], table: pa.Table) -> Compacted:
+    def _merge_batch(self, files: Sequence[File], table: pa.Table) -> Compacted:
         """Write the rows of some files into parts, then remove the files."""
-        rows = _without_copies(self._folder, files, table)
+        rows = _drop_copies(self._folder, files, table)
         copies = table.num_rows - rows.num_rows
         if len(files) == 1 and not copies:
             return Compacted()
-        targets = [self._written(part, machine) for part, machine in _parts(rows)]
+        targets = [self._write_part(part, machine) for part, machine in _parts(rows)]
         sharing.require_sent([*targets, *(self._folder.glob(f"*{SUFFIX}") if copies else ())])
         self._require_held()
-        unchanged = [file for file in files if _unchanged(file)]
-        sharing.remove([path for file in unchanged for path in _with_beside(file.path)])
-        gone = [file for file in unchanged if _removed(file)]
+        unchanged = [file for file in files if _is_unchanged(file)]
+        sharing.remove([path for file in unchanged for path in _list_with_sidecars(file.path)])
+        gone = [file for file in unchanged if _remove_merged(file)]
         atomic.flush_folder(self._folder)
         return Compacted(merged=len(gone), parts=len(targets), rows=rows.num_rows, copies=copies)
 
-    def _written(self, table: pa.Table, machine: str) -> Path:
+    def _write_part(self, table: pa.Table, machine: str) -> Path:
         """A new part with these rows, read once more before anything relies on it."""
-        newest, full = writing.dated(max(table["started_at"].to_pylist())), table.nbytes >= SMALL_BYTES
+        newest, full = writing.format_file_date(max(table["started_at"].to_pylist())), table.nbytes >= SMALL_BYTES
         whose = f"-{machine}" if machine and not full else ""
         target = self._folder / f"{PREFIX}-{newest}{whose}-{uuid.uuid4().hex}{SUFFIX}"
-        writing.write(target, table)
+        writing.write_table(target, table)
         try:
             piece = read_piece(target)
             if piece.table.num_rows == table.num_rows:
                 if full or whose:
-                    self._put_beside(target, table, piece.groups)
+                    self._write_sidecars(target, table, piece.groups)
                 return target
             reason = "it lacks some of the rows"
         except ForeignFile as error:
@@ -274,12 +274,12 @@ def _is_full(path: Path) -> bool:
     return hint.isdigit() and int(hint) >= SMALL_BYTES
 
 
-def _of_one_run(file: pa.Table, next_file: pa.Table) -> bool:
+def _is_same_run(file: pa.Table, next_file: pa.Table) -> bool:
     """Whether the rows of a run go on in the next file: its keys follow from all of them."""
     return not set(file["run_id"].to_pylist()).isdisjoint(next_file["run_id"].to_pylist())
 
 
-def _together(listed: Iterable[File]) -> list[list[File]]:
+def _group_small_parts(listed: Iterable[File]) -> list[list[File]]:
     """Small parts of one machine and month, where there are so many of them that they are merged."""
     waiting: dict[tuple[str, ...], list[File]] = {}
     for file in listed:
@@ -288,7 +288,7 @@ def _together(listed: Iterable[File]) -> list[list[File]]:
     return [files for files in waiting.values() if len(files) >= OPEN_PARTS]
 
 
-def _without_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.Table:
+def _drop_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.Table:
     """The rows without those that come twice among them, or that another file of the folder has exactly so."""
     several = lookup.several(folder, set(table["trial_id"].to_pylist()))
     if not several:
@@ -303,7 +303,7 @@ def _without_copies(folder: Path, files: Sequence[File], table: pa.Table) -> pa.
     return table.filter(pa.array(kept, pa.bool_()))
 
 
-def _unchanged(file: File) -> bool:
+def _is_unchanged(file: File) -> bool:
     """Whether a file is as it was listed, by its names if these are beside it, and nobody wrote it anew."""
     names = file.path.with_suffix(NAMES_SUFFIX)
     with contextlib.suppress(FileNotFoundError, PermissionError):
@@ -312,14 +312,14 @@ def _unchanged(file: File) -> bool:
     return False
 
 
-def _with_beside(part: Path) -> list[Path]:
+def _list_with_sidecars(part: Path) -> list[Path]:
     return [part, *(path for suffix in BESIDE if (path := part.with_suffix(suffix)).exists())]
 
 
-def _removed(file: File) -> bool:
+def _remove_merged(file: File) -> bool:
     """Remove a file whose rows are in a part now; on Windows not if somebody reads it just now."""
     with contextlib.suppress(PermissionError):
-        for path in _with_beside(file.path):
+        for path in _list_with_sidecars(file.path):
             path.unlink(missing_ok=True)  # a part whose names are here may lie in a shared place
         return True
     return False

@@ -111,7 +111,7 @@ class LoadMeter:
 
 
 @functools.cache
-def read() -> Environment:
+def read_environment() -> Environment:
     """The environment of this process, read once."""
     cpu_name, cores, memory_bytes = _cpu_name(), psutil.cpu_count() or 1, int(psutil.virtual_memory().total)
     system = f"{platform.system()} {platform.machine()}"
@@ -150,7 +150,7 @@ def usable_cores(root: Path = Path("/")) -> int:
     Args:
         root: of the file system in which the quota is looked up.
     """
-    allowed, quota = _allowed(), _quota(root)
+    allowed, quota = _count_allowed_threads(), _quota(root)
     return allowed if quota is None else max(1, min(allowed, int(quota)))
 
 
@@ -168,7 +168,7 @@ def physical_cores(root: Path = Path("/")) -> int:
     return min(cores, usable_cores(root))
 
 
-def _allowed() -> int:
+def _count_allowed_threads() -> int:
     """Processor threads that affinity leaves to this process; all where the system has none."""
     return len(processors()) or psutil.cpu_count() or 1
 

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 
 from core.errors import ForeignFile
 from core.results import checks
-from core.results.schema import COLUMNS, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
+from core.results.schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial
 from core.results.tables import from_table, to_table
-from core.text import seen
+from core.text import replace_invisible
 
 MAX_FILE_BYTES = 64 * 2**20
-MAX_ROWS = 50_000
+MAX_FILE_ROWS = 50_000
 MAX_COLUMNS = 500
 MAX_TABLE_BYTES = 512 * 2**20
 """Bounds of a file that is read. Ours have one row, compacted ones as many at most; a compressed bomb has more."""
@@ -54,7 +54,7 @@ class Piece:
     version: int
     groups: tuple[int, ...]
     table: pa.Table
-    whole: bool
+    has_known_columns: bool
     metadata: Mapping[bytes, bytes]
 
 
@@ -63,7 +63,7 @@ def read_file(source: Source, *, most_rows: int | None = None) -> tuple[int, pa.
 
     Args:
         source: a file, or the bytes of one.
-        most_rows: rows beyond which it is refused before anything is decoded; `MAX_ROWS` unless given.
+        most_rows: rows beyond which it is refused before anything is decoded; `MAX_FILE_ROWS` unless given.
 
     Returns:
         The version it was written with, and its rows, of `SCHEMA`.
@@ -93,7 +93,7 @@ def read_piece(
     try:
         with pq.ParquetFile(source, page_checksum_verification=True) as file:
             facts = file.metadata
-            version = _check_outside(file, MAX_ROWS if most_rows is None else most_rows)
+            version = _check_metadata(file, MAX_FILE_ROWS if most_rows is None else most_rows)
             rows = tuple(facts.row_group(index).num_rows for index in range(facts.num_row_groups))
             wanted = range(len(rows)) if groups is None else groups
             table = _decode(file, [name for name in SCHEMA.names if name in columns], list(wanted))
@@ -104,12 +104,12 @@ def read_piece(
         if isinstance(error, OSError) and error.errno is not None:  # pyarrow raises OSError for broken bytes too
             raise
         raise ForeignFile("it is torn or not a parquet file") from error
-    table = _cleaned(_complete(table, columns))
-    checks.require(table, newer=version > SCHEMA_VERSION)
-    return Piece(version=version, groups=rows, table=table, whole=whole, metadata=metadata)
+    table = _clean_text(_complete(table, columns))
+    checks.validate_rows(table, newer=version > SCHEMA_VERSION)
+    return Piece(version=version, groups=rows, table=table, has_known_columns=whole, metadata=metadata)
 
 
-def _check_outside(file: pq.ParquetFile, most_rows: int) -> int:
+def _check_metadata(file: pq.ParquetFile, most_rows: int) -> int:
     """Refuse by what the file says of itself; returns its version."""
     facts, schema = file.metadata, file.schema_arrow
     text = (schema.metadata or {}).get(VERSION_KEY, b"")
@@ -119,14 +119,14 @@ def _check_outside(file: pq.ParquetFile, most_rows: int) -> int:
         raise ForeignFile(f"it claims {facts.num_columns:,} columns, more than the {MAX_COLUMNS:,} that are read")
     if facts.num_rows > most_rows:
         raise ForeignFile(f"it claims {facts.num_rows:,} rows, more than the {most_rows:,} that are read")
-    claimed = _claimed_bytes(file, range(facts.num_row_groups))
+    claimed = _sum_claimed_bytes(file, range(facts.num_row_groups))
     if claimed > MAX_TABLE_BYTES:
         raise ForeignFile(f"it claims {claimed:,} bytes, more than the {MAX_TABLE_BYTES:,} that are read")
     _check_types(schema)
     return int(text)
 
 
-def _claimed_bytes(file: pq.ParquetFile, groups: Sequence[int]) -> int:
+def _sum_claimed_bytes(file: pq.ParquetFile, groups: Sequence[int]) -> int:
     """Bytes that row groups claim to have before compression."""
     # not from the columns' own metadata: on broken ones pyarrow ends the process instead of raising
     return sum(file.metadata.row_group(index).total_byte_size for index in groups)
@@ -146,7 +146,7 @@ def _decode(file: pq.ParquetFile, columns: Sequence[str], groups: list[int]) -> 
     """The known columns; so many rows at once that even if each held all the claimed bytes they would fit."""
     present = set(file.schema_arrow.names)
     columns = [name for name in columns if name in present]
-    rows = max(1, min(BATCH_ROWS, MAX_TABLE_BYTES // max(1, _claimed_bytes(file, groups))))
+    rows = max(1, min(BATCH_ROWS, MAX_TABLE_BYTES // max(1, _sum_claimed_bytes(file, groups))))
     size, batches = 0, []
     for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=columns, use_threads=False):
         size += batch.nbytes
@@ -163,11 +163,11 @@ def _decode(file: pq.ParquetFile, columns: Sequence[str], groups: list[int]) -> 
     return table
 
 
-def _complete(table: pa.Table, wanted: Collection[str]) -> pa.Table:
+def _complete(table: pa.Table, names: Collection[str]) -> pa.Table:
     """Columns that an older version did not have get their default; a value that nothing stands for is refused."""
     present, columns = dict(zip(table.column_names, table.columns, strict=True)), {}
-    for entry in COLUMNS:
-        if entry.name not in wanted:
+    for entry in TRIAL_COLUMNS:
+        if entry.name not in names:
             continue
         kind, default = entry.metadata["type"], _default(entry)
         column = present[entry.name] if entry.name in present else pa.nulls(table.num_rows, kind)
@@ -180,12 +180,12 @@ def _complete(table: pa.Table, wanted: Collection[str]) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _cleaned(table: pa.Table) -> pa.Table:
+def _clean_text(table: pa.Table) -> pa.Table:
     """Rows without letters that cannot be seen; none of ours has any."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             values = filter(None, checks.occurring(table[field.name]))
-            if unseen := {value: shown for value in values if (shown := seen(value)) != value}:
+            if unseen := {value: shown for value in values if (shown := replace_invisible(value)) != value}:
                 shown_values = [unseen.get(value, value) for value in table[field.name].to_pylist()]
                 table = table.set_column(place, field, pa.chunked_array([pa.array(shown_values, field.type)]))
     return table
@@ -202,13 +202,13 @@ def refusal(table: pa.Table) -> str:
     Empty if they would not. Whoever writes rows asks first: what nobody can read again must not be stored.
     """
     try:
-        checks.require(_cleaned(_complete(table, SCHEMA.names)))
+        checks.validate_rows(_clean_text(_complete(table, SCHEMA.names)))
     except ForeignFile as error:
         return str(error)
     return ""
 
 
-def refusal_of(*trials: Trial) -> str:
+def find_refusal(*trials: Trial) -> str:
     """Why readers would refuse rows that are in no table yet, and may hold what no column takes."""
     try:
         table = to_table(trials)
@@ -219,9 +219,9 @@ def refusal_of(*trials: Trial) -> str:
 
 def readable(trials: Sequence[Trial]) -> list[Trial]:
     """Those of some rows that readers would take: asked at once, which of them only where one is refused."""
-    if not refusal_of(*trials):
+    if not find_refusal(*trials):
         return list(trials)
-    return [trial for trial in trials if not refusal_of(trial)]
+    return [trial for trial in trials if not find_refusal(trial)]
 
 
 def read_rows(path: Path) -> list[Trial]:

@@ -18,7 +18,7 @@ CUT_OFF = ("stopped", "interrupted")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Here:
+class LocalMachine:
     """What would measure now.
 
     Attributes:
@@ -31,7 +31,7 @@ class Here:
     torch_version: str
     device_names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def measured(self, trial: Trial) -> bool:
+    def has_measured(self, trial: Trial) -> bool:
         """Whether a row was measured by this."""
         known = (trial.origin, trial.machine_id, trial.torch_version) == ("", self.machine_id, self.torch_version)
         return known and trial.device_name == self.device_names.get(trial.device, trial.device_name)
@@ -49,7 +49,7 @@ def any_run(_asked: Experiment, _trials: Sequence[Trial]) -> bool:
 def newest_answers(
     trials: Iterable[Trial],
     experiments: Iterable[Experiment],
-    here: Here,
+    local_machine: LocalMachine,
     *,
     since: str = "",
     accepted: Accepted = any_run,
@@ -64,7 +64,7 @@ def newest_answers(
     Args:
         trials: rows of any experiments, in any order.
         experiments: the questions.
-        here: what would measure now.
+        local_machine: what would measure now.
         since: only runs that began then or later, ISO 8601 with an offset; empty for all.
         accepted: asked about each whole run whether it is served.
 
@@ -75,9 +75,14 @@ def newest_answers(
     runs: dict[str, dict[str, dict[str, Trial]]] = {name: {} for name in asked}
     for trial in sorted(trials, key=lambda trial: (trial.started_at, trial.trial_id)):
         experiment = asked.get(trial.experiment_id)
-        if experiment and here.measured(trial) and _began_since(trial, since) and _answers(trial, experiment):
+        if (
+            experiment
+            and local_machine.has_measured(trial)
+            and _began_since(trial, since)
+            and _answers_question(trial, experiment)
+        ):
             runs[experiment.id].setdefault(trial.run_id, {})[trial.contender] = trial
-    found = {name: _newest_whole(runs[name].values(), of, accepted) for name, of in asked.items()}
+    found = {name: _find_newest_complete(runs[name].values(), of, accepted) for name, of in asked.items()}
     return {name: rows for name, rows in found.items() if rows}
 
 
@@ -86,7 +91,9 @@ def completeness(outcome: str, steps: int) -> tuple[bool, int]:
     return outcome not in CUT_OFF, steps
 
 
-def _newest_whole(runs: Iterable[Mapping[str, Trial]], experiment: Experiment, accepted: Accepted) -> list[Trial]:
+def _find_newest_complete(
+    runs: Iterable[Mapping[str, Trial]], experiment: Experiment, accepted: Accepted
+) -> list[Trial]:
     """Of runs by age, contender → row, the last with every contender that is accepted; in the experiment's order."""
     wanted = [str(contender) for contender in experiment.contenders]
     for found in reversed(list(runs)):
@@ -104,19 +111,19 @@ def _began_since(trial: Trial, since: str) -> bool:
     return False
 
 
-def _answers(trial: Trial, asked: Experiment) -> bool:
+def _answers_question(trial: Trial, experiment: Experiment) -> bool:
     """Whether one row answers its part of a question; nobody knows better what was cut off."""
-    enough_time = trial.budget_s >= asked.budget_s
-    if asked.pairs == EVERY_EPOCH:
+    enough_time = trial.budget_s >= experiment.budget_s
+    if experiment.pairs == EVERY_EPOCH:
         trained = trial.steps >= trial.epochs * trial.steps_per_epoch
         tested = bool(trial.confusion)  # where only times were asked for, nothing was
         return (
             trial.outcome == "completed"
-            or (trial.outcome == "timed" and not asked.whole)
+            or (trial.outcome == "timed" and not experiment.whole)
             or (trial.outcome == "diverged" and (trained or enough_time))
             or (trial.outcome == "budget_spent" and tested and enough_time)
         )
     if trial.outcome in CUT_OFF:
         return trial.lane_failed
     by_the_budget = enough_time and trial.outcome in ("budget_spent", "diverged")
-    return trial.outcome == "out_of_memory" or len(trial.block_pair) >= asked.pairs or by_the_budget
+    return trial.outcome == "out_of_memory" or len(trial.block_pair) >= experiment.pairs or by_the_budget

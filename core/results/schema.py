@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.results.columns.asked import OUTCOMES, Asked, Outcome
-from core.results.columns.own import OwnValues
+from core.results.columns.asked import OUTCOMES, Outcome, QuestionColumns
+from core.results.columns.own import CustomValues
 from core.results.columns.raw import RawValues
 
-__all__ = ["COLUMNS", "OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
+__all__ = ["OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "TRIAL_COLUMNS", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
 SCHEMA_VERSION = 10
 """Raised when a column is added, removed or changes its meaning.
@@ -38,7 +38,7 @@ VERSION_KEY = b"crossover_schema_version"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial(OwnValues, RawValues, Asked):
+class Trial(CustomValues, RawValues, QuestionColumns):
     """One point on one device: what was asked, on what, how it was measured, and every raw value.
 
     Lists named `block_*` have one entry per timed block in the order of time; `warmup_*` are kept and never
@@ -63,10 +63,10 @@ class Trial(OwnValues, RawValues, Asked):
         return tuple(s / steps for s, steps in zip(self.block_s, self.block_steps, strict=True))
 
 
-COLUMNS: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(Trial)
+TRIAL_COLUMNS: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(Trial)
 
 SCHEMA = pa.schema(
-    [pa.field(entry.name, entry.metadata["type"]) for entry in COLUMNS],
+    [pa.field(entry.name, entry.metadata["type"]) for entry in TRIAL_COLUMNS],
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode()},
 )
 """What every file of the store is written with, and read against."""
@@ -75,6 +75,6 @@ SCHEMA = pa.schema(
 def dictionary() -> str:
     """The columns as a Markdown table: name, type, unit and meaning."""
     lines = ["| column | type | unit | meaning |", "|---|---|---|---|"]
-    for entry in COLUMNS:
+    for entry in TRIAL_COLUMNS:
         lines.append("| `{}` | {type} | {unit} | {meaning} |".format(entry.name, **entry.metadata))
     return "\n".join(lines) + "\n"

@@ -26,7 +26,7 @@ from core.results import writing
 from core.results.finding import lookup, mirrored
 from core.results.finding.index import FILE, SUFFIX, FolderIndex, Skipped
 from core.results.reading import read_file, read_piece, refusal
-from core.results.reuse import Accepted, Here, any_run, completeness, newest_answers
+from core.results.reuse import Accepted, LocalMachine, any_run, completeness, newest_answers
 from core.results.schema import SCHEMA, Trial
 from core.results.tables import from_table, to_table
 
@@ -115,7 +115,7 @@ class Store:
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
             raise StoreError(unwritable(f"The store {self.folder}", error)) from error
-        atomic.sweep(self.folder)
+        atomic.remove_abandoned_files(self.folder)
         if (shared := mirrored.mirror_of(self.folder)) is not None:
             shared.place.check()
         if free < FREE_BYTES:
@@ -155,8 +155,8 @@ class Store:
             return target
         try:
             self.folder.mkdir(exist_ok=True)
-            atomic.sweep(self.folder)
-            writing.write(target, table)
+            atomic.remove_abandoned_files(self.folder)
+            writing.write_table(target, table)
         except OSError as error:
             with contextlib.suppress(OSError):
                 target.unlink()
@@ -173,8 +173,10 @@ class Store:
             StoreError: the folder itself cannot be read.
         """
         names = [name for name in SCHEMA.names if name in {*columns, *RANKED_BY}]
-        found = FolderIndex(self.folder, lambda file: _decoded(file, names), SCHEMA.empty_table().select(names)).now()
-        table = each_once(found.table.drop_columns([FILE]))
+        found = FolderIndex(
+            self.folder, lambda file: _read_columns(file, names), SCHEMA.empty_table().select(names)
+        ).now()
+        table = keep_most_complete(found.table.drop_columns([FILE]))
         wanted = table.select([name for name in names if name in columns])
         return Contents(table=wanted, skipped=found.skipped, newer=found.newer)
 
@@ -185,11 +187,13 @@ class Store:
             StoreError: the folder itself cannot be read.
         """
         names = ["trial_id"]
-        found = FolderIndex(self.folder, lambda file: _checked(file, names), SCHEMA.empty_table().select(names)).now()
+        found = FolderIndex(
+            self.folder, lambda file: _read_checked_columns(file, names), SCHEMA.empty_table().select(names)
+        ).now()
         rows = pc.count_distinct(found.table["trial_id"]).as_py()
         return Checked(rows=rows, files=len(found.files), skipped=found.skipped, newer=found.newer)
 
-    def refused(self) -> tuple[Skipped, ...]:
+    def list_refused(self) -> tuple[Skipped, ...]:
         """Files that were refused when rows were asked for by name, so far."""
         return lookup.refused(self.folder)
 
@@ -209,29 +213,36 @@ class Store:
         """
         given = cast(Mapping[str, Names], names).items()
         wanted = {column: [of] if isinstance(of, str) else list(of) for column, of in given if of is not None}
-        table = each_once(lookup.rows(self.folder, wanted, most_bytes=most_bytes)) if wanted else self.read().table
+        table = (
+            keep_most_complete(lookup.rows(self.folder, wanted, most_bytes=most_bytes)) if wanted else self.read().table
+        )
         for column, of in wanted.items():
             table = table.filter(pc.is_in(table[column], pa.array(of, pa.string())))
         return table
 
     def answers(
-        self, experiments: Collection[Experiment], here: Here, *, since: str = "", accepted: Accepted = any_run
+        self,
+        experiments: Collection[Experiment],
+        local_machine: LocalMachine,
+        *,
+        since: str = "",
+        accepted: Accepted = any_run,
     ) -> dict[str, list[Trial]]:
         """For each experiment the newest run measured here that answers it, by `newest_answers`."""
         names = [experiment.id for experiment in experiments]
-        rows = self.trials(experiment_id=names, machine_id=here.machine_id)
-        return newest_answers(rows, experiments, here, since=since, accepted=accepted)
+        rows = self.trials(experiment_id=names, machine_id=local_machine.machine_id)
+        return newest_answers(rows, experiments, local_machine, since=since, accepted=accepted)
 
-    def find(self, experiment: Experiment, here: Here, *, accepted: Accepted = any_run) -> list[Trial]:
+    def find(self, experiment: Experiment, local_machine: LocalMachine, *, accepted: Accepted = any_run) -> list[Trial]:
         """The newest run measured here that answers one experiment; empty if none does.
 
         Returns:
             One row a contender, in the experiment's order.
         """
-        return self.answers([experiment], here, accepted=accepted).get(experiment.id, [])
+        return self.answers([experiment], local_machine, accepted=accepted).get(experiment.id, [])
 
 
-def each_once(table: pa.Table) -> pa.Table:
+def keep_most_complete(table: pa.Table) -> pa.Table:
     """Of rows with the same name the most complete: a trial may have been cut off first and continued later."""
     best: dict[str, tuple[tuple[bool, int], int]] = {}
     columns = (table[name].to_pylist() for name in RANKED_BY)
@@ -250,12 +261,12 @@ def _file_name(trial: Trial) -> str:
     return f"{chosen[:NAME_LENGTH]}-{uuid.uuid4().hex[:8]}"
 
 
-def _decoded(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
+def _read_columns(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
     piece = read_piece(mirrored.here(file), columns=names)
     return piece.version, piece.table
 
 
-def _checked(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
+def _read_checked_columns(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
     """Some columns of a file of which all were checked."""
     version, table = read_file(mirrored.here(file))
     return version, table.select(names)

@@ -46,7 +46,7 @@ def split(table: pa.Table) -> Iterator[pa.Table]:
     yield from split(table.slice(half))
 
 
-def write(target: Path, table: pa.Table) -> None:
+def write_table(target: Path, table: pa.Table) -> None:
     """Write rows into a file of their own, whole or not at all, so that it outlives a loss of power.
 
     Where the folder mirrors a place that is shared, the file is sent there; it waits if that cannot be reached.
@@ -71,7 +71,7 @@ def write(target: Path, table: pa.Table) -> None:
             raise OSError(errno.EFBIG, f"it would have more than the {MAX_FILE_BYTES:,} bytes that are read")
 
     with mirrored.adding(target, table):
-        atomic.write(target, fill)
+        atomic.write_atomically(target, fill)
 
 
 def write_names(part: Path, table: pa.Table, names: pa.Table) -> None:
@@ -89,17 +89,17 @@ def write_names(part: Path, table: pa.Table, names: pa.Table) -> None:
     def fill(file: BinaryIO) -> None:
         pq.write_table(names, file, compression="zstd", write_page_checksum=True)
 
-    write_beside(part, mirrored.NAMES_SUFFIX, table, fill)
+    write_sidecar(part, mirrored.NAMES_SUFFIX, table, fill)
 
 
-def write_beside(part: Path, suffix: str, table: pa.Table, fill: Callable[[BinaryIO], object]) -> None:
+def write_sidecar(part: Path, suffix: str, table: pa.Table, fill: Callable[[BinaryIO], object]) -> None:
     """Put a small file beside a part, whole or not at all, here and in a shared place; raises as `write_names` does."""
     target = part.with_suffix(suffix)
     with mirrored.adding(target, table):
-        atomic.write(target, fill)
+        atomic.write_atomically(target, fill)
 
 
-def dated(started_at: str) -> str:
+def format_file_date(started_at: str) -> str:
     """A time as names of files have it, where only letters, digits and hyphens are safe."""
     return re.sub(r"[^0-9T-]", "", started_at[:19])
 

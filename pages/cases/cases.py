@@ -20,9 +20,9 @@ def draw_cases_page() -> None:
     """The questions with the cases that fit; or the one that is open."""
     st.title("Why is my GPU not faster?", anchor=False)
     shown = session.read_view()
-    known = cases.cases()
+    known = cases.load_cases()
     if shown is not None and shown[1] in known:
-        apart.draw(view.draw_case, known[shown[1]], ask.find_machine())
+        apart.draw_isolated(view.draw_case, known[shown[1]], ask.find_machine())
     else:
         if shown is not None:
             st.warning(plain(f"There is no case called {shown[1]} here."))

@@ -10,7 +10,7 @@ import streamlit as st
 from core import units
 from core.answer.charts import published as charts_of
 from core.answer.charts import runs
-from core.answer.export.case_report import source
+from core.answer.export.case_report import case_source
 from core.answer.lesson import cases as answers
 from core.answer.run.speedup import is_host
 from core.errors import CrossoverError
@@ -30,10 +30,10 @@ SHIPPED = "A file of the examples that come with the app; it is run as one's own
 
 def draw_case_cards(cases: Sequence[Case], *, answered: bool) -> None:
     """Draw a card for each case, two beside each other."""
-    counted = units.counted(len(cases), "case")
+    counted = units.format_quantity(len(cases), "case")
     fit = " that fit your answers, the likeliest first" if len(cases) > 1 else " that fits your answers"
     st.caption(f"{counted}{fit if answered else ''}")
-    layout.in_pairs(cases, _draw_case_card)
+    layout.draw_pairs(cases, _draw_case_card)
 
 
 def draw_case(case: Case, machine: Machine | None) -> None:
@@ -62,7 +62,7 @@ def draw_case(case: Case, machine: Machine | None) -> None:
     with theirs:
         _draw_published_figures(case)
     with ours:
-        _draw_stand_in(case, machine, task, known, before)
+        _draw_substitute(case, machine, task, known, before)
     _draw_measured_effect(case, before, after)
     _draw_recorded_effect(case, machine)
 
@@ -73,7 +73,7 @@ def _draw_case_card(case: Case) -> None:
         st.markdown(plain(case.reported))
         st.markdown(f"*Cause:* {plain(CAUSES[case.cause])}")
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.caption(plain(source(case)), width="content")
+            st.caption(plain(case_source(case)), width="content")
             st.button("Open", key=f"open-{case.name}", on_click=session.show_view, args=("case", case.name))
 
 
@@ -81,7 +81,7 @@ def _draw_case_mark(case: Case) -> None:
     """The badge that tells what was reported from what is measured, and whose it is."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("Published", icon=":material/menu_book:", color="violet")
-        st.caption(plain(source(case)), width="content")
+        st.caption(plain(case_source(case)), width="content")
         st.link_button("Open the thread", case.address, type="tertiary", icon=":material/open_in_new:")
 
 
@@ -89,18 +89,18 @@ def _make_case_task(case: Case, machine: Machine | None) -> tuple[Experiment, ..
     """What is measured of a case on this machine; nothing where it is not known, or nothing of the case runs."""
     if machine is None or not case.runnable:
         return ()
-    return case.asked(case.contenders(machine.device_names, machine.environment.cores_usable))
+    return case.build_experiments(case.contenders(machine.device_names, machine.environment.cores_usable))
 
 
 def _draw_published_figures(case: Case) -> None:
     st.header("Published", anchor=False)
     if case.figures:
-        charts.draw_chart(charts_of.figures(case), height=None, alt=f"Published: {case.title}, {case.unit}")
+        charts.draw_chart(charts_of.case_figures_chart(case), height=None, alt=f"Published: {case.title}, {case.unit}")
     else:
         st.caption(NO_FIGURE)
 
 
-def _draw_stand_in(
+def _draw_substitute(
     case: Case,
     machine: Machine | None,
     task: tuple[Experiment, ...],
@@ -117,10 +117,10 @@ def _draw_stand_in(
         return
     if any(row.step_s for row in rows):
         charts.draw_chart(
-            queries.make_chart(runs.step_bars, rows), height="content", alt="Time of a step, measured here"
+            queries.make_chart(runs.step_bars_chart, rows), height="content", alt="Time of a step, measured here"
         )
     point = case.point()
-    st.markdown(plain(SHIPPED if point.training else describe.sentence(point)))
+    st.markdown(plain(SHIPPED if point.training else describe.describe_question(point)))
     change = f"The remedy that is measured with it: {case.remedy.title}." if case.remedy else ""
     st.caption(plain(" ".join(filter(None, (case.note, change)))))
     with st.container(key="ask"):
@@ -137,17 +137,17 @@ def _draw_measured_effect(case: Case, before: Sequence[Trial], after: Sequence[T
     if not before:
         return
     st.header("What we find")
-    found = answers.diagnosis(case, before, after)
+    found = answers.diagnose_case(case, before, after)
     numbered = len(found.named) > 1
     for number, one in enumerate(found.named, 1):
         st.markdown(f"{number}. {plain(one.sentence)}" if numbered else plain(one.sentence))
     box, icon = (st.success, ":material/check:") if found.agrees else (st.warning, ":material/question_mark:")
     box(plain(found.sentence), icon=icon)
-    gains = answers.gains(case, before, after)
+    gains = answers.remedy_gains(case, before, after)
     if not gains:
         return
     st.markdown("**With the remedy** a sample is trained so many times as fast:")
-    for said in filter(None, (*(gain.sentence for gain in gains), answers.then(after))):
+    for said in filter(None, (*(gain.sentence for gain in gains), answers.remedy_verdict(after))):
         st.markdown(f"- {plain(said)}")
 
 
@@ -162,6 +162,6 @@ def _draw_recorded_effect(case: Case, machine: Machine | None) -> None:
         return
     if any(not is_host(row) for row in rows):
         st.header("Recorded on another machine")
-        charts.draw_chart(queries.make_chart(runs.step_bars, rows), alt="Time of a step, recorded elsewhere")
-        for one in answers.named(rows):
+        charts.draw_chart(queries.make_chart(runs.step_bars_chart, rows), alt="Time of a step, recorded elsewhere")
+        for one in answers.find_causes(rows):
             st.markdown(plain(one.sentence))

@@ -46,7 +46,7 @@ def find(code: str) -> Class:
     """
     if not codes.may_join(code):
         raise NotAllowed(codes.MISTYPED)
-    code = codes.normal(code)
+    code = codes.format_code(code)
     if code in membership.list_entered_codes() or _proves_joining(code):
         return findings.classes().find(code)
     if sentence := membership.find_refusal(code):
@@ -79,13 +79,13 @@ def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class
         NotAllowed: the host's code is wrong, or there are too many classes.
         StoreError: the folder cannot be written.
     """
-    held = policy.current().classes
+    held = policy.load_policy().classes
     if held.create == "code":
         require_secret(code, held.code_hash)
     source = permits.source()
     _made.take(source)
     try:
-        return findings.classes().create(name, ClassQuestion.of_preset(preset), admission=admission)
+        return findings.classes().create(name, ClassQuestion.from_preset(preset), admission=admission)
     except CrossoverError:
         _made.give_back(source)
         raise
@@ -121,7 +121,7 @@ def me(class_: Class) -> Student | None:
     """Who looks at the page, in this class; None who has not joined it. Raises StoreError if their file is damaged."""
     student_id, token = membership.find_membership(class_.id)
     if not student_id:
-        return _by_link(class_)
+        return _student_of_link(class_)
     try:
         student = findings.classes().recognise(class_, student_id, token)
     except NotAllowed:  # taken out since
@@ -154,10 +154,10 @@ def teaches(class_: Class) -> bool:
 def teach(class_: Class, secret: str) -> None:
     """Open the teacher's view of a class with the teacher's code; raises as `require_secret` does."""
     require_secret(secret, class_.secret_hash)
-    membership.note_teacher_code(class_.id, codes.normal(secret))
+    membership.note_teacher_code(class_.id, codes.format_code(secret))
 
 
-def hand_in(class_: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
+def add_student_file(class_: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
     """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
     _brought.take(Source(visitor=f"{class_.id} {student.id}", address=class_.id))
     receipt = handed_in.take(findings.classes(), class_, student, data, name)
@@ -191,7 +191,7 @@ def _proves_joining(code: str) -> bool:
     return True
 
 
-def _by_link(class_: Class) -> Student | None:
+def _student_of_link(class_: Class) -> Student | None:
     """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
     link = membership.read_class_proof()
     student_id, _, token = link.partition(".")

@@ -21,18 +21,18 @@ def page() -> None:
     """The class of the link, or the ways into one."""
     st.title("Class")
     st.caption("One question for a whole class: predict first, measure where you like, and see what everybody found.")
-    if not policy.current().classes.mode:
+    if not policy.load_policy().classes.mode:
         st.info(OFF)
         return
     access.prune(findings.classes().folder)
-    class_ = entrance.of_link()
+    class_ = entrance.find_linked_class()
     if class_ is None:
-        entrance.draw()
+        entrance.draw_class_entrance()
         return
-    apart.draw(view.heading, class_)
-    apart.draw(teacher.codes, class_)
-    apart.draw(_student, class_)
-    apart.draw(teacher.draw, class_)
+    apart.draw_isolated(view.heading, class_)
+    apart.draw_isolated(teacher.codes, class_)
+    apart.draw_isolated(_student, class_)
+    apart.draw_isolated(teacher.draw_teacher_view, class_)
 
 
 @show_errors()

@@ -18,7 +18,7 @@ RETRY_S = 2.0
 """How often a page that waits for its turn asks again."""
 
 
-def of_link() -> Class | None:
+def find_linked_class() -> Class | None:
     """The class of the link; None where there is none, with the sentence why."""
     code = membership.read_class_code()
     if not code:
@@ -31,7 +31,7 @@ def of_link() -> Class | None:
     return None
 
 
-def draw() -> None:
+def draw_class_entrance() -> None:
     left, right = st.columns(2, gap="medium")
     with left, st.form("enter", border=True):
         st.markdown("**Join a class**")
@@ -47,7 +47,7 @@ def _enter(code: str) -> None:
         try:
             membership.open_class(access.find(code).code)
         except TooOften:
-            membership.open_class(codes.normal(code))  # where the page tries again by itself
+            membership.open_class(codes.format_code(code))  # where the page tries again by itself
         st.rerun()
 
 

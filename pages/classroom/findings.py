@@ -163,8 +163,8 @@ def _chart(results: Sequence[Result], places: Mapping[float, int], axis: str) ->
             low=entry.low if axis else entry.speedup_low,
             high=entry.high if axis else entry.speedup_high,
             outcome=entry.outcome,
-            said=entry.sentence,
+            answer=entry.sentence,
         )
         for entry in results
     ]
-    return charts.crossovers(marks, places, axis) if axis else charts.speedups(marks)
+    return charts.student_crossovers_chart(marks, places, axis) if axis else charts.student_speedups_chart(marks)

@@ -11,7 +11,7 @@ import streamlit as st
 from core.classroom.classes import Class, Student
 from core.classroom.pooled import Result
 from core.classroom.question import WINNERS
-from core.text import as_line, in_csv
+from core.text import as_line, to_csv_cell
 from pages.classroom import access, findings, view
 from pages.classroom.findings import Entry, Pool
 from pages.shared import downloads, tables
@@ -30,7 +30,7 @@ SELDOM = ("Admitted", "What is wrong")
 """Columns of the table of students, and those that its file does without where nobody has them."""
 
 
-def draw(class_: Class) -> None:
+def draw_students_table(class_: Class) -> None:
     """Draw the table of students, what can be done with them, and their results to take along."""
     pool = findings.pool(class_)
     if pool.unread:
@@ -41,7 +41,7 @@ def draw(class_: Class) -> None:
         _admission(class_, pool.waiting)
     if lines:
         tables.draw_table(
-            _without_empty(lines, COLUMNS[1:]),
+            _drop_empty_columns(lines, COLUMNS[1:]),
             column_config={
                 "What is wrong": st.column_config.TextColumn(width="medium"),
                 "In words": st.column_config.TextColumn(width="large"),
@@ -126,7 +126,7 @@ def _line(class_: Class, entry: Entry) -> dict[str, str]:
         "Measured": "" if found is None else "on their own machine" if found.from_file else "on this host",
         "As expected": _as_expected(class_, entry.student, found),
         "Devices": found.devices if found else "",
-        "Found": view.in_short(class_, found) if found else "",
+        "Found": view.summarize_student_result(class_, found) if found else "",
         "In words": found.sentence if found else "",
         "What is wrong": entry.fault,
     }
@@ -141,7 +141,7 @@ def _as_expected(class_: Class, student: Student, found: Result | None) -> str:
     return "" if place is None else "yes" if place == given else "no"
 
 
-def _without_empty(lines: Sequence[Mapping[str, str]], seldom: Sequence[str] = SELDOM) -> list[dict[str, str]]:
+def _drop_empty_columns(lines: Sequence[Mapping[str, str]], seldom: Sequence[str] = SELDOM) -> list[dict[str, str]]:
     """Lines without those columns of `seldom` that none has anything in."""
     names = [name for name in COLUMNS if name not in seldom or any(line.get(name) for line in lines)]
     return [{name: line.get(name, "") for name in names} for line in lines]
@@ -160,8 +160,8 @@ def _downloads(class_: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) ->
 
 def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:
     text = io.StringIO(newline="")
-    shown = _without_empty(lines)
+    shown = _drop_empty_columns(lines)
     writer = csv.DictWriter(text, list(shown[0]) if shown else COLUMNS[:1])
     writer.writeheader()
-    writer.writerows({name: in_csv(value) for name, value in line.items()} for line in shown)
+    writer.writerows({name: to_csv_cell(value) for name, value in line.items()} for line in shown)
     return text.getvalue().encode()

@@ -21,7 +21,7 @@ OWN_LINK = (
 
 def create() -> None:
     """Draw what a new class needs, where visitors may make one."""
-    held = policy.current().classes
+    held = policy.load_policy().classes
     if held.create == "command_line":
         st.caption("On this host a class is made on the command line: `python -m core class create`.")
         return
@@ -43,15 +43,15 @@ def create() -> None:
         st.rerun()
 
 
-def draw(class_: Class) -> None:
+def draw_teacher_view(class_: Class) -> None:
     """Draw the way in for a teacher, and the view behind it, whose table follows what the students do."""
     if not access.teaches(class_):
         with st.expander("For the teacher", **session.bind_view("teacher")):
             _enter(class_)
         return
     st.header("For the teacher")
-    st.fragment(apart.draw, run_every=view.REFRESH_S)(students.draw, class_)
-    apart.draw(_settings, class_)
+    st.fragment(apart.draw_isolated, run_every=view.REFRESH_S)(students.draw_students_table, class_)
+    apart.draw_isolated(_settings, class_)
 
 
 def codes(class_: Class) -> None:

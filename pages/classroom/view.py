@@ -49,8 +49,8 @@ OWN_LINK = (
 
 def heading(class_: Class) -> None:
     st.header(plain(class_.name))
-    asked = class_.question.asked
-    st.markdown(f"**{plain(class_.question.title)}** · {plain(describe.sentence(asked))}")
+    asked = class_.question.question
+    st.markdown(f"**{plain(class_.question.title)}** · {plain(describe.describe_question(asked))}")
     st.caption(f"Join code **{class_.code}** · everybody measures the same, each on their own devices")
     if class_.closed:
         st.info(CLOSED)
@@ -94,7 +94,7 @@ def student(class_: Class, who: Student, machine: Callable[[], Machine | None]) 
 
 def everybody(class_: Class) -> None:
     """Draw all results and expectations, and look at them again every few seconds."""
-    st.fragment(apart.draw, run_every=REFRESH_S)(_everybody, class_)
+    st.fragment(apart.draw_isolated, run_every=REFRESH_S)(_everybody, class_)
 
 
 def place_label(class_: Class, place: float | str) -> str:
@@ -104,13 +104,13 @@ def place_label(class_: Class, place: float | str) -> str:
         return f"at no {title}"
     if place == class_.question.places[0]:
         return f"at every {title}"
-    return f"from {title} {units.count(int(place))} on"
+    return f"from {title} {units.format_count(int(place))} on"
 
 
-def in_short(class_: Class, found: Result) -> str:
+def summarize_student_result(class_: Class, found: Result) -> str:
     """What a student found, short enough for a cell."""
     if class_.question.axis is None:
-        return f"{units.ratio(found.speedup)} as fast" if found.speedup else "undecided"
+        return f"{units.format_ratio(found.speedup)} as fast" if found.speedup else "undecided"
     where = _crossover(class_, found)
     return where if found.estimate is None else f"from {_title(class_)} {where.replace(' (', ' on (', 1)}"
 
@@ -122,7 +122,7 @@ def results_table(class_: Class, results: Sequence[Result]) -> None:
         {
             "Student": entry.nickname,
             **({f"Crossover ({axis.title})": _crossover(class_, entry)} if axis else {}),
-            speedup: units.ratio(entry.speedup) if entry.speedup else "",
+            speedup: units.format_ratio(entry.speedup) if entry.speedup else "",
             "Devices": entry.devices,
             "Measured": "on their own machine" if entry.from_file else "on this host",
         }
@@ -137,13 +137,13 @@ def groups_table(class_: Class, results: Sequence[Result]) -> None:
     axis = class_.question.axis
     if axis is None:
         return
-    written = partial(wording.nearest, axis.name)
+    written = partial(wording.nearest_size, axis.name)
     lines = [
         {
             "Devices": group.devices,
-            "Median": units.if_known(group.median, written),
-            "Lowest": units.if_known(group.lowest, written),
-            "Highest": units.if_known(group.highest, written),
+            "Median": units.format_if_known(group.median, written),
+            "Lowest": units.format_if_known(group.lowest, written),
+            "Highest": units.format_if_known(group.highest, written),
             "Found a crossover": group.crossings,
             "Students": group.results,
         }
@@ -157,15 +157,15 @@ def _predict(class_: Class, who: Student) -> None:
     with st.container(border=True):
         st.markdown("**2 · Expect**")
         if said and (class_.closed or findings.finding(class_, who).result):
-            st.markdown(_expected(class_, said))
+            st.markdown(_prediction_text(class_, said))
             return
         if said:  # what comes next stands in the same window
-            st.markdown(_expected(class_, said))
+            st.markdown(_prediction_text(class_, said))
         with st.expander("Change it") if said else contextlib.nullcontext(), st.form("predict", border=False):
             places: list[float | str] = [*class_.question.places, NEVER] if class_.question.places else []
             winners = list(WINNERS)
             winner = st.radio(
-                f"Who will be faster{_at_largest(class_)}?",
+                f"Who will be faster{_largest_size_text(class_)}?",
                 winners,
                 index=winners.index(said.winner) if said else None,
                 format_func=WINNERS.__getitem__,
@@ -195,12 +195,12 @@ def _keep_prediction(class_: Class, who: Student, winner: str | None, place: flo
         st.rerun()
 
 
-def _expected(class_: Class, said: Prediction) -> str:
+def _prediction_text(class_: Class, said: Prediction) -> str:
     where = f"You expected the accelerator to be faster {place_label(class_, said.place)}." if said.place else ""
-    return f"The winner that you expected{_at_largest(class_)}: {plain(WINNERS[said.winner])}. {plain(where)}"
+    return f"The winner that you expected{_largest_size_text(class_)}: {plain(WINNERS[said.winner])}. {plain(where)}"
 
 
-def _at_largest(class_: Class) -> str:
+def _largest_size_text(class_: Class) -> str:
     return " at the largest size" if class_.question.places else ""
 
 
@@ -237,7 +237,9 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
     if machine is None:
         controls.wait_for_devices()
         return
-    asked = class_.question.on(usual.contenders(machine.device_names, machine.environment.cores_usable))
+    asked = class_.question.with_contenders(
+        usual.default_contenders(machine.device_names, machine.environment.cores_usable)
+    )
     names = " against ".join(one.title for one in asked.contenders)
     st.caption(plain(f"{names}, one measurement at a time for the whole class."))
     reason = permits.refusal(asked)
@@ -267,7 +269,7 @@ def _on_own_machine(class_: Class, who: Student) -> None:
 
 @show_errors()
 def _bring(class_: Class, who: Student, data: bytes, name: str) -> None:
-    receipt = access.hand_in(class_, who, data, name)
+    receipt = access.add_student_file(class_, who, data, name)
     if receipt.refused:
         st.error(plain(f"The file was not taken: {receipt.refused}."))
         return
@@ -306,7 +308,7 @@ def _everybody(class_: Class) -> None:
     if pool.unread:
         st.caption(f"Results that are still being read: {pool.unread}.")
     if pool.faults:
-        st.caption(f"Not everything can be shown. {_named(pool.faults)}")
+        st.caption(f"Not everything can be shown. {_list_faults(pool.faults)}")
     if not said and not done:
         return
     spec = findings.chart(class_, pool.results, pool.tally)
@@ -322,7 +324,7 @@ def _everybody(class_: Class) -> None:
                 results_table(class_, pool.results)
 
 
-def _named(faults: Sequence[str]) -> str:
+def _list_faults(faults: Sequence[str]) -> str:
     more = f" And {len(faults) - FAULTS_NAMED} more." if len(faults) > FAULTS_NAMED else ""
     return plain(". ".join(faults[:FAULTS_NAMED])) + "." + more
 
@@ -331,7 +333,7 @@ def _tally_table(class_: Class, pool: findings.Pool) -> None:
     winners = [f"{WINNERS[name]}: {count}" for name, count in pool.tally.winners.items() if count]
     where = [f"{place_label(class_, place)}: {count}" for place, count in pool.tally.places.items() if count]
     if winners:
-        st.caption(plain(f"Expected winner{_at_largest(class_)}: {'; '.join(winners)}."))
+        st.caption(plain(f"Expected winner{_largest_size_text(class_)}: {'; '.join(winners)}."))
     if where:
         st.caption(plain(f"Expected the accelerator to be faster {'; '.join(where)}."))
 
@@ -341,5 +343,5 @@ def _crossover(class_: Class, entry: Result) -> str:
     if axis is None or entry.estimate is None or entry.low is None or entry.high is None:
         ends = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
         return ends.get(entry.outcome, "undecided")
-    low, high = wording.ends(axis.name, entry.low, entry.high)
-    return f"{wording.nearest(axis.name, entry.estimate)} ({low} to {high})"
+    low, high = wording.interval_ends(axis.name, entry.low, entry.high)
+    return f"{wording.nearest_size(axis.name, entry.estimate)} ({low} to {high})"

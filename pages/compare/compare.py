@@ -66,7 +66,7 @@ def _draw_compare_job(job: Job, machine: Machine | None) -> None:
 
 
 def _draw_ended_job(job: Job, request: Experiment, machine: Machine | None) -> None:
-    rows = client.rows(queries.open_queue(), job)
+    rows = client.load_job_rows(queries.open_queue(), job)
     if job.state == "finished" and rows and not job.message:
         session.show_view("run", job.run_id)
         st.rerun()

@@ -19,7 +19,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import TRAINING, Training, refused
 from pages.shared import accelerators_view, ask, controls, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.frame.layout import Sides, in_short, two_abreast
+from pages.shared.frame.layout import Sides, draw_settings_line, two_abreast
 from pages.shared.text import plain
 
 WHOLE_HELP = (
@@ -44,7 +44,7 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
         chosen = controls.choose_devices(machine)
         limits = {**controls.choose_custom_limits(), "whole": False, "folder": str(file.path.parent)}
     with sides.ask:
-        in_short(file.title, controls.join_titles(chosen))
+        draw_settings_line(file.title, controls.join_titles(chosen))
         _, asked, fault = _make_question(fields, chosen, limits, machine, "")
         ask.draw_run_button("Run", asked, fault, machine)
     return asked
@@ -77,7 +77,7 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Experimen
         named = (
             () if family.library else controls.abbreviate_training(dataset, family)
         )  # which the facts of a fit begin with
-        in_short(*named, controls.join_titles(chosen))
+        draw_settings_line(*named, controls.join_titles(chosen))
         point, asked, fault = _make_question(fields, chosen, limits, machine, controls.refuse_lane_count(chosen, lanes))
         if point:
             _draw_training_facts(point)
@@ -91,7 +91,7 @@ def _set_first_training(machine: Machine) -> None:
     """Begin with a training whose answer teaches something on this machine."""
     known, usual = functools.partial(queries.find_known_answers, machine=machine), Point()
     try:
-        first = first_question.training(controls.pick_default_contenders(machine), known)
+        first = first_question.first_training(controls.pick_default_contenders(machine), known)
     except StoreError:  # whoever asks is told so
         first = usual
     session.set_initial_values(
@@ -101,14 +101,15 @@ def _set_first_training(machine: Machine) -> None:
 
 def _draw_training_facts(point: Point) -> None:
     if point.is_fit:
-        st.caption(plain(describe.sentence(point)))
+        st.caption(plain(describe.describe_question(point)))
         return
     network = point.network
-    memory = units.memory(network.memory_bytes(point.batch_size))
+    memory = units.format_memory(network.memory_bytes(point.batch_size))
     st.caption(
-        f"**{units.count(network.parameters)}** parameters · "
-        f"**{units.operations(network.flops_per_step(point.batch_size))}** a step · **{memory}** of memory · "
-        f"**{units.count(point.steps_per_epoch)}** steps an epoch, {units.count(point.total_steps)} in all"
+        f"**{units.format_count(network.parameters)}** parameters · "
+        f"**{units.format_operations(network.flops_per_step(point.batch_size))}** a step · **{memory}** of memory · "
+        f"**{units.format_count(point.steps_per_epoch)}** steps an epoch, {units.format_count(point.total_steps)} in "
+        "all"
     )
 
 
@@ -132,8 +133,8 @@ def _make_question(
         contenders = tuple(Contender.parse(text) for text in chosen)
         asked = Experiment(point=point, contenders=contenders, **limits) if machine else None
     except InvalidValue as error:
-        return point, None, fault or refused.on_page(error)
-    fault = fault or models.boosting.missing(point.model)
+        return point, None, fault or refused.format_page_error(error)
+    fault = fault or models.boosting.explain_missing_library(point.model)
     return point, None if fault else asked, fault
 
 

@@ -14,7 +14,7 @@ import streamlit as st
 
 from core import units
 from core.answer.study import wording
-from core.errors import CrossoverError, InvalidValue, StoreError, one_of
+from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
 from core.jobs.machine import Machine
 from core.question import describe, experiment, models
 from core.question.experiment import Contender
@@ -23,7 +23,7 @@ from core.question.sweep import LIMITS, Axis, Sweep, size_axes
 from pages.crossover import view
 from pages.shared import accelerators_view, ask, controls, links, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.frame.layout import Sides, in_short, two_abreast
+from pages.shared.frame.layout import Sides, draw_settings_line, two_abreast
 
 MAX_MORE_AXES = 3
 """Axes beside the first."""
@@ -56,7 +56,7 @@ class Varied:
     @property
     def span(self) -> str:
         """The ends of the first axis in words: "16 to 2,048"."""
-        return " to ".join(map(wording.size, self.ends))
+        return " to ".join(map(wording.format_size, self.ends))
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -64,7 +64,7 @@ class Varied:
         if self.sizes:
             first = Axis(name=self.axis, values=self.sizes)
         else:
-            first = Axis.between(self.axis, *self.ends, adaptive=self.adaptive)
+            first = Axis.from_range(self.axis, *self.ends, adaptive=self.adaptive)
         return (first, *(Axis(name=name, values=values) for name, values in self.others.items()))
 
 
@@ -85,13 +85,14 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
             bounds = _choose_bounds()
     varied = Varied(axis="size", ends=ends, others={}, adaptive=adaptive)
     with sides.ask:
-        in_short(file.title, f"size {varied.span}", controls.join_titles(chosen))
+        draw_settings_line(file.title, f"size {varied.span}", controls.join_titles(chosen))
         asked, fault = _make_sweep_question(
             file.fields(), varied, chosen, bounds, machine, "", folder=str(file.path.parent)
         )
         if asked:
             st.caption(
-                f"{_count_points(asked)} · takes at most {units.duration(asked.budget_s)} and what the last one needs"
+                f"{_count_points(asked)} · takes at most {units.format_duration(asked.budget_s)} and what the last "
+                "one needs"
             )
         ask.draw_run_button("Find the crossover", asked, fault, machine)
     return asked
@@ -117,7 +118,7 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | N
     with more:
         fields = controls.choose_data_path(family.name)
         also = _choose_more_axes(axis, axes, family, fields["data_path"])
-    taken = describe.taken((axis, *also), family)
+    taken = describe.fields_set_by_axes((axis, *also), family)
     with data:
         fields |= {"dataset": dataset.name, **controls.choose_samples(dataset, family.name, taken)}
     with model:
@@ -149,7 +150,7 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | N
             else controls.apply_lanes(_choose_sweep_devices(machine), lanes, machine)
         )
     with sides.ask:
-        in_short(
+        draw_settings_line(
             *controls.abbreviate_training(dataset, family),
             f"{axis_title(axis)} {varied.span}",
             controls.join_titles(chosen),
@@ -167,7 +168,7 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | N
 
 def _draw_sweep_facts(sweep: Sweep, machine: Machine | None) -> None:
     counts = queries.count_parameters(sweep)
-    low, high = units.count(min(counts)), units.count(max(counts))
+    low, high = units.format_count(min(counts)), units.format_count(max(counts))
     span = "" if sweep.point.is_fit else f" · {low if low == high else f'{low} to {high}'} parameters"
     st.caption(f"{_count_points(sweep)}{span}{_describe_duration(sweep, machine)}")
 
@@ -181,11 +182,11 @@ def _describe_duration(sweep: Sweep, machine: Machine | None) -> str:
     if machine is None:
         return ""
     try:
-        least, most = map(units.rough, queries.estimate_sweep_seconds(sweep, machine))
+        least, most = map(units.format_rough_time, queries.estimate_sweep_seconds(sweep, machine))
     except StoreError:  # whoever asks is told so
         return ""
     expected = least if least == most else f"{least} to {most}"
-    return f" · expected to take **{expected}**, never much over {units.duration(sweep.budget_s)}"
+    return f" · expected to take **{expected}**, never much over {units.format_duration(sweep.budget_s)}"
 
 
 def _choose_more_axes(axis: str, axes: Sequence[str], family: models.Family, path: str) -> tuple[str, ...]:
@@ -221,11 +222,11 @@ def _choose_varied(
 
 
 def _list_stops(axis: str, *, dataset: str, family: models.Family, samples: int) -> list[float]:
-    low, high = experiment.allowed(axis, dataset=dataset, model=family.name)
+    low, high = experiment.value_range(axis, dataset=dataset, model=family.name)
     if axis == "batch_size" and samples:
         high = min(high, samples)
     stops = FIELDS[axis].axis_stops or FIELDS[axis].stops or range(int(low), int(high) + 1)
-    return [describe.plain(stop) for stop in stops if low <= stop <= high]
+    return [describe.simplify_number(stop) for stop in stops if low <= stop <= high]
 
 
 def _choose_range(axis: str, stops: list[float]) -> tuple[float, float]:
@@ -275,8 +276,8 @@ def _make_sweep_question(
         if machine and len(asked.contenders) < 2 and not session.read_accelerator():
             raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
     except CrossoverError as error:
-        return None, fault or refused.on_page(error)
-    fault = fault or models.boosting.missing(asked.point.model)
+        return None, fault or refused.format_page_error(error)
+    fault = fault or models.boosting.explain_missing_library(asked.point.model)
     return None if fault else asked, fault
 
 
@@ -299,9 +300,9 @@ def _find_link_fault(machine: Machine | None) -> str:
 
 def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: str) -> None:
     """Refuse axes that the family has not, and values that they cannot take."""
-    one_of("axis", axis, axes)
+    require_choice("axis", axis, axes)
     for name in link.get("also", ()):
-        one_of("also", name, (*axes, *OTHER_AXES))
+        require_choice("also", name, (*axes, *OTHER_AXES))
     first = "size" if link.get("training") else axis
     for name, values in [(first, links.RANGE), *((name, links.VALUES) for name in link.get("also", ()))]:
         for text in link.get(values.format(axis=name), ()):

@@ -15,14 +15,14 @@ from core.answer.study.brought.timings import RolesUnclear, Timings
 from core.answer.study.result import DECIDED, Outcome
 from core.answer.study.study import Study
 from core.errors import CrossoverError, StoreError
-from core.jobs.job import Elsewhere, Job
+from core.jobs.job import Job, RemoteTarget
 from core.jobs.machine import Machine
 from core.jobs.shared.members import Spread
 from core.progress import Progress, SweepProgress
 from core.question import describe, experiment, models
-from core.question.describe import plain as plain_number
+from core.question.describe import simplify_number as plain_number
 from core.question.device_kinds import DEVICE_KINDS
-from core.question.experiment import Contender, titled
+from core.question.experiment import Contender, display_name
 from core.question.fields import axis_title
 from core.question.sweep import Sweep
 from core.text import as_label
@@ -72,7 +72,7 @@ NOT_SHARED = (
 )
 
 
-def choose_measuring_place() -> Elsewhere | None:
+def choose_measuring_place() -> RemoteTarget | None:
     """Draw the choice of where a sweep is measured; None where that is here."""
     ways = permits.clusters()
     if not ways or queries.explain_no_runs():
@@ -85,7 +85,7 @@ def choose_measuring_place() -> Elsewhere | None:
         return None
     spread: Spread = st.radio("How", list(SPREADS), format_func=SPREADS.__getitem__, help=SPREAD_HELP, key="spread")
     _describe_place(where)
-    return Elsewhere(on=where, spread=spread)
+    return RemoteTarget(on=where, spread=spread)
 
 
 def choose_remote_devices() -> list[str]:
@@ -98,7 +98,7 @@ def choose_remote_devices() -> list[str]:
         options,
         usual,
         max_selections=experiment.MAX_CONTENDERS,
-        format_func=titled,
+        format_func=display_name,
         help=DEVICES_HELP,
         key="devices_there",
     )
@@ -109,7 +109,7 @@ def draw_remote_sweep(job: Job, request: Sweep) -> None:
     """Draw a sweep that other machines measure, as it is now."""
     now = job.progress or Progress(phase="The machines are asked.")
     left_s = now.sweep.remaining_s if now.sweep else None
-    left = f" · about {units.rough(left_s)} left" if left_s is not None else ""
+    left = f" · about {units.format_rough_time(left_s)} left" if left_s is not None else ""
     st.progress(job.share, text=plain(f"{now.phase}{left}"))
     _draw_remote_results(job, request)
 
@@ -128,7 +128,7 @@ def draw_remote_end(job: Job, request: Sweep, machine: Machine | None) -> None:
         return
     words, place = st.columns([4, 1], vertical_alignment="center")
     with words:
-        st.caption(plain(describe.sentence(request)))
+        st.caption(plain(describe.describe_question(request)))
     if job.state == "finished":
         with place:
             if st.button("Ask again", icon=":material/replay:", width="stretch", help="For machines that came since."):
@@ -167,7 +167,9 @@ def _describe_place(where: str) -> None:
         st.warning(plain(failure))
     elif members:
         free = sum(member.state == "free" for member in members)
-        st.caption(f"{units.counted(len(members), 'machine')} there, {free} free. They are listed under Devices.")
+        st.caption(
+            f"{units.format_quantity(len(members), 'machine')} there, {free} free. They are listed under Devices."
+        )
     elif where == "workers":
         st.caption(sweep_view.NOBODY)
 
@@ -211,7 +213,9 @@ def _draw_sweep_progress(request: Sweep, progress: Progress) -> None:
     if of is None:
         st.progress(0.0, text=job_view.STARTING)
         return
-    counted = f"{units.counted(of.done, 'size')} done" if request.adaptive else f"{of.done} of {of.total} points done"
+    counted = (
+        f"{units.format_quantity(of.done, 'size')} done" if request.adaptive else f"{of.done} of {of.total} points done"
+    )
     if of.alive > 1:
         counted += f", {of.alive} under way ({of.pairs} of {of.alive * of.pairs_each} pairs)"
     now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
@@ -220,7 +224,7 @@ def _draw_sweep_progress(request: Sweep, progress: Progress) -> None:
         text=f"**{counted}** · {now}{_describe_sweep_time_left(of)}",
     )
     steps = [
-        f"{plain(titled(contender.contender))} {units.duration(contender.step_s)} a step"
+        f"{plain(display_name(contender.contender))} {units.format_duration(contender.step_s)} a step"
         for contender in progress.contenders
         if contender.step_s is not None
     ]
@@ -235,8 +239,10 @@ def _describe_sweep_time_left(progress: SweepProgress) -> str:
     if progress.remaining_s is None:
         return ""
     if progress.least_s is None or progress.remaining_s < SAME * progress.least_s:
-        return f" · about {units.rough(progress.remaining_s)} left"
-    return f" · about {units.rough(progress.least_s)} to {units.rough(progress.remaining_s)} left"
+        return f" · about {units.format_rough_time(progress.remaining_s)} left"
+    return (
+        f" · about {units.format_rough_time(progress.least_s)} to {units.format_rough_time(progress.remaining_s)} left"
+    )
 
 
 def _measure_share(progress: SweepProgress, elapsed_s: float, *, adaptive: bool) -> float:
@@ -311,7 +317,7 @@ def draw_sweep_differences(request: Sweep | None, reference: Sweep | None) -> No
 def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
     """Draw the study of this machine that measured what the settings ask for before, if there is one."""
     try:
-        line = expectations.find_matching_study(request, machine.here) if request and machine else None
+        line = expectations.find_matching_study(request, machine.local_machine) if request and machine else None
         study = queries.find_study(line.id) if line else None
     except StoreError:  # which the list of recorded studies says
         return
@@ -474,7 +480,7 @@ def _sort_studies(studies: list[Study]) -> list[Study]:
 
     def rank(study: Study) -> tuple[bool, int]:
         rows = [row for run in study.runs for row in run]
-        return _find_outcome(study) not in DECIDED, levels.index(trust.of(rows).level)
+        return _find_outcome(study) not in DECIDED, levels.index(trust.trust_mark(rows).level)
 
     return sorted(studies, key=rank)
 
@@ -497,9 +503,9 @@ def _make_study_line(study: Study) -> dict[str, str]:
     return {
         "Along": axis_title(study.axis),
         "Crossover": study_view.summarize_located(lambda: queries.locate_crossover(study, "steady")),
-        "Devices": f"{titled(study.challenger)} against {titled(study.baseline)}",
-        "From … to": f"{wording.size(sizes[0])} to {wording.size(sizes[-1])} ({len(sizes)} sizes)",
-        "Training": describe.in_short(row) + ("" if row.training else f", batch {row.batch_size:,}"),
+        "Devices": f"{display_name(study.challenger)} against {display_name(study.baseline)}",
+        "From … to": f"{wording.format_size(sizes[0])} to {wording.format_size(sizes[-1])} ({len(sizes)} sizes)",
+        "Training": describe.describe_training(row) + ("" if row.training else f", batch {row.batch_size:,}"),
         "Machine": f"{row.cpu_name} ({row.machine_id[:6]})",
     }
 

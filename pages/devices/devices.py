@@ -4,7 +4,7 @@ import streamlit as st
 
 from core import units
 from core.jobs.machine import Machine
-from core.question.experiment import titled
+from core.question.experiment import display_name
 from core.text import as_line
 from pages.shared import controls, queries, sweep_view, tables
 from pages.shared.frame import navigation, permits
@@ -38,11 +38,13 @@ def draw_devices_page() -> None:
 def _draw_devices(machine: Machine) -> None:
     rows = [
         {
-            "Device": titled(info.device),
+            "Device": display_name(info.device),
             "Name": info.name,
-            "Memory": units.memory(info.memory_bytes),
+            "Memory": units.format_memory(info.memory_bytes),
             "Driver": info.driver,
-            "First use": units.duration(machine.startup_s[info.device]) if info.device in machine.startup_s else "",
+            "First use": units.format_duration(machine.startup_s[info.device])
+            if info.device in machine.startup_s
+            else "",
             "In commands": info.device,
         }
         for info in machine.devices
@@ -64,7 +66,7 @@ def _draw_machine_facts(machine: Machine) -> None:
     shown = {
         "Processor": facts.cpu_name,
         "Processor threads": f"{facts.cores_usable} usable of {facts.cores}",
-        "Memory": units.memory(facts.memory_bytes),
+        "Memory": units.format_memory(facts.memory_bytes),
         "System": facts.system,
         "Python": facts.python_version,
         "PyTorch": facts.torch_version,

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.answer.charts import front
-from core.answer.gallery.published_studies import published_studies
+from core.answer.gallery.published_studies import load_published_studies
 from core.answer.gallery.table import StudyLine
 from core.answer.study import wording
 from core.answer.study.result import Crossover
 from core.errors import CrossoverError
 from core.question.experiment import Contender
-from core.question.fields import label
+from core.question.fields import value_label
 from pages.shared import queries
 from pages.shared.cache import cache_answers
 from pages.shared.text import format_date
@@ -46,10 +46,10 @@ def find_stored_answer() -> ShownAnswer | None:
 @cache_answers(1)
 def find_published_answer() -> ShownAnswer:
     """One that others published, a CPU against a GPU."""
-    study = next(study for study in published_studies() if study.name == PUBLISHED)
+    study = next(study for study in load_published_studies() if study.name == PUBLISHED)
     answer = _name_devices(study.answer, "the CPU", "the GPU")
     source = f"{study.mark}. {study.title}; {study.source.cpu}; {study.source.gpu}."
-    chart = front.crossing(answer, published=True)
+    chart = front.crossing_chart(answer, published=True)
     return ShownAnswer(sentence=answer.sentence, source=source, chart=chart, study=study.name)
 
 
@@ -65,13 +65,13 @@ def _find_first_crossing(lines: list[StudyLine]) -> ShownAnswer | None:
         if located and located.answer.outcome == "crossing":
             names = [Contender.parse(text).title for text in (line.baseline, line.challenger)]
             answer = _name_devices(located.answer, *names)
-            trained = f"{label('model', line.model)}, {label('dataset', line.dataset)}"
+            trained = f"{value_label('model', line.model)}, {value_label('dataset', line.dataset)}"
             source = f"Measured: {trained}; {line.machine}, {format_date(line.newest)}"
-            chart = front.crossing(answer, kinds=located.kinds)
+            chart = front.crossing_chart(answer, kinds=located.kinds)
             return ShownAnswer(sentence=answer.sentence, source=source, chart=chart, study=line.id)
     return None
 
 
 def _name_devices(answer: Crossover, baseline: str, challenger: str) -> Crossover:
     named = replace(answer, baseline=baseline, challenger=challenger)
-    return replace(named, sentence=wording.headline(named))
+    return replace(named, sentence=wording.crossover_headline(named))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.answer.gallery import filters
-from core.answer.gallery.filters import Held
+from core.answer.gallery.filters import GalleryData
 from core.answer.gallery.table import Overview
 from pages.gallery import lists, published, view
 from pages.shared import links, queries, session
@@ -21,16 +21,18 @@ CONTROLS = ("view", "filters")
 def draw_gallery_page() -> None:
     """What is here, the list that is chosen with its filters, or what was opened from it."""
     st.title("Gallery")
-    apart.draw(lambda: _draw_gallery(queries.read_overview()))
+    apart.draw_isolated(lambda: _draw_gallery(queries.read_overview()))
     lists.draw_import()
 
 
 def _draw_gallery(overview: Overview) -> None:
     held = lists.read_contents(overview)
     st.caption(
-        plain(filters.in_one_line(held)) if len(held.trials) else "Results of real machines, to look at and compare."
+        plain(filters.gallery_summary(held))
+        if len(held.trials)
+        else "Results of real machines, to look at and compare."
     )
-    apart.draw(lists.draw_unread_files, overview)
+    apart.draw_isolated(lists.draw_unread_files, overview)
     named = session.read_view()
     if named is not None and named[1] in published.list_published():
         published.draw_published_study(named[1], held)
@@ -45,7 +47,7 @@ def _draw_gallery(overview: Overview) -> None:
         st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
 
 
-def _draw_stored(kind: lists.View, contents: Held, item: tuple[links.Kind, str] | None) -> None:
+def _draw_stored(kind: lists.View, contents: GalleryData, item: tuple[links.Kind, str] | None) -> None:
     chosen = lists.draw_filters(lists.list_options(contents, answers=kind == "Studies"))
     if item is not None and (item[0] == "study" or kind != "Trials"):
         layout.put_away(CONTROLS)
@@ -53,10 +55,10 @@ def _draw_stored(kind: lists.View, contents: Held, item: tuple[links.Kind, str] 
         view.draw_opened_study(item[1], contents, lists.apply_filters(contents, chosen).studies)
         return
     if item is None or kind == "Trials":
-        apart.draw(lists.draw_list, kind, contents, chosen)
+        apart.draw_isolated(lists.draw_list, kind, contents, chosen)
     if item is not None:
         lists.draw_back_button()
-        apart.draw(view.draw_opened_run, item[1])
+        apart.draw_isolated(view.draw_opened_run, item[1])
 
 
 draw_gallery_page()

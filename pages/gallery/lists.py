@@ -16,7 +16,7 @@ import streamlit as st
 from core import units
 from core.answer.charts import gallery
 from core.answer.gallery import filters, trust
-from core.answer.gallery.filters import Found, Held
+from core.answer.gallery.filters import FilterResult, GalleryData
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.gallery.trust import Level
 from core.answer.study import study, wording
@@ -25,9 +25,9 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe
 from core.question.device_kinds import DEVICE_KINDS
-from core.question.experiment import titled
-from core.question.fields import label
-from core.question.own import OWN
+from core.question.experiment import display_name
+from core.question.fields import value_label
+from core.question.own import CUSTOM
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
 from core.text import as_line, as_lines
@@ -55,10 +55,10 @@ CUSTOM_TITLE = "One's own"
 
 VALUE_TITLES: dict[str, Callable[[str], str]] = {
     "in_answer": lambda outcome: filters.ANSWERS[cast(Outcome, outcome)],
-    "in_dataset": lambda name: CUSTOM_TITLE if name == OWN else label("dataset", name),
-    "in_model": lambda name: CUSTOM_TITLE if name == OWN else label("model", name),
+    "in_dataset": lambda name: CUSTOM_TITLE if name == CUSTOM else value_label("dataset", name),
+    "in_model": lambda name: CUSTOM_TITLE if name == CUSTOM else value_label("model", name),
     "in_training": lambda name: name or "none",
-    "in_outcome": functools.partial(label, "outcome"),
+    "in_outcome": functools.partial(value_label, "outcome"),
     "in_kind": lambda kind: DEVICE_KINDS[kind].title if kind in DEVICE_KINDS else kind,
 }
 """How values of a filter are said to people, where rows and links have words of their own."""
@@ -84,24 +84,24 @@ NO_KINDS = ("", "")
 
 
 @cache_answers(2)
-def read_contents(overview: Overview) -> Held:
-    return filters.held(overview.frame, queries.list_study_lines())
+def read_contents(overview: Overview) -> GalleryData:
+    return filters.build_gallery_data(overview.frame, queries.list_study_lines())
 
 
 def draw_unread_files(overview: Overview) -> None:
     """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
     if overview.left_out:
-        newest, older = units.counted(len(overview.frame), "trial"), f"{overview.left_out:,}"
+        newest, older = units.format_quantity(len(overview.frame), "trial"), f"{overview.left_out:,}"
         st.caption(
             f"These are the newest {newest}. {older} older ones are kept, and open by the link of their study or run."
         )
     if newer := overview.newer:
-        which = f" and {units.counted(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
+        which = f" and {units.format_quantity(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
     skipped = tuple(dict.fromkeys((*overview.skipped, *queries.list_refused_files())))
     if skipped:
         with st.expander(
-            f"{units.counted(len(skipped), 'file')} could not be read", **session.bind_view("unread")
+            f"{units.format_quantity(len(skipped), 'file')} could not be read", **session.bind_view("unread")
         ) as part:
             if part.open:
                 named = skipped[:MAX_NAMED_FILES]
@@ -139,7 +139,7 @@ def _draw_filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
     return chosen
 
 
-def list_options(contents: Held, *, answers: bool) -> dict[str, Sequence[str]]:
+def list_options(contents: GalleryData, *, answers: bool) -> dict[str, Sequence[str]]:
     """What the filters of a list offer; only studies have answers."""
     known = {name: values for name, values in contents.options.items() if name != "in_training" or any(values)}
     return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **known}
@@ -152,15 +152,15 @@ def describe_filters(chosen: Choices) -> str:
 
 
 @cache_answers(64)
-def apply_filters(contents: Held, chosen: Choices) -> Found:
+def apply_filters(contents: GalleryData, chosen: Choices) -> FilterResult:
     """What the filters let through; studies that are decided and trusted come first."""
-    some = filters.found(contents, chosen)
-    studies = filters.listed_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
+    some = filters.apply_filters(contents, chosen)
+    studies = filters.select_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
     return replace(some, studies=studies)
 
 
 @cache_answers(2)
-def find_outcomes(contents: Held) -> tuple[Outcome | None, ...]:
+def find_outcomes(contents: GalleryData) -> tuple[Outcome | None, ...]:
     """What each study says; None where that is not known."""
     levels = list(trust.LEVELS)
     first = sorted(range(len(contents.studies)), key=lambda place: (levels.index(contents.levels[place]), place))
@@ -175,13 +175,15 @@ def find_outcomes(contents: Held) -> tuple[Outcome | None, ...]:
 
 
 @cache_answers(64)
-def make_step_times_chart(contents: Held, chosen: Choices) -> dict[str, Any]:
-    return gallery.step_times(filters.lines(contents, apply_filters(contents, chosen).trials, gallery.COLUMNS))
+def make_step_times_chart(contents: GalleryData, chosen: Choices) -> dict[str, Any]:
+    return gallery.step_times_chart(
+        filters.select_lines(contents, apply_filters(contents, chosen).trials, gallery.STEP_TIME_COLUMNS)
+    )
 
 
 @cache_answers(64)
-def list_gallery_machines(contents: Held, chosen: Choices) -> list[dict[str, Any]]:
-    return filters.machines(contents, apply_filters(contents, chosen).trials)
+def list_gallery_machines(contents: GalleryData, chosen: Choices) -> list[dict[str, Any]]:
+    return filters.machine_table(contents, apply_filters(contents, chosen).trials)
 
 
 def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
@@ -193,7 +195,7 @@ def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
 @cache_answers(512)
 def _make_card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
     answer, said, kinds = _answer()
-    return said, gallery.small(answer, kinds) if answer else None
+    return said, gallery.study_thumbnail(answer, kinds) if answer else None
 
 
 def _answer_lazily(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
@@ -212,7 +214,7 @@ def _answer_study(study_id: str, trial_ids: Sequence[str], _read: Callable[[], M
     except CrossoverError as error:
         return None, str(error), NO_KINDS
     baseline, challenger = opened.runs[0]
-    return answer, wording.headline(answer), (baseline.device_kind, challenger.device_kind)
+    return answer, wording.crossover_headline(answer), (baseline.device_kind, challenger.device_kind)
 
 
 View = Literal["Studies", "Published", "Trials", "Machines"]
@@ -253,7 +255,7 @@ def choose_list() -> View:
     return chosen or "Studies"
 
 
-def draw_list(view: View, contents: Held, chosen: Choices) -> None:
+def draw_list(view: View, contents: GalleryData, chosen: Choices) -> None:
     """Draw one of the lists, of what the filters let through."""
     found = apply_filters(contents, chosen)
     if view == "Studies" and found.studies:
@@ -276,19 +278,22 @@ def draw_trust_mark(level: Level, label: str) -> None:
 
 def title_study(line: StudyLine) -> str:
     """What a study compares along what, for people."""
-    sizes = f"{wording.size(line.sizes[0])} to {wording.size(line.sizes[-1])}"
-    return f"{line.challenger_name} against {titled(line.baseline)}: {describe.along(line.axis, line.model)} {sizes}"
+    sizes = f"{wording.format_size(line.sizes[0])} to {wording.format_size(line.sizes[-1])}"
+    return (
+        f"{line.challenger_name} against {display_name(line.baseline)}: {describe.label_axis(line.axis, line.model)} "
+        f"{sizes}"
+    )
 
 
 def describe_study(line: StudyLine) -> str:
     """The training, machine and time of a study, for people."""
     return (
-        f"{describe.in_short(line)} · {len(line.sizes)} sizes · "
+        f"{describe.describe_training(line)} · {len(line.sizes)} sizes · "
         f"on {line.machine} · protocol {line.protocol_version} · {format_date(line.newest)}"
     )
 
 
-def _draw_studies(contents: Held, results: Found, chosen: Choices) -> None:
+def _draw_studies(contents: GalleryData, results: FilterResult, chosen: Choices) -> None:
     st.caption(
         f"{len(results.studies):,} of {len(contents.studies):,} studies{describe_filters(chosen)}, decided ones first"
     )
@@ -296,10 +301,10 @@ def _draw_studies(contents: Held, results: Found, chosen: Choices) -> None:
     shown = _choose_page("studies_page", results.studies, CARDS)
     with cards:
         card_of = make_cards([contents.studies[place] for place in shown])
-        layout.in_pairs(shown, lambda place: apart.draw(_draw_study_card, contents, place, card_of))
+        layout.draw_pairs(shown, lambda place: apart.draw_isolated(_draw_study_card, contents, place, card_of))
 
 
-def _draw_study_card(contents: Held, place: int, card_of: Callable[[StudyLine], Card]) -> None:
+def _draw_study_card(contents: GalleryData, place: int, card_of: Callable[[StudyLine], Card]) -> None:
     line = contents.studies[place]
     said, chart = card_of(line)
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
@@ -313,7 +318,7 @@ def _draw_study_card(contents: Held, place: int, card_of: Callable[[StudyLine], 
             draw_open_button(line.id)
 
 
-def _draw_trials(contents: Held, results: Found, chosen: Choices) -> None:
+def _draw_trials(contents: GalleryData, results: FilterResult, chosen: Choices) -> None:
     """The chart of all and the table of some; selecting one row opens its run, two set their runs side by side."""
     by = {name: values for name, values in chosen.items() if name != "in_answer"}  # which only studies have
     st.caption(f"{len(results.trials):,} of {len(contents.trials):,} trials{describe_filters(by)}")
@@ -327,20 +332,20 @@ def _draw_trials(contents: Held, results: Found, chosen: Choices) -> None:
         "to open its run, a second one to set their two runs side by side."
     )
     place = st.container()
-    shown = filters.lines(contents, _choose_page("trials_page", results.trials.tolist(), LINES), TABLE)
+    shown = filters.select_lines(contents, _choose_page("trials_page", results.trials.tolist(), LINES), TABLE)
     runs, own = shown["run_id"].tolist(), shown["training"].astype(str)
     files = own + ", size " + shown["size"].map("{:,}".format)
     tables.draw_table(
         {
-            "Device": _map_column(shown["contender"], titled),
+            "Device": _map_column(shown["contender"], display_name),
             "Step (ms)": shown["step_s"] * 1e3,
-            "Data set": _map_column(shown["dataset"], partial(label, "dataset")).mask(own != "", ""),
-            "Model": _map_column(shown["model"], partial(label, "model")).mask(own != "", files),
+            "Data set": _map_column(shown["dataset"], partial(value_label, "dataset")).mask(own != "", ""),
+            "Model": _map_column(shown["model"], partial(value_label, "model")).mask(own != "", files),
             "Parameters": shown["parameters"].mask(shown["parameters"] == 0),
             "Batch": shown["batch_size"].mask(own != ""),
             "Name": shown["device_name"].astype(str),
             "Trust": shown["mark"].astype(str),
-            "Outcome": _map_column(shown["outcome"], partial(label, "outcome")),
+            "Outcome": _map_column(shown["outcome"], partial(value_label, "outcome")),
             "Measured (UTC)": [parse_date(str(text)) for text in shown["started_at"]],
             "Machine": shown["machine"].astype(str),
             "Source": shown["source"].astype(str),
@@ -358,10 +363,14 @@ def _draw_trials(contents: Held, results: Found, chosen: Choices) -> None:
     )
     # reading them takes a moment
     if st.button(
-        f"Prepare {units.counted(len(results.trials), 'row')} as files", icon=":material/download:", key="prepare"
+        f"Prepare {units.format_quantity(len(results.trials), 'row')} as files",
+        icon=":material/download:",
+        key="prepare",
     ):
-        names = filters.lines(contents, results.trials, ("trial_id",))["trial_id"].tolist()
-        apart.draw(lambda: downloads.draw_row_downloads(queries.find_rows(trial_ids=names), name="crossover-gallery"))
+        names = filters.select_lines(contents, results.trials, ("trial_id",))["trial_id"].tolist()
+        apart.draw_isolated(
+            lambda: downloads.draw_row_downloads(queries.find_rows(trial_ids=names), name="crossover-gallery")
+        )
 
 
 def _select_runs(runs: Sequence[str]) -> None:
@@ -373,10 +382,10 @@ def _select_runs(runs: Sequence[str]) -> None:
         close_item()
 
 
-def _draw_machines(contents: Held, chosen: Choices) -> None:
+def _draw_machines(contents: GalleryData, chosen: Choices) -> None:
     known = list_gallery_machines(contents, chosen)
     number = f"{len(known):,} of {len(contents.options['in_machine']):,} machines{describe_filters(chosen)}"
-    most = ", those with the most trials" if len(known) == filters.MOST_MACHINES else ""
+    most = ", those with the most trials" if len(known) == filters.MAX_MACHINE_LINES else ""
     st.caption(f"{number}{most}. {'Select one to see its studies.' if known else NONE_LEFT}")
     if not known:
         return
@@ -438,12 +447,12 @@ MAX_PREVIEW_LINES = 100
 """New rows that are listed; a file may have thousands."""
 
 FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "Device": ("contender", titled),
+    "Device": ("contender", display_name),
     "Name": ("device_name", str),
-    "Data set": ("dataset", partial(label, "dataset")),
-    "Model": ("model", partial(label, "model")),
-    "Parameters": ("parameters", units.count),
-    "Outcome": ("outcome", partial(label, "outcome")),
+    "Data set": ("dataset", partial(value_label, "dataset")),
+    "Model": ("model", partial(value_label, "model")),
+    "Parameters": ("parameters", units.format_count),
+    "Outcome": ("outcome", partial(value_label, "outcome")),
     "Machine": ("cpu_name", str),
     "Measured": ("started_at", format_date),
 }
@@ -474,8 +483,12 @@ def _offer_import(data: bytes, name: str) -> None:
         st.error(plain(f"{proposal.refused[0].name} is not taken: {proposal.refused[0].reason}."))
         return
     new, known = proposal.new.num_rows, proposal.duplicates
-    added = units.counted(new, "row")
-    there = f", {units.counted(known, 'row')} of the file {'is' if known == 1 else 'are'} here already" if known else ""
+    added = units.format_quantity(new, "row")
+    there = (
+        f", {units.format_quantity(known, 'row')} of the file {'is' if known == 1 else 'are'} here already"
+        if known
+        else ""
+    )
     st.markdown(f"**{added} would be added**{there}." if new else "All rows of the file are here already.")
     if new:
         _draw_preview(proposal)
@@ -496,4 +509,4 @@ def _keep_import(proposal: Proposal) -> None:
         return
     with show_errors(partial(st.toast, icon=":material/error:")):
         report = exchange.keep(proposal, queries.open_store())
-        st.toast(f"{units.counted(report.added, 'row')} added.", icon=":material/check:")
+        st.toast(f"{units.format_quantity(report.added, 'row')} added.", icon=":material/check:")

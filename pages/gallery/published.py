@@ -12,8 +12,8 @@ import streamlit as st
 from core.answer.charts import published as charts_of
 from core.answer.export import lesson_report
 from core.answer.export import published as files
-from core.answer.gallery.filters import Held
-from core.answer.gallery.published_studies import PublishedStudy, published_studies
+from core.answer.gallery.filters import GalleryData
+from core.answer.gallery.published_studies import PublishedStudy, load_published_studies
 from core.answer.gallery.table import StudyLine
 from core.answer.study.result import DECIDED
 from core.text import as_line
@@ -33,7 +33,7 @@ OPENED = 420
 @cache_answers(1)
 def list_published() -> Mapping[str, PublishedStudy]:
     """Every published study by the name that links have of it."""
-    return {study.name: study for study in published_studies()}
+    return {study.name: study for study in load_published_studies()}
 
 
 def draw_published_cards() -> None:
@@ -55,10 +55,10 @@ def draw_published_cards() -> None:
     if not found:
         st.caption(lists.NONE_LEFT)
     ordered = sorted(found, key=lambda one: one.outcome not in DECIDED)
-    layout.in_pairs(ordered, lambda study: apart.draw(_draw_published_card, study))
+    layout.draw_pairs(ordered, lambda study: apart.draw_isolated(_draw_published_card, study))
 
 
-def draw_published_study(name: str, contents: Held) -> None:
+def draw_published_study(name: str, contents: GalleryData) -> None:
     """One of them with all that is known of it, and how to take it along."""
     study = list_published()[name]
     lists.draw_back_button()
@@ -67,10 +67,10 @@ def draw_published_study(name: str, contents: Held) -> None:
     _draw_published_answer(study)
     st.markdown(f"**Time of one {study.per}**")
     draw_published_chart(study, height=OPENED)
-    downloads.draw_chart_downloads(charts_of.study(study), f"published-{name}")
+    downloads.draw_chart_downloads(charts_of.chart_published_study(study), f"published-{name}")
     study_view.draw_sizes_table(replace(study.answer, baseline="CPU", challenger="GPU"))
     _draw_publisher(study)
-    apart.draw(_draw_measured_choice, contents)
+    apart.draw_isolated(_draw_measured_choice, contents)
     _draw_published_downloads(study)
 
 
@@ -101,7 +101,7 @@ def draw_published_chart(study: PublishedStudy, *, height: int | None = None) ->
 
 @cache_answers(64)
 def _make_published_chart(name: str) -> dict[str, object]:
-    return charts_of.study(list_published()[name])
+    return charts_of.chart_published_study(list_published()[name])
 
 
 def _draw_published_card(study: PublishedStudy) -> None:
@@ -128,7 +128,7 @@ def _draw_publisher(study: PublishedStudy) -> None:
         st.code(source.address, language=None)
 
 
-def _draw_measured_choice(contents: Held) -> None:
+def _draw_measured_choice(contents: GalleryData) -> None:
     """A study that was measured, of choice, as a second picture."""
     if not contents.studies:
         return
@@ -171,7 +171,7 @@ def _draw_published_downloads(study: PublishedStudy) -> None:
     name, address = f"published-{study.name}", session.make_address({"study": study.name})
     with st.container(horizontal=True):
         downloads.draw_download_button(
-            "Figures as csv", files.csv(study), f"{name}.csv", "text/csv", key="published-csv"
+            "Figures as csv", files.study_csv(study), f"{name}.csv", "text/csv", key="published-csv"
         )
         paper = partial(_write_paper, study, address)
         downloads.draw_download_button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
@@ -180,4 +180,4 @@ def _draw_published_downloads(study: PublishedStudy) -> None:
 
 
 def _write_paper(study: PublishedStudy, address: str) -> str:
-    return lesson_report.html(files.report(study, address))
+    return lesson_report.handout_html(files.study_report(study, address))

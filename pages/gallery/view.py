@@ -7,21 +7,21 @@ from typing import Any
 import streamlit as st
 
 from core.answer.charts import gallery
-from core.answer.charts.gallery import MOST_TOGETHER, Curve
+from core.answer.charts.gallery import MAX_STUDIES_DRAWN, StudyCurves
 from core.answer.gallery import side_by_side, trust
-from core.answer.gallery.filters import Held
+from core.answer.gallery.filters import GalleryData
 from core.answer.gallery.side_by_side import IN_WORDS, SideBySide
 from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import TrustMark
-from core.answer.run.speedup import label
+from core.answer.run.speedup import contender_label
 from core.answer.study import study as grouping
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe
-from core.question.experiment import spoken, titled
+from core.question.experiment import display_name, inline_name
 from core.question.fields import axis_title
-from core.question.sweep import size_of
+from core.question.sweep import size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
 from pages.gallery import lists, published
@@ -33,7 +33,7 @@ MAX_COMPARED_STUDIES = 200
 """Studies in the list of what can be put beside one; filters above make it shorter."""
 
 
-def draw_compared_studies(study: Study, contents: Held, places: Sequence[int], basis: Basis) -> None:
+def draw_compared_studies(study: Study, contents: GalleryData, places: Sequence[int], basis: Basis) -> None:
     """Other studies on one chart with the one that is open, and what differs where there is one of them.
 
     `places` are the places of the studies that the filters let through.
@@ -46,7 +46,7 @@ def draw_compared_studies(study: Study, contents: Held, places: Sequence[int], b
     others = [
         other for name in _choose_compared(names) if (other := _read_compared_study(name, names[name])) is not None
     ]
-    refused = {other.id: reason for other in others if (reason := side_by_side.refusal(study, other))}
+    refused = {other.id: reason for other in others if (reason := side_by_side.chart_refusal(study, other))}
     for name, reason in refused.items():
         st.warning(plain(f"{names[name]} is not drawn. {reason}"))
     together = [study, *(other for other in others if other.id not in refused)]
@@ -54,17 +54,17 @@ def draw_compared_studies(study: Study, contents: Held, places: Sequence[int], b
         _draw_compared_chart(together, basis)
     if len(others) == 1:
         answers = (_find_study_answer(study, basis), _find_study_answer(others[0], basis))
-        _draw_differences(side_by_side.studies(study, others[0], answers), ("This study", names[others[0].id]))
+        _draw_differences(side_by_side.compare_studies(study, others[0], answers), ("This study", names[others[0].id]))
 
 
 def draw_compared_runs(first: Sequence[Trial], second: Sequence[Trial]) -> None:
     st.header("Two runs side by side")
     if first[0].protocol_version != second[0].protocol_version:
         st.warning("They were measured by different protocols: their times must not be compared with each other.")
-    _draw_differences(side_by_side.runs(first, second), (f"Run {first[0].run_id}", f"Run {second[0].run_id}"))
+    _draw_differences(side_by_side.compare_runs(first, second), (f"Run {first[0].run_id}", f"Run {second[0].run_id}"))
 
 
-def _list_comparable_studies(study: Study, contents: Held, places: Sequence[int]) -> dict[str, str]:
+def _list_comparable_studies(study: Study, contents: GalleryData, places: Sequence[int]) -> dict[str, str]:
     """Id → name of the studies that can be put beside one: those along its axis first."""
     lines = [contents.studies[place] for place in places if contents.studies[place].id != study.id]
     first = sorted(lines, key=lambda line: _measure_distance(study, line))[:MAX_COMPARED_STUDIES]
@@ -89,13 +89,13 @@ def _measure_distance(study: Study, line: StudyLine) -> tuple[bool, ...]:
 
 def _choose_compared(names: dict[str, str]) -> list[str]:
     """The control; its choice is in the link as ids, which are shorter than names."""
-    session.set_values({"beside": [name for name in session.read_compared() if name in names][: MOST_TOGETHER - 1]})
+    session.set_values({"beside": [name for name in session.read_compared() if name in names][: MAX_STUDIES_DRAWN - 1]})
     return st.multiselect(
         "Put beside it",
         list(names),
         key="beside",
         format_func=lambda name: as_line(names[name]),
-        max_selections=MOST_TOGETHER - 1,
+        max_selections=MAX_STUDIES_DRAWN - 1,
         on_change=lambda: session.set_compared(session.read_value("beside")),
         placeholder="choose up to three",
         help="The same training on other machines or devices shares one chart. One other is compared line by line.",
@@ -114,7 +114,7 @@ def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
         if len(machines) > 1
         else "All were measured on one machine."
     )
-    for draw, name in ((gallery.together, "Time per step"), (gallery.speedups_together, "Speedup")):
+    for draw, name in ((gallery.study_times_chart, "Time per step"), (gallery.study_speedups_chart, "Speedup")):
         st.markdown(f"**{name}**")
         spec = draw(_number_curves(curves))
         charts.draw_chart(spec, alt=f"{name} of {len(curves)} studies")
@@ -125,7 +125,7 @@ def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
         )
 
 
-def _make_curve(study: Study, basis: Basis) -> Curve | None:
+def _make_curve(study: Study, basis: Basis) -> StudyCurves | None:
     try:
         answer = queries.locate_crossover(study, basis).answer
     except CrossoverError as error:
@@ -133,13 +133,13 @@ def _make_curve(study: Study, basis: Basis) -> Curve | None:
         return None
     baseline, challenger = study.runs[0]
     machine = baseline.machine_id[:6]
-    names = [f"{titled(row.contender)}, {row.device_name} [{machine}]" for row in (baseline, challenger)]
-    return Curve(
+    names = [f"{display_name(row.contender)}, {row.device_name} [{machine}]" for row in (baseline, challenger)]
+    return StudyCurves(
         name=names[1], devices=(names[0], names[1]), answer=answer, kinds=(baseline.device_kind, challenger.device_kind)
     )
 
 
-def _number_curves(curves: Sequence[Curve]) -> list[Curve]:
+def _number_curves(curves: Sequence[StudyCurves]) -> list[StudyCurves]:
     """Curves get a number where two have one name: what their studies differ in is not in it."""
     names = [device for curve in curves for device in curve.devices]
     if len(set(names)) == len(names):
@@ -147,7 +147,7 @@ def _number_curves(curves: Sequence[Curve]) -> list[Curve]:
     return [_number_curve(curve, number) for number, curve in enumerate(curves, 1)]
 
 
-def _number_curve(curve: Curve, number: int) -> Curve:
+def _number_curve(curve: StudyCurves, number: int) -> StudyCurves:
     first, second = curve.devices
     of = f"study {number}"
     return replace(curve, name=f"{curve.name}, {of}", devices=(f"{first}, {of}", f"{second}, {of}"))
@@ -179,12 +179,12 @@ def _draw_differences(comparison: SideBySide, names: tuple[str, str]) -> None:
     st.caption(f"{comparison.alike} other things are the same on both sides.")
 
 
-def draw_opened_study(study_id: str, contents: Held, places: Sequence[int]) -> None:
+def draw_opened_study(study_id: str, contents: GalleryData, places: Sequence[int]) -> None:
     lists.draw_back_button()
-    apart.draw(_draw_study_parts, study_id, contents, places)
+    apart.draw_isolated(_draw_study_parts, study_id, contents, places)
 
 
-def _draw_study_parts(study_id: str, contents: Held, places: Sequence[int]) -> None:
+def _draw_study_parts(study_id: str, contents: GalleryData, places: Sequence[int]) -> None:
     of = queries.find_study(study_id)
     if of is None:
         st.warning(
@@ -196,7 +196,7 @@ def _draw_study_parts(study_id: str, contents: Held, places: Sequence[int]) -> N
     st.header(plain(lists.title_study(line)) if line is not None else "Study")
     if line is not None:
         st.caption(plain(lists.describe_study(line)))
-    apart.draw(lambda: _draw_trust(trust.of(rows)))
+    apart.draw_isolated(lambda: _draw_trust(trust.trust_mark(rows)))
     basis = _draw_study_answer(of)
     for part in (
         lambda: sweep_view.draw_other_machines(of),
@@ -207,7 +207,7 @@ def _draw_study_parts(study_id: str, contents: Held, places: Sequence[int]) -> N
         lambda: _draw_study_fingerprint(rows),
         lambda: _draw_study_downloads(of, rows),
     ):
-        apart.draw(part)
+        apart.draw_isolated(part)
 
 
 def draw_opened_run(run_id: str) -> None:
@@ -220,10 +220,10 @@ def draw_opened_run(run_id: str) -> None:
         return
     named = [name for name in session.read_compared()[:1] if name != run_id]
     if named:
-        apart.draw(_draw_compared_run, trials, named)
+        apart.draw_isolated(_draw_compared_run, trials, named)
     st.header("Run")
     run_view.draw_run_heading(trials)
-    apart.draw(lambda: _draw_trust(trust.of(trials)))
+    apart.draw_isolated(lambda: _draw_trust(trust.trust_mark(trials)))
     run_view.draw_run(trials)
     _draw_setup_link(trials)
 
@@ -267,7 +267,7 @@ def _draw_trust(trust_mark: TrustMark) -> None:
 
 
 def _draw_study_breakdown(study: Study) -> None:
-    known = grouping.parts(study)
+    known = grouping.study_parts(study)
     st.header("Where the time goes")
     if not any(known):
         st.caption("No step was taken apart in these runs.")
@@ -276,12 +276,12 @@ def _draw_study_breakdown(study: Study) -> None:
         zip(st.columns(2, gap="medium"), known, study.runs[0], strict=True), 1
     ):
         with column:
-            st.markdown(f"**{plain(label(row))}**")
+            st.markdown(f"**{plain(contender_label(row))}**")
             if not parts:
                 st.caption("Not measured.")
                 continue
-            spec = gallery.parts_over_sizes(parts, study.axis)
-            name = f"Parts of a step by {axis_title(study.axis)} on {spoken(row.contender)}"
+            spec = gallery.parts_over_sizes_chart(parts, study.axis)
+            name = f"Parts of a step by {axis_title(study.axis)} on {inline_name(row.contender)}"
             charts.draw_chart(spec, height=None, alt=name)
             study_view.draw_study_downloads(
                 spec, study, f"parts-{study.id}-{place}-{row.contender}", name
@@ -290,7 +290,7 @@ def _draw_study_breakdown(study: Study) -> None:
 
 def _draw_learning_reports(study: Study) -> None:
     """The classification reports of one size, and the way to its run."""
-    numbers = [describe.plain(size_of(run[0], study.axis)) for run in study.runs]
+    numbers = [describe.simplify_number(size_on_axis(run[0], study.axis)) for run in study.runs]
     sizes = {str(number): session.format_number(number) for number in numbers}
     st.header("One size in full")
     names = list(sizes)
@@ -315,7 +315,7 @@ def _draw_study_fingerprint(rows: Sequence[Trial]) -> None:
     with st.expander(label, **session.bind_view("fingerprint")) as part:
         if part.open:
             tables.draw_table(
-                [{"What": what, "As measured": said} for what, said in side_by_side.fingerprint(rows).items()],
+                [{"What": what, "As measured": said} for what, said in side_by_side.environment_facts(rows).items()],
                 height="content",
                 alt="Fingerprint of the machine and the way of measuring",
             )

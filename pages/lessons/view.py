@@ -9,12 +9,12 @@ import streamlit as st
 
 from core.answer.export import exhibit_sections, sections
 from core.answer.lesson import expected
-from core.answer.lesson.expected import Outcome
-from core.answer.lesson.handout import Section
+from core.answer.lesson.expected import PredictionOutcome
+from core.answer.lesson.handout import HandoutSection
 from core.jobs.machine import Machine
 from core.question import catalog
 from core.question.demonstration import Demonstration
-from core.question.describe import sentence
+from core.question.describe import describe_question
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import short_label
 from core.question.presets import PRESETS
@@ -62,9 +62,9 @@ class Lesson:
     question: Expectation
     without: str
     task: Callable[[Choice], Task]
-    build: Callable[[Choice, TaskResults], Sequence[Section]]
+    build: Callable[[Choice, TaskResults], Sequence[HandoutSection]]
     takeaway: str
-    outcome: Callable[[Choice, TaskResults], Outcome | None]
+    outcome: Callable[[Choice, TaskResults], PredictionOutcome | None]
     settings: Callable[[Choice], Choice] = lambda choice: choice
     recorded: tuple[str, ...] = ()
 
@@ -85,7 +85,7 @@ def draw_lesson(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
         if learning.can_see_outcome(lesson.question, has_expectation=said, ran=ran, running=running) and run:
-            apart.draw(_draw_lesson_outcome, lesson, *run[:3])
+            apart.draw_isolated(_draw_lesson_outcome, lesson, *run[:3])
 
 
 def _draw_lesson_task(
@@ -118,9 +118,9 @@ def _draw_lesson_outcome(lesson: Lesson, choice: Choice, task: Task, answers: Ta
         st.markdown("Nothing was run yet. Press Run: what it shows will stand here.")
         return
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
-    keep = Section(title="What to keep in mind", sentences=(lesson.takeaway,))
+    keep = HandoutSection(title="What to keep in mind", sentences=(lesson.takeaway,))
     built = learning.build_sections(key, lambda: [*lesson.build(choice, found), keep])
-    outcome = expected.told(lambda: lesson.outcome(choice, found))
+    outcome = expected.outcome_or_reason(lambda: lesson.outcome(choice, found))
     learning.draw_sections(built, lesson.question, outcome, note=lesson.without if choice.alone else "")
     learning.draw_report(f"Lesson: {lesson.title}", lesson.question, built, found, outcome)
 
@@ -150,7 +150,7 @@ def make_clock_point(choice: Choice) -> Point:
 
 
 def _choose_clock(choice: Choice) -> Choice:
-    st.caption(plain(sentence(make_clock_point(choice))))
+    st.caption(plain(describe_question(make_clock_point(choice))))
     return choice
 
 
@@ -165,10 +165,12 @@ def _make_moving_task(choice: Choice) -> Task:
     return (Demonstration(kind="moving", contenders=tuple(others[:1]) or (Contender(),)),)
 
 
-def _make_exhibit_sections(make: Callable[..., Section]) -> Callable[[Choice, TaskResults], list[Section]]:
+def _make_exhibit_sections(
+    make: Callable[..., HandoutSection],
+) -> Callable[[Choice, TaskResults], list[HandoutSection]]:
     """What makes a piece of every exhibit, of those of this machine first."""
 
-    def pieces(_: Choice, found: TaskResults) -> list[Section]:
+    def pieces(_: Choice, found: TaskResults) -> list[HandoutSection]:
         recorded = [make(shown, note=learning.describe_recording(shown)) for shown in found.recorded]
         return [*map(make, found.shown), *learning.mark_recorded(recorded)]
 
@@ -177,7 +179,7 @@ def _make_exhibit_sections(make: Callable[..., Section]) -> Callable[[Choice, Ta
 
 def make_loader_points(data: str) -> list[Point]:
     """A training with its data delivered in every way."""
-    tutorial = PRESETS["mnist-linear"].at("class")
+    tutorial = PRESETS["mnist-linear"].point_at_scale("class")
     samples = min(tutorial.samples, catalog.dataset(data).default_samples)
     base = dataclasses.replace(tutorial, dataset=data, samples=samples)
     ways = (*WAYS, ("resident", 0))
@@ -189,7 +191,7 @@ def _choose_loader(choice: Choice) -> Choice:
     bound = session.bind_choice("data", names, names[0], partial(short_label, "dataset"))
     data = st.segmented_control("Data", names, required=True, **bound) or names[0]
     st.caption(plain(catalog.dataset(data).summary))
-    st.caption(plain(sentence(make_loader_points(data)[0])))
+    st.caption(plain(describe_question(make_loader_points(data)[0])))
     return dataclasses.replace(choice, data=data)
 
 
@@ -197,9 +199,11 @@ def _make_loader_task(choice: Choice) -> Task:
     return _make_comparisons(make_loader_points(choice.data), choice.contenders)
 
 
-def _make_loader_sections(choice: Choice, results: TaskResults) -> list[Section]:
-    recorded = sections.loader(results.recorded_rows, note=learning.describe_recording(None, results.recorded_rows))
-    return [*sections.loader(results.rows), *learning.mark_recorded(recorded)]
+def _make_loader_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
+    recorded = sections.loader_sections(
+        results.recorded_rows, note=learning.describe_recording(None, results.recorded_rows)
+    )
+    return [*sections.loader_sections(results.rows), *learning.mark_recorded(recorded)]
 
 
 def pick_learners(choice: Choice) -> tuple[Contender, ...]:
@@ -213,7 +217,7 @@ def _choose_learning(choice: Choice) -> Choice:
     """Seeds and margin; the margin cannot be chosen any more once there are results."""
     seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **session.bind_control("seeds"))
     choice = dataclasses.replace(choice, seeds=seeds or 5)
-    st.caption(plain(sentence(SAME_POINT)))
+    st.caption(plain(describe_question(SAME_POINT)))
     locked, bound = (
         bool(learning.find_answers(_make_learning_task(choice), choice.machine).rows),
         session.bind_control("margin"),
@@ -236,23 +240,25 @@ def _make_learning_task(choice: Choice) -> Task:
     return (first, *_make_comparisons(points, pair))
 
 
-def _make_learning_sections(choice: Choice, results: TaskResults) -> list[Section]:
+def _make_learning_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
     baseline, challenger = map(str, pick_learners(choice))
-    here = _make_exhibit_sections(exhibit_sections.first_step)(choice, results)
+    here = _make_exhibit_sections(exhibit_sections.first_step_section)(choice, results)
     if results.rows:
-        here += sections.same(results.rows, baseline=baseline, challenger=challenger, margin=choice.margin)
+        here += sections.equivalence_sections(
+            results.rows, baseline=baseline, challenger=challenger, margin=choice.margin
+        )
     if results.recorded_rows:
         rows, margin = results.recorded_rows, choice.margin
         ends, note = (rows[0].contender, rows[-1].contender), learning.describe_recording(None, rows)
         here += learning.mark_recorded(
-            sections.same(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note)
+            sections.equivalence_sections(rows, baseline=ends[0], challenger=ends[1], margin=margin, note=note)
         )
     return here
 
 
 def _choose_batches(choice: Choice) -> Choice:
     batches = " and ".join(f"{batch:,}" for batch in BATCHES)
-    st.caption(plain(f"{sentence(SMALL_POINT, without=['batch_size'])} · batch {batches}"))
+    st.caption(plain(f"{describe_question(SMALL_POINT, without=['batch_size'])} · batch {batches}"))
     return choice
 
 
@@ -262,29 +268,33 @@ def _make_small_task(choice: Choice) -> Task:
     )
 
 
-def _make_small_sections(choice: Choice, results: TaskResults) -> list[Section]:
-    here = sections.small(results.rows) if results.rows else ()
-    recorded = sections.small(results.recorded_rows, learning.describe_recording(None, results.recorded_rows))
+def _make_small_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
+    here = sections.batch_size_sections(results.rows) if results.rows else ()
+    recorded = sections.batch_size_sections(
+        results.recorded_rows, learning.describe_recording(None, results.recorded_rows)
+    )
     return [*here, *(learning.mark_recorded(recorded) if results.recorded_rows else ())]
 
 
 def _judge_exhibits(
-    tell: Callable[[Sequence[Exhibit]], Outcome | None],
-) -> Callable[[Choice, TaskResults], Outcome | None]:
+    tell: Callable[[Sequence[Exhibit]], PredictionOutcome | None],
+) -> Callable[[Choice, TaskResults], PredictionOutcome | None]:
     """What exhibits say to the question, those of this machine first."""
     return lambda _, found: tell(found.exhibits)
 
 
-def _judge_rows(tell: Callable[[Sequence[Trial]], Outcome | None]) -> Callable[[Choice, TaskResults], Outcome | None]:
+def _judge_rows(
+    tell: Callable[[Sequence[Trial]], PredictionOutcome | None],
+) -> Callable[[Choice, TaskResults], PredictionOutcome | None]:
     """What the rows of this machine say to the question, or those that were recorded where there are none."""
     return lambda _, found: tell(found.rows or found.recorded_rows)
 
 
-def _judge_learning(choice: Choice, results: TaskResults) -> Outcome | None:
+def _judge_learning(choice: Choice, results: TaskResults) -> PredictionOutcome | None:
     rows, pair = results.rows, tuple(map(str, pick_learners(choice)))
     if not rows and results.recorded_rows:
         rows, pair = results.recorded_rows, (results.recorded_rows[0].contender, results.recorded_rows[-1].contender)
-    return expected.of_learning(rows, (pair[0], pair[1]), choice.margin)
+    return expected.learning_outcome(rows, (pair[0], pair[1]), choice.margin)
 
 
 def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
@@ -306,8 +316,8 @@ LESSONS: dict[str, Lesson] = {
         without="A CPU has no queue: without a drain its clock is still right. On a GPU, that line is the one to see.",
         settings=_choose_clock,
         task=_make_clock_task,
-        build=_make_exhibit_sections(exhibit_sections.clock),
-        outcome=_judge_exhibits(expected.of_clock),
+        build=_make_exhibit_sections(exhibit_sections.clock_section),
+        outcome=_judge_exhibits(expected.clock_outcome),
         takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
         "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
         "they make it measure something else.",
@@ -326,8 +336,8 @@ LESSONS: dict[str, Lesson] = {
         without="Where there is no accelerator, PyTorch's meta device stands for one: it has a place but no numbers, "
         "so that moving and meeting can be shown. With a GPU, its own name and messages would be here.",
         task=_make_moving_task,
-        build=_make_exhibit_sections(exhibit_sections.moving),
-        outcome=_judge_exhibits(expected.of_moving),
+        build=_make_exhibit_sections(exhibit_sections.moving_section),
+        outcome=_judge_exhibits(expected.moving_outcome),
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
         "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
         recorded=("moving",),
@@ -346,7 +356,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_loader,
         task=_make_loader_task,
         build=_make_loader_sections,
-        outcome=_judge_rows(expected.of_loader),
+        outcome=_judge_rows(expected.loader_outcome),
         takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
         "then measure the device.",
     ),
@@ -394,7 +404,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_batches,
         task=_make_small_task,
         build=_make_small_sections,
-        outcome=_judge_rows(expected.of_small),
+        outcome=_judge_rows(expected.batch_size_outcome),
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
         "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
         "learns differently.",

@@ -14,13 +14,13 @@ import streamlit as st
 from core.answer.run import claims, speedup
 from core.answer.study import wording
 from core.answer.study.machines import recorded, two_machines
-from core.answer.study.machines.recorded import Accelerator, Near, RecordedTraining
+from core.answer.study.machines.recorded import Accelerator, NearRecording, RecordedTraining
 from core.answer.study.machines.two_machines import Meeting
 from core.answer.study.result import BASES, BASIS_TITLES, Basis
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
-from core.question.experiment import spoken, titled
+from core.question.experiment import display_name, inline_name
 from core.question.fields import TRAINING, axis_title
 from core.results.schema import Trial
 from core.text import as_line
@@ -110,13 +110,13 @@ def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | 
 
 def choose_recorded_sizes(accelerator: Accelerator | None, query: Query | None, axis: str) -> tuple[float, ...]:
     """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
-    curve = recorded.along(accelerator, query, axis) if accelerator and query else ()
+    curve = recorded.find_recorded_curve(accelerator, query, axis) if accelerator and query else ()
     if len(curve) < 2:
         return ()
     used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **session.bind_control("recorded_sizes"))
-    places = tuple(describe.plain(float(each.value(axis))) for each in curve)
+    places = tuple(describe.simplify_number(float(each.value(axis))) for each in curve)
     if used:
-        st.caption(plain(f"{axis_title(axis).capitalize()}: {', '.join(map(wording.size, places))}"))
+        st.caption(plain(f"{axis_title(axis).capitalize()}: {', '.join(map(wording.format_size, places))}"))
     return places if used else ()
 
 
@@ -125,8 +125,8 @@ def find_recorded_rows(trials: Sequence[Trial], machine: Machine | None) -> list
     picked = find_chosen_accelerator(machine)
     if picked is None or not trials:
         return []
-    wanted = recorded.of_row(trials[0])
-    match = recorded.matching(picked, wanted)
+    wanted = recorded.row_settings(trials[0])
+    match = recorded.find_recording(picked, wanted)
     if match is None:
         st.info(plain(_explain_lack(picked, wanted, "")))
         return []
@@ -158,8 +158,10 @@ def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> 
     picked = find_chosen_accelerator(machine)
     if picked is None:
         return []
-    ids = {each.trial_id for row in rows for each in recorded.along(picked, recorded.of_row(row), axis)}
-    return two_machines.meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
+    ids = {
+        each.trial_id for row in rows for each in recorded.find_recorded_curve(picked, recorded.row_settings(row), axis)
+    }
+    return two_machines.find_meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
 
 
 @show_errors(st.warning)
@@ -208,7 +210,7 @@ def draw_meeting_chart(met: Meeting, located: LocatedCrossover) -> None:
 def explain_missing_meeting(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
     """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
     picked = find_chosen_accelerator(machine)
-    return _explain_lack(picked, recorded.of_row(rows[-1]), axis) if picked and rows else ""
+    return _explain_lack(picked, recorded.row_settings(rows[-1]), axis) if picked and rows else ""
 
 
 def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> None:
@@ -221,38 +223,41 @@ def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> N
         )
     else:
         st.caption(plain(_explain_lack(accelerator, query, axis)))
-        for place, near in enumerate(recorded.nearest(accelerator, query, axis)):
+        for place, near in enumerate(recorded.nearest_recordings(accelerator, query, axis)):
             st.button(
                 plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
                 key=f"near-{place}",
                 on_click=session.adopt_values,
                 args=({name: near.recording.value(name) for name in TRAINING if name != axis},),
             )
-    if other := recorded.refused(accelerator, query):
+    if other := recorded.incomparable_sentence(accelerator, query):
         st.caption(plain(other))
 
 
 def _find_exact_recordings(accelerator: Accelerator, query: Query, axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings of just this training; at two sizes or more where one is varied."""
     if axis:
-        curve = recorded.along(accelerator, query, axis)
+        curve = recorded.find_recorded_curve(accelerator, query, axis)
         return curve if len(curve) > 1 else ()
-    match = recorded.matching(accelerator, query)
+    match = recorded.find_recording(accelerator, query)
     return (match,) if match else ()
 
 
 def _explain_lack(accelerator: Accelerator, query: Query, axis: str) -> str:
     said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
-    near = () if query.get("training") else recorded.nearest(accelerator, query, axis)
+    near = () if query.get("training") else recorded.nearest_recordings(accelerator, query, axis)
     return f"{said} Nearest, but not used: {'; '.join(map(_describe_nearest, near))}." if near else said
 
 
-def _describe_nearest(near: Near) -> str:
+def _describe_nearest(near: NearRecording) -> str:
     return f"{near.differs} ({near.sizes} sizes)" if near.sizes > 1 else near.differs
 
 
 def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) -> dict[str, Any]:
-    found, near = _find_exact_recordings(accelerator, query, axis), recorded.nearest(accelerator, query, axis)
+    found, near = (
+        _find_exact_recordings(accelerator, query, axis),
+        recorded.nearest_recordings(accelerator, query, axis),
+    )
     had = f"yes, {len(found)} sizes" if found and axis else "yes" if found else "no"
     return {
         "Accelerator": accelerator.name,
@@ -266,9 +271,9 @@ def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) ->
 
 @show_errors(st.warning)
 def _draw_recorded_verdict(measured: Trial, other: Trial) -> None:
-    found, why = two_machines.speedup(measured, other), two_machines.cause(other)
-    claim = claims.between(
-        spoken(measured.contender), f"the recorded {titled(other.contender)}", found.value, found.reason
+    found, why = two_machines.machine_speedup(measured, other), two_machines.recording_cause(other)
+    claim = claims.verdict_headline(
+        inline_name(measured.contender), f"the recorded {display_name(other.contender)}", found.value, found.reason
     )
     key = f"across-{measured.trial_id}-{other.trial_id}"
     words = study_view.draw_verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
@@ -282,7 +287,7 @@ def _draw_fingerprints(measured: Trial, other: Trial) -> None:
     label = "Two machines, two fingerprints"
     with st.expander(label, icon=":material/fingerprint:", **session.bind_view("fingerprints")) as part:
         if part.open:
-            facts = two_machines.fingerprints(measured, other)
+            facts = two_machines.compare_fingerprints(measured, other)
             lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
             tables.draw_table(lines, height="content", alt="Fingerprints of both machines")
 
@@ -292,19 +297,19 @@ def _explain_step(met: Meeting, located: LocatedCrossover) -> str:
     estimate = located.answer.estimate
     below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
     other = next((other for row, other in met.shared if below and row is below[-1]), None)
-    why = two_machines.cause(other) if other else ""
-    return f"At {axis_title(met.axis)} {wording.size(getattr(other, met.axis))}: {why}" if why else ""
+    why = two_machines.recording_cause(other) if other else ""
+    return f"At {axis_title(met.axis)} {wording.format_size(getattr(other, met.axis))}: {why}" if why else ""
 
 
 def _draw_meeting_bases(met: Sequence[Meeting]) -> None:
-    columns = {
-        f"{titled(one.recorded[-1].contender)} recorded, against {titled(one.measured[-1].contender)}": partial(
-            queries.locate_meeting, one
-        )
-        for one in met
-    }
+    columns = {_name_meeting(one): partial(queries.locate_meeting, one) for one in met}
     study_view.draw_bases_table(columns, met[0].axis, alt="The crossover of two machines on each cost basis")
 
 
+def _name_meeting(met: Meeting) -> str:
+    recorded, measured = display_name(met.recorded[-1].contender), display_name(met.measured[-1].contender)
+    return f"{recorded} recorded, against {measured}"
+
+
 def _name_machine(row: Trial) -> str:
-    return f"{two_machines.machine(row)}, torch {row.torch_version}"
+    return f"{two_machines.machine_label(row)}, torch {row.torch_version}"

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.answer.run import certainty
 from core.errors import CrossoverError
-from core.jobs.job import Elsewhere, Job
+from core.jobs.job import Job, RemoteTarget
 from core.jobs.machine import Machine
 from core.question import describe
 from core.question.experiment import Experiment
@@ -32,7 +32,7 @@ def find_visitor_job(*, sweeps: bool) -> tuple[links.Kind, str] | None:
     Somebody else's is offered, and not shown unasked, and so is any to who comes with settings of their own: it would
     take the place of what a visitor is about to do.
     """
-    mine = [] if session.read_arrived_settings() else permits.ours(_list_active_jobs(sweeps=sweeps))
+    mine = [] if session.read_arrived_settings() else permits.list_visitor_jobs(_list_active_jobs(sweeps=sweeps))
     if mine:
         session.show_view("job", mine[0].id)
         return "job", mine[0].id
@@ -42,7 +42,7 @@ def find_visitor_job(*, sweeps: bool) -> tuple[links.Kind, str] | None:
 def offer_running_jobs(*, sweeps: bool) -> None:
     """Offer to watch what waits or runs, if anything does."""
     if active := _list_active_jobs(sweeps=sweeps):
-        whose = "" if permits.ours(active) else " that somebody else asked for"
+        whose = "" if permits.list_visitor_jobs(active) else " that somebody else asked for"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"A measurement{whose} is under way.", width="content")
             shown, look = ("job", active[0].id), ":material/visibility:"
@@ -57,7 +57,7 @@ def describe_measured_job(view: tuple[links.Kind, str] | None) -> str:
         job = queries.open_queue().job(view[1])
         if job.active and (asked := job.sweep or job.experiment):
             names = ", ".join(contender.title for contender in asked.contenders)
-            return f"{describe.sentence(asked)} · {names}"
+            return f"{describe.describe_question(asked)} · {names}"
     return ""
 
 
@@ -70,7 +70,7 @@ def draw_run_button(
     request: Experiment | Sweep | None,
     fault: str,
     machine: Machine | None,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: RemoteTarget | None = None,
 ) -> None:
     """Draw why a question cannot be asked if so, and the button that asks it.
 
@@ -125,7 +125,7 @@ def draw_continue_button(request: Experiment | None, machine: Machine | None) ->
 
 
 def ask_question(
-    request: Experiment | Sweep, machine: Machine, *, fresh: bool = False, elsewhere: Elsewhere | None = None
+    request: Experiment | Sweep, machine: Machine, *, fresh: bool = False, elsewhere: RemoteTarget | None = None
 ) -> None:
     """Show what this machine measured before, or queue the measurement and show that.
 
@@ -153,5 +153,5 @@ def _find_stored_view(request: Experiment | Sweep, machine: Machine) -> tuple[li
     if isinstance(request, Sweep):
         complete = not request.adaptive and queries.find_sweep_answers(request, machine)[1]
         return ("sweep", request.id) if complete else None
-    rows = queries.open_store().find(request, machine.here, accepted=certainty.answers)
+    rows = queries.open_store().find(request, machine.local_machine, accepted=certainty.answers_experiment)
     return ("run", rows[0].run_id) if rows else None

@@ -107,7 +107,7 @@ def make_key(value: Any) -> Hashable:
             now = value.progress if value.active else None
             return value.id, value.trial_ids, value.unsaved, (now.sweep or now).pairs if now else 0
         case Machine():
-            return value.here, *sorted(value.device_names.items())
+            return value.local_machine, *sorted(value.device_names.items())
         case Mapping():
             return tuple((name, make_key(entry)) for name, entry in value.items())
         case list() | tuple():

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-from core.text import as_label, in_table
+from core.text import as_label, to_table_cell
 from pages.shared.cache import cache_answers
 
 
@@ -32,7 +32,7 @@ def _pack_chart(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The chart whose rows are the list of this identity; the list is kept, so that no other can take its place."""
     texts = {value for row in _values for value in row.values() if isinstance(value, str)}
-    names = {text: clean for text in texts if (clean := in_table(text)) != text}
+    names = {text: clean for text in texts if (clean := to_table_cell(text)) != text}
     frame, rows = ({name: part for name, part in _spec.items() if name != "data"}, _values)
     if names:
         frame, rows = (_rename_values(part, names) for part in (frame, rows))

@@ -19,14 +19,14 @@ from core.answer.study.machines import recorded as recordings
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
 from core.question import catalog, describe, experiment, lanes, models
-from core.question.describe import plain as plain_number
-from core.question.describe import text as spell
-from core.question.device_kinds import begun
-from core.question.experiment import OWN_PAIRS, Contender, Point
+from core.question.describe import format_value as spell
+from core.question.describe import simplify_number as plain_number
+from core.question.device_kinds import capitalize_name
+from core.question.experiment import CUSTOM_PAIRS, Contender, Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training, refused, short_label
 from core.question.lanes import PLAIN, Lane
 from core.question.own import LARGEST_SIZE
-from core.question.usual import contenders
+from core.question.usual import default_contenders
 from pages.shared import custom_files, links, queries, session
 from pages.shared.custom_files import CustomFile
 from pages.shared.frame import permits
@@ -63,7 +63,7 @@ def choose_samples(dataset: catalog.Dataset, model: str, without: Collection[str
 
 def label_field(name: str, model: str) -> str:
     """What the control of a field is called where a family is trained: samples of a fit are the rows of its table."""
-    called = models.boosting.axis_called(name, model)
+    called = models.boosting.answer_axis_name(name, model)
     return FIELDS[name].label if called == name else called.capitalize()
 
 
@@ -89,7 +89,7 @@ def _describe_choices(choices: Iterable[catalog.Dataset | models.Family]) -> str
 
 
 def choose_sizes(family: models.Family, dataset: str, without: Collection[str] = ()) -> Fields:
-    axes = models.shaped_by(family.name, dataset)
+    axes = models.list_model_sizes(family.name, dataset)
     return {axis: choose_number(axis, dataset, family.name) for axis in axes if axis not in without}
 
 
@@ -111,7 +111,7 @@ def choose_number(name: str, dataset: str, model: str) -> Any:
     entry = FIELDS[name]
     if entry.stops:
         return choose_stop(name)
-    low, high = experiment.allowed(name, dataset=dataset, model=model)
+    low, high = experiment.value_range(name, dataset=dataset, model=model)
     usual = DOUBLING_DEPTH_DEFAULT if (name, model) == ("depth", "doubling-mlp") else entry.default
     return st.slider(entry.label, int(low), int(high), usual, help=entry.help, **session.bind_control(name))
 
@@ -158,9 +158,9 @@ def choose_stop(
     bring, if higher than the lowest stop, `maximum` the highest, if lower than the field's own.
     """
     entry = FIELDS[name]
-    usual = describe.plain(entry.default if default is None else default)
+    usual = describe.simplify_number(entry.default if default is None else default)
     high = entry.high if maximum is None else maximum
-    offered = sorted({describe.plain(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
+    offered = sorted({describe.simplify_number(stop) for stop in stops or entry.stops if entry.low <= stop <= high})
     numbers = read_linked_numbers(name, last=True)
     if numbers and max(entry.low, minimum or entry.low) <= numbers[0] <= high and numbers[0] not in offered:
         bisect.insort(offered, numbers[0])
@@ -176,7 +176,7 @@ def parse_point(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:
         try:
             return Point.parse(said), faults
         except InvalidValue as error:
-            faults.append(refused.on_page(error))
+            faults.append(refused.format_page_error(error))
             if said.pop(error.field, None) is None:
                 return Point(), faults
 
@@ -188,7 +188,7 @@ def collect_faults(*checks: Callable[[], object]) -> list[str]:
         try:
             check()
         except InvalidValue as error:
-            found.append(refused.on_page(error))
+            found.append(refused.format_page_error(error))
     return list(dict.fromkeys(found))
 
 
@@ -215,14 +215,14 @@ def read_linked_numbers(name: str, *, last: bool = False) -> list[float]:
     texts, found = session.read_arrived_settings().get(name, ()), []
     for text in texts[-1:] if last else texts:
         with contextlib.suppress(ValueError, OverflowError):  # no number, or infinite
-            found.append(describe.plain(float(text)))
+            found.append(describe.simplify_number(float(text)))
     return found
 
 
 def make_recording_query(fields: Mapping[str, Any]) -> Mapping[str, object] | None:
     """A training as recordings of it are looked for; None where its fields make none."""
     try:
-        return recordings.asked(Point(**fields))
+        return recordings.point_settings(Point(**fields))
     except InvalidValue:
         return None
 
@@ -246,7 +246,7 @@ def choose_devices(machine: Machine | None, key: str = "devices") -> list[str]:
         max_selections=experiment.MAX_CONTENDERS,
         help=DEVICES_HELP,
         **session.bind_choice(
-            key, options, [str(contender) for contender in pick_default_contenders(machine)], experiment.titled
+            key, options, [str(contender) for contender in pick_default_contenders(machine)], experiment.display_name
         ),
     )
     return sorted(chosen, key=options.index)
@@ -254,7 +254,7 @@ def choose_devices(machine: Machine | None, key: str = "devices") -> list[str]:
 
 def join_titles(chosen: Sequence[str]) -> str:
     """Contenders as people read them, in a line; names of lanes have commas themselves."""
-    titles = [experiment.titled(text) for text in chosen]
+    titles = [experiment.display_name(text) for text in chosen]
     return ("; " if any("," in title for title in titles) else ", ").join(titles)
 
 
@@ -286,14 +286,14 @@ def list_contenders(machine: Machine) -> tuple[Contender, ...]:
     others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
     if others:
         return (Contender(), ONE_THREAD, *others)
-    return (*contenders(machine.device_names, machine.environment.cores_usable), Contender())
+    return (*default_contenders(machine.device_names, machine.environment.cores_usable), Contender())
 
 
 def pick_default_contenders(machine: Machine) -> tuple[Contender, ...]:
     """What is compared unless asked otherwise; beside a recorded accelerator the CPU alone is enough."""
     if session.read_accelerator() and len(machine.devices) == 1:
         return (Contender(),)
-    return contenders(machine.device_names, machine.environment.cores_usable)
+    return default_contenders(machine.device_names, machine.environment.cores_usable)
 
 
 def find_missing_device(request: Sequence[Contender], machine: Machine | None) -> str:
@@ -301,8 +301,8 @@ def find_missing_device(request: Sequence[Contender], machine: Machine | None) -
     absent = [contender.device for contender in request if machine and contender.device not in machine.device_names]
     if machine is None or not absent:
         return ""
-    seen = " and ".join(map(experiment.spoken, machine.device_names))
-    return f"{begun(experiment.spoken(absent[0]))} is not on this machine: PyTorch sees {seen}."
+    seen = " and ".join(map(experiment.inline_name, machine.device_names))
+    return f"{capitalize_name(experiment.inline_name(absent[0]))} is not on this machine: PyTorch sees {seen}."
 
 
 LANES_HELP = (
@@ -347,7 +347,7 @@ def apply_lanes(chosen: Sequence[str], words: Sequence[str], machine: Machine | 
         contender = Contender.parse(text)
         for each in words if contender.lane == PLAIN else ():
             lane = parse_lane(each)
-            who = experiment.spoken(f"{text}+{each}")
+            who = experiment.inline_name(f"{text}+{each}")
             if reason := lanes.why_not(lane, machine.refusals[contender.device], who):
                 left_out.append(reason)
             else:
@@ -363,7 +363,7 @@ def refuse_lane_count(contenders: Sequence[str], words: Sequence[str]) -> str:
     if not words or len(contenders) <= most:
         return ""
     allowed = f"fewer: with these devices they make {len(contenders)} trainings to compare, and {most} fit into one run"
-    return refused.on_page(InvalidValue("lanes", "; ".join(map(_title_lane, words)), allowed))
+    return refused.format_page_error(InvalidValue("lanes", "; ".join(map(_title_lane, words)), allowed))
 
 
 def parse_lane(text: str) -> Lane:
@@ -451,7 +451,7 @@ def choose_custom_limits() -> dict[str, float]:
     stops = sorted(
         {*PAIR_STOPS, *(pairs for pairs in read_linked_numbers("pairs", last=True) if pairs in POSSIBLE_PAIRS)}
     )
-    pairs = st.select_slider("Pairs of blocks", stops, OWN_PAIRS, help=PAIRS_HELP, **session.bind_control("pairs"))
+    pairs = st.select_slider("Pairs of blocks", stops, CUSTOM_PAIRS, help=PAIRS_HELP, **session.bind_control("pairs"))
     return {"pairs": int(pairs), "budget_s": float(choose_stop("budget_s"))}
 
 

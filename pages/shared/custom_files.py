@@ -63,7 +63,7 @@ class CustomFile:
     def source_hash(self) -> str:
         """Hash of the source as it is now; empty where it cannot be read."""
         try:
-            return sources.hashed(self.path)
+            return sources.hash_sources(self.path)
         except OSError:
             return ""
 
@@ -83,7 +83,7 @@ def list_custom_files() -> Mapping[str, CustomFile]:
 
 def list_shipped_files() -> Mapping[str, CustomFile]:
     """The trainings of public cases, which came with the app: their page runs them, and no control offers them."""
-    return {file.name: file for file in _find_files(str(cases.FOLDER))}
+    return {file.name: file for file in _find_files(str(cases.CASES_FOLDER))}
 
 
 def find_custom_file(training: Point | Trial) -> CustomFile | None:

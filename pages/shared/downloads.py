@@ -15,7 +15,7 @@ from core.question.sweep import Sweep
 from core.results.intake import exchange
 from core.results.schema import Trial
 from core.results.tables import to_table
-from core.text import in_file_name
+from core.text import to_file_name
 from pages.shared import session
 from pages.shared.text import plain, show_errors
 
@@ -30,7 +30,7 @@ _ICON = ":material/download:"
 
 def draw_row_downloads(trials: Sequence[Trial], *, name: str, repeats: bool = False) -> None:
     """Draw the buttons that download rows as files called `name`, and beside them a script that repeats a run."""
-    noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", in_file_name(name)
+    noun, name = f"{len(trials)} rows" if len(trials) > 1 else "Row", to_file_name(name)
     with st.container(horizontal=True):
         for kind, media in ROW_FORMATS.items():
             data = partial(_export_rows, tuple(trials), kind)
@@ -46,16 +46,16 @@ def draw_chart_downloads(
 
     With its rows, the files say by themselves what was trained, on what, when, and with what it was measured.
     """
-    name, title = in_file_name(name), title or name
+    name, title = to_file_name(name), title or name
     if rows:
-        spec = captions.captioned(spec, title, captions.measured(rows, axis))
+        spec = captions.add_caption(spec, title, captions.measurement_lines(rows, axis))
     with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
         for kind, media in PICTURES.items():
-            data = partial(pictures.picture, spec, kind)
+            data = partial(pictures.draw_picture, spec, kind)
             draw_download_button(
                 f"{kind.upper()} picture", data, f"{name}.{kind}", media, key=f"{kind}-{name}", icon=None
             )
-        data, file = partial(pictures.page, spec, title), f"{name}.html"
+        data, file = partial(pictures.chart_page, spec, title), f"{name}.html"
         draw_download_button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
         st.caption("The page needs no network. Each takes a few seconds to make.")
 
@@ -63,8 +63,8 @@ def draw_chart_downloads(
 @show_errors(st.caption)
 def _draw_script_download(trials: Sequence[Trial]) -> None:
     """Draw what downloads one file that repeats a run with PyTorch alone; or why there is none."""
-    text = script_file.script(trials)
-    name = in_file_name(f"crossover-{trials[0].run_id}")
+    text = script_file.training_script(trials)
+    name = to_file_name(f"crossover-{trials[0].run_id}")
     draw_download_button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
 
 
@@ -76,7 +76,7 @@ def draw_command(request: Experiment | Sweep | None, what: str) -> None:
     own = request.point.training
     has = f" that has {own.partition(':')[0]} (source {request.point.source_hash[:6]})" if own else ""
     st.caption(plain(f"Repeat it on any machine{has}, without the app:"))
-    st.code(describe.command(request), language=None, wrap_lines=True)
+    st.code(describe.build_command(request), language=None, wrap_lines=True)
 
 
 def draw_link(title: str, parameters: Mapping[str, str | list[str]]) -> None:

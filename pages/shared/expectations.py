@@ -15,7 +15,7 @@ from core.answer.charts import expected as expected_charts
 from core.answer.gallery.table import Overview, StudyLine
 from core.answer.study import expected as expecting
 from core.answer.study import wording
-from core.answer.study.expected import Expected
+from core.answer.study.expected import ExpectedSpeedup
 from core.answer.study.machines import recorded, two_machines
 from core.answer.study.machines.recorded import Accelerator
 from core.answer.study.machines.two_machines import Meeting
@@ -24,17 +24,17 @@ from core.jobs.machine import Machine
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.fields import SIZE_AXES, axis_title
 from core.question.sweep import Sweep
-from core.results.reuse import Here
+from core.results.reuse import LocalMachine
 from core.results.schema import Trial
 from pages.shared import accelerators_view, charts, queries
 from pages.shared.cache import cache_answers
 from pages.shared.queries import LocatedCrossover
 from pages.shared.text import plain
 
-AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING)
+AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING_COLUMNS)
 """Sizes that are settings themselves; parameters follow from others."""
 
-AGREEING_SETTINGS = {axis: comparable.along(comparable.TRAINING, axis) for axis in AXES}
+AGREEING_SETTINGS = {axis: comparable.columns_except_axis(comparable.TRAINING_COLUMNS, axis) for axis in AXES}
 """Settings in which the sizes of a study along an axis agree."""
 
 Key = tuple[object, ...]
@@ -51,7 +51,7 @@ class Expectation:
         challenger: the one that divides.
     """
 
-    told: Expected
+    told: ExpectedSpeedup
     located: LocatedCrossover
     baseline: str
     challenger: str
@@ -63,7 +63,7 @@ class Expectation:
 
 
 def expect_training(
-    point: Point, contenders: Sequence[str], origin: Here, accelerator: Accelerator | None = None
+    point: Point, contenders: Sequence[str], origin: LocalMachine, accelerator: Accelerator | None = None
 ) -> Expectation | None:
     """What to expect of two contenders of this machine, or of one and a recorded accelerator; None if nothing is known.
 
@@ -80,29 +80,29 @@ def compare_with_expectation(baseline: Trial, challenger: Trial, measured: float
     if measured is None:
         return ""
     for line, size in _find_lines(
-        Point.of(baseline), (baseline.contender, challenger.contender), _read_origin(baseline)
+        Point.from_row(baseline), (baseline.contender, challenger.contender), _read_origin(baseline)
     ):
         told, _ = _expect_from_study(line, size, exclude=size) or (None, None)
         if told is not None and (line.baseline, line.challenger) == (baseline.contender, challenger.contender):
-            return expecting.beside(told, measured)
+            return expecting.compare_with_measured(told, measured)
     return ""
 
 
-def find_matching_study(request: Sweep, origin: Here) -> StudyLine | None:
+def find_matching_study(request: Sweep, origin: LocalMachine) -> StudyLine | None:
     """The study of this machine that measured what a sweep along one size asks for, at whatever sizes."""
     axis, pair = request.axes[0].name, frozenset(map(str, request.contenders))
     if len(request.axes) > 1 or axis not in AXES:
         return None
     ours = _index_studies(queries.read_overview()).get((axis, pair, origin.machine_id, origin.torch_version), {})
-    lines = ours.get(comparable.values(request.point, AGREEING_SETTINGS[axis]), ())
+    lines = ours.get(comparable.column_values(request.point, AGREEING_SETTINGS[axis]), ())
     return max(lines, key=lambda line: len(line.sizes), default=None)
 
 
-def _read_origin(row: Trial) -> Here:
-    return Here(machine_id=row.machine_id, torch_version=row.torch_version)
+def _read_origin(row: Trial) -> LocalMachine:
+    return LocalMachine(machine_id=row.machine_id, torch_version=row.torch_version)
 
 
-def _expect_on_machine(point: Point, contenders: Sequence[str], origin: Here) -> Expectation | None:
+def _expect_on_machine(point: Point, contenders: Sequence[str], origin: LocalMachine) -> Expectation | None:
     for line, size in _find_lines(point, contenders, origin):
         if found := _expect_from_study(line, size):
             told, located = found
@@ -112,7 +112,7 @@ def _expect_on_machine(point: Point, contenders: Sequence[str], origin: Here) ->
 
 def _expect_from_study(
     line: StudyLine, size: float, exclude: float | None = None
-) -> tuple[Expected, LocatedCrossover] | None:
+) -> tuple[ExpectedSpeedup, LocatedCrossover] | None:
     try:
         study = queries.find_studies([line]).get(line.id)
         located = queries.locate_crossover(study, "steady") if study else None
@@ -123,26 +123,26 @@ def _expect_from_study(
 
 
 @cache_answers(512)
-def _interpolate_size(located: LocatedCrossover, size: float, exclude: float | None) -> Expected | None:
-    return expecting.expected(located.evidence, size, but=exclude)
+def _interpolate_size(located: LocatedCrossover, size: float, exclude: float | None) -> ExpectedSpeedup | None:
+    return expecting.expect_speedup(located.evidence, size, exclude=exclude)
 
 
-def _find_lines(point: Point, contenders: Sequence[str], origin: Here) -> list[tuple[StudyLine, float]]:
+def _find_lines(point: Point, contenders: Sequence[str], origin: LocalMachine) -> list[tuple[StudyLine, float]]:
     """Studies of the first contender and one of the others that hold a training at other sizes, with its own size."""
     index = _index_studies(queries.read_overview())
     found: list[tuple[StudyLine, float]] = []
     for axis in AXES:
         for other in contenders[1:]:
             ours = index.get((axis, frozenset((contenders[0], other)), origin.machine_id, origin.torch_version))
-            lines = ours.get(comparable.values(point, AGREEING_SETTINGS[axis]), ()) if ours else ()
+            lines = ours.get(comparable.column_values(point, AGREEING_SETTINGS[axis]), ()) if ours else ()
             found += [(line, float(getattr(point, axis))) for line in lines]
     within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
     return sorted(within, key=lambda one: -len(one[0].sizes))
 
 
 @cache_answers(64)
-def _mark_chart(located: LocatedCrossover, expected: Expected) -> dict[str, Any]:
-    return expected_charts.marker(located.answer, expected)
+def _mark_chart(located: LocatedCrossover, expected: ExpectedSpeedup) -> dict[str, Any]:
+    return expected_charts.expectation_chart(located.answer, expected)
 
 
 @cache_answers(2)
@@ -163,10 +163,10 @@ def _index_studies(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLi
 
 
 def _expect_from_accelerator(
-    point: Point, contenders: Sequence[str], origin: Here, accelerator: Accelerator
+    point: Point, contenders: Sequence[str], origin: LocalMachine, accelerator: Accelerator
 ) -> Expectation | None:
     for axis in AXES:
-        curve = recorded.along(accelerator, recorded.asked(point), axis)
+        curve = recorded.find_recorded_curve(accelerator, recorded.point_settings(point), axis)
         if len(curve) < expecting.LEAST_SIZES:
             continue
         meeting = _find_meeting(
@@ -184,7 +184,7 @@ def _expect_from_accelerator(
 
 @cache_answers(64)
 def _find_meeting(
-    overview: Overview, point: Point, contender: str, origin: Here, axis: str, recordings: tuple[str, ...]
+    overview: Overview, point: Point, contender: str, origin: LocalMachine, axis: str, recordings: tuple[str, ...]
 ) -> Meeting | None:
     """Rows of one contender of this machine along an axis, and an accelerator's."""
     frame = overview.frame
@@ -194,7 +194,7 @@ def _find_meeting(
     for name, value in wanted.items():
         alike &= frame[name] == value
     ours = queries.find_rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
-    found = two_machines.meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
+    found = two_machines.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
     return found[0] if found else None
 
 
@@ -203,7 +203,9 @@ def draw_expectation(request: Experiment | None, machine: Machine | None) -> Non
     if request is None or machine is None:
         return
     names = [str(contender) for contender in request.contenders]
-    if found := expect_training(request.point, names, machine.here, accelerators_view.find_chosen_accelerator(machine)):
+    if found := expect_training(
+        request.point, names, machine.local_machine, accelerators_view.find_chosen_accelerator(machine)
+    ):
         show_expectation(found, ending="Run measures it.")
 
 
@@ -211,7 +213,7 @@ def show_expectation(expectation: Expectation, *, ending: str) -> None:
     """Draw an expectation: its figures, on what they rest, and the marker."""
     told, axis = expectation.told, expectation.located.answer.axis
     base, other = (Contender.parse(text).title for text in (expectation.baseline, expectation.challenger))
-    where = wording.place(axis, wording.size(told.size))
+    where = wording.place_on_axis(axis, wording.format_size(told.size))
     st.markdown(f"**{plain(other)} against {plain(base)}, at {where}: {told.figures}**, {told.source}. {ending}")
     along = f"Speedup against {axis_title(axis)}"
     charts.draw_chart(expectation.chart, alt=f"{along}: measured sizes, and what is expected at {where}")

@@ -13,7 +13,7 @@ from core.answer.run.speedup import Speedup
 from core.jobs import client
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
-from core.question.experiment import spoken, titled
+from core.question.experiment import display_name, inline_name
 from core.text import as_lines
 from pages.shared import charts, queries
 from pages.shared.frame import navigation, permits
@@ -50,7 +50,7 @@ def draw_job_end(job: Job, again: Callable[[], None]) -> None:
     continues = bool(job.sweep and job.trial_ids)
     if job.state == "finished":
         return
-    reason = permits.refusal(job.asked)
+    reason = permits.refusal(job.question)
     if reason:
         st.caption(plain(reason))
     if st.button("Run again (continues)" if continues else "Run again", disabled=bool(reason)):
@@ -84,7 +84,7 @@ def draw_job_head(job_id: str) -> Job | None:
         return None
     if not job.active:
         st.rerun()
-    if job.elsewhere and queries.open_queue().files(job.id).asked_to_stop:
+    if job.elsewhere and queries.open_queue().files(job.id).is_stop_requested:
         st.caption("The machines are told to stop; each does at the end of its block.")
     else:
         draw_stop_button([job])
@@ -98,7 +98,7 @@ def _draw_job_panel(job_id: str) -> None:
     if job := draw_job_head(job_id):
         progress = job.progress or Progress(phase="starting")
         phase, left = progress.phase, progress.remaining_s
-        after = "" if not left else f" · at most {units.rough(left)} left"
+        after = "" if not left else f" · at most {units.format_rough_time(left)} left"
         st.progress(job.share, text=f"**{plain(phase[:1].upper() + phase[1:])}**{after}")
         _draw_speedups_so_far(job)
         _draw_live_curves(job, progress)
@@ -114,7 +114,7 @@ def _draw_speedups_so_far(job: Job) -> None:
 
 
 def _draw_live_speedup(speedup: Speedup) -> None:
-    name, measured = plain(spoken(speedup.challenger)), units.counted(speedup.pairs, "pair")
+    name, measured = plain(inline_name(speedup.challenger)), units.format_quantity(speedup.pairs, "pair")
     label = f"Speedup of {name} so far"
     if speedup.value is None or speedup.low is None or speedup.high is None:
         with st.container(width="content"):
@@ -122,8 +122,10 @@ def _draw_live_speedup(speedup: Speedup) -> None:
             if speedup.reason:
                 st.caption(plain(f"No verdict yet: {speedup.reason}."))
         return
-    interval = f"95 %: {units.ratio(speedup.low)} to {units.ratio(speedup.high)}, {measured}"
-    st.metric(label, units.ratio(speedup.value), delta=interval, delta_color="off", delta_arrow="off", width="content")
+    interval = f"95 %: {units.format_ratio(speedup.low)} to {units.format_ratio(speedup.high)}, {measured}"
+    st.metric(
+        label, units.format_ratio(speedup.value), delta=interval, delta_color="off", delta_arrow="off", width="content"
+    )
 
 
 def draw_stop_button(jobs: Sequence[Job]) -> None:
@@ -163,16 +165,18 @@ def _draw_live_curves(job: Job, progress: Progress) -> None:
 def _describe_contender(contender: ContenderProgress) -> str:
     total = contender.total_steps
     done = (
-        f"{units.count(min(contender.steps, total))} of {units.count(total)}" if total else units.count(contender.steps)
+        f"{units.format_count(min(contender.steps, total))} of {units.format_count(total)}"
+        if total
+        else units.format_count(contender.steps)
     )
-    name = titled(contender.contender)
+    name = display_name(contender.contender)
     parts = [f"**{plain(name)}**", f"step {done}"]
     if contender.step_s is not None:
-        parts.append(f"{units.duration(contender.step_s)} a step")
+        parts.append(f"{units.format_duration(contender.step_s)} a step")
     if contender.losses:
-        parts.append(f"loss {units.significant(contender.losses[-1])}")
+        parts.append(f"loss {units.format_significant(contender.losses[-1])}")
     if contender.threads and "thread" not in name:
-        parts.append(units.counted(contender.threads, "thread"))
+        parts.append(units.format_quantity(contender.threads, "thread"))
     return " · ".join(parts)
 
 

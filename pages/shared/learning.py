@@ -14,16 +14,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.answer.export import lesson_report
 from core.answer.lesson import handout
-from core.answer.lesson.expected import Outcome
-from core.answer.lesson.handout import Handout, Reply, Section, Table
+from core.answer.lesson.expected import PredictionOutcome
+from core.answer.lesson.handout import Handout, HandoutReply, HandoutSection, HandoutTable
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.progress import Progress
 from core.question.demonstration import Demonstration
-from core.question.experiment import Experiment, Point, titled
+from core.question.experiment import Experiment, Point, display_name
 from core.question.fields import TRAINING
-from core.question.policy import Asked
+from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
@@ -36,7 +36,7 @@ from pages.shared.frame import layout, permits
 from pages.shared.frame.layout import Sides
 from pages.shared.text import bind_percent, format_date, plain, show_errors
 
-Task = tuple[Asked, ...]
+Task = tuple[AnyQuestion, ...]
 """Several questions, in the order in which they are measured."""
 
 
@@ -46,7 +46,7 @@ class TaskAnswers:
 
     rows: dict[str, tuple[Trial, ...]]
     exhibits: dict[str, Exhibit]
-    missing: tuple[Asked, ...]
+    missing: tuple[AnyQuestion, ...]
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -159,11 +159,11 @@ def list_task_jobs(task: Task) -> list[Job]:
     newest: dict[str, Job] = {}
     for job in queries.open_queue().jobs():
         if job.store == store:
-            newest[_make_question_key(job.asked)] = job
+            newest[_make_question_key(job.question)] = job
     return [newest[_make_question_key(asked)] for asked in task if _make_question_key(asked) in newest]
 
 
-def submit_task(task: Task, questions: Sequence[Asked], *, fresh: bool) -> None:
+def submit_task(task: Task, questions: Sequence[AnyQuestion], *, fresh: bool) -> None:
     """Queue the wanted questions of a task, and show the page anew."""
     with show_errors():
         for asked in task:
@@ -210,7 +210,7 @@ def _draw_task_faults(task: Task, answers: TaskAnswers) -> None:
     ended = [
         job
         for job in list_task_jobs(task)
-        if not job.active and job.message and _make_question_key(job.asked) in missing
+        if not job.active and job.message and _make_question_key(job.question) in missing
     ]
     for message in dict.fromkeys(job.message for job in [job for job in ended if job.began] or ended):
         st.warning(plain(message))
@@ -248,13 +248,13 @@ def _name_phase(progress: Progress | None) -> str:
     return f"{sweep.done} of {sweep.total} points done{now}, {plain(progress.phase)}"
 
 
-def _make_question_key(request: Asked) -> str:
+def _make_question_key(request: AnyQuestion) -> str:
     return f"{type(request).__name__} {request.id}"
 
 
 def _find_newest_exhibit(request: Demonstration, machine: Machine) -> Exhibit | None:
     facts = machine.environment
-    found = exhibit_files.newest(
+    found = exhibit_files.find_newest_exhibit(
         queries.list_exhibits(), request, machine_id=facts.machine_id, torch_version=facts.torch_version
     )
     names = machine.device_names
@@ -341,21 +341,23 @@ def choose_learning_devices(machine: Machine | None) -> list[str]:
 
 
 @cache_answers(128)
-def build_sections(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
+def build_sections(key: tuple[str, ...], _build: Callable[[], Sequence[HandoutSection]]) -> tuple[HandoutSection, ...]:
     """What `_build` makes, kept under a key that changes with everything it depends on."""
     return tuple(_build())
 
 
-def mark_recorded(sections: Iterable[Section]) -> list[Section]:
+def mark_recorded(sections: Iterable[HandoutSection]) -> list[HandoutSection]:
     """Pieces that were recorded elsewhere, with headings that say so."""
     return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in sections]
 
 
-def draw_sections(sections: Sequence[Section], question: Expectation, outcome: Outcome | None, note: str = "") -> None:
+def draw_sections(
+    sections: Sequence[HandoutSection], question: Expectation, outcome: PredictionOutcome | None, note: str = ""
+) -> None:
     """Draw what is shown, below what was expected and whether it was so, and a note on what is not to be seen here."""
     st.markdown("## 3 · See")
     if said := _shorten_comparison(_compare_expectation(question, outcome), outcome, sections):
-        right = outcome is not None and outcome.right(
+        right = outcome is not None and outcome.is_right(
             question.options.index(session.read_expectations()[question.name])
         )
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
@@ -366,7 +368,7 @@ def draw_sections(sections: Sequence[Section], question: Expectation, outcome: O
         _draw_section(section)
 
 
-def _draw_section(section: Section) -> None:
+def _draw_section(section: HandoutSection) -> None:
     st.header(plain(section.title))
     for sentence in section.sentences:
         st.markdown(bind_percent(plain(sentence)))
@@ -384,7 +386,7 @@ def _draw_section(section: Section) -> None:
         st.caption(plain(note))
 
 
-def _draw_section_table(table: Table) -> None:
+def _draw_section_table(table: HandoutTable) -> None:
     st.markdown(f"**{plain(table.title)}**")
     if table.prose:
         lines = [f"- **{plain(row[0])}**: {plain(row[1])}" if row[1:] else f"- {plain(row[0])}" for row in table.rows]
@@ -397,7 +399,7 @@ def _draw_section_table(table: Table) -> None:
     tables.draw_table(cells, height="content", alt=table.title, column_config={table.header[0]: first})
 
 
-def _compare_expectation(question: Expectation, outcome: Outcome | None) -> str:
+def _compare_expectation(question: Expectation, outcome: PredictionOutcome | None) -> str:
     """What was expected and whether it was so; empty where nothing was."""
     said = session.read_expectations().get(question.name)
     if said not in question.options:
@@ -405,14 +407,18 @@ def _compare_expectation(question: Expectation, outcome: Outcome | None) -> str:
     return outcome.sentence(question.options, question.options.index(said)) if outcome else f"You expected: {said}."
 
 
-def _shorten_comparison(closed: str, outcome: Outcome | None, sections: Sequence[Section]) -> str:
+def _shorten_comparison(closed: str, outcome: PredictionOutcome | None, sections: Sequence[HandoutSection]) -> str:
     """The same without what was measured, where a piece below says just that."""
     told = outcome and any(outcome.fact in sentence for section in sections for sentence in section.sentences)
     return closed.removesuffix(outcome.fact).rstrip() if outcome and told else closed
 
 
 def draw_report(
-    title: str, question: Expectation, sections: Sequence[Section], results: TaskResults, outcome: Outcome | None
+    title: str,
+    question: Expectation,
+    sections: Sequence[HandoutSection],
+    results: TaskResults,
+    outcome: PredictionOutcome | None,
 ) -> None:
     """Draw the fields of a student and the report: what the page shows, and what that rests on."""
     st.header("4 · Hand in")
@@ -421,14 +427,18 @@ def draw_report(
         title,
         question,
         sections,
-        (*handout.fingerprint(results.trials), *exhibits),
+        (*handout.handout_environment(results.trials), *exhibits),
         _compare_expectation(question, outcome),
     )
 
 
 @st.fragment
 def _draw_report_form(
-    title: str, question: Expectation, sections: Sequence[Section], machine: tuple[tuple[str, str], ...], closed: str
+    title: str,
+    question: Expectation,
+    sections: Sequence[HandoutSection],
+    machine: tuple[tuple[str, str], ...],
+    closed: str,
 ) -> None:
     """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
     basis = (closed, *sections)
@@ -443,12 +453,12 @@ def _draw_report_form(
             student=student or "",
             date=f"{datetime.now(UTC):%d %B %Y}",
             link=session.make_address(session.read_link()),
-            predictions=(Reply(question=question.text, text=closed),),
+            predictions=(HandoutReply(question=question.text, text=closed),),
             sections=tuple(sections),
-            answers=(Reply(question=question.after, text=answer or ""),),
+            answers=(HandoutReply(question=question.after, text=answer or ""),),
             machine=machine,
         )
-        files = {"html": lesson_report.html(paper), "md": lesson_report.markdown(paper)}
+        files = {"html": lesson_report.handout_html(paper), "md": lesson_report.handout_markdown(paper)}
         session.read_reports()[question.name] = (basis, files)
     made_of, kept = session.read_reports().get(question.name, (None, {}))
     with st.container(horizontal=True):
@@ -460,7 +470,7 @@ def _draw_report_form(
 
 def describe_origin(exhibit: Exhibit) -> str:
     """Devices, processor, torch and date of an exhibit."""
-    named = ", ".join(f"{titled(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
+    named = ", ".join(f"{display_name(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
     where = f"{exhibit.cpu_name}, machine {exhibit.machine_id}"
     return f"{named}; {where}, torch {exhibit.torch_version}, {format_date(exhibit.measured_at)}"
 
@@ -478,6 +488,9 @@ def describe_recording(exhibit: Exhibit | None, rows: Sequence[Trial] = ()) -> s
     """That something was recorded elsewhere, and where; empty if there is nothing."""
     where = describe_origin(exhibit) if exhibit else ""
     if rows:
-        names, first = ", ".join(dict.fromkeys(f"{titled(row.contender)}: {row.device_name}" for row in rows)), rows[0]
+        names, first = (
+            ", ".join(dict.fromkeys(f"{display_name(row.contender)}: {row.device_name}" for row in rows)),
+            rows[0],
+        )
         where = f"{names}; {first.cpu_name}, torch {first.torch_version}, {format_date(first.started_at)}"
     return f"Recorded on another machine ({where}), not measured here." if where else ""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.errors import InvalidValue
 from core.question import models, own
-from core.question.describe import text
+from core.question.describe import format_value
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.fields.refused import control
@@ -201,7 +201,7 @@ def list_link_faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[
         if kind in link and not PATTERNS[kind].fullmatch(link[kind][0])
     ]
     return strange + [
-        InvalidValue(name, shorten_list(link[name]), "one of {}", titles).told(
+        InvalidValue(name, shorten_list(link[name]), "one of {}", titles).format_message(
             control(name)[:1].upper() + control(name)[1:], titles.__getitem__
         )
         for name, titles in CHOICES.items()
@@ -217,30 +217,35 @@ def shorten_list(names: Sequence[str]) -> str:
 
 def make_run_link(experiment: Experiment) -> dict[str, str | list[str]]:
     """An experiment as parameters of a link to the Compare page."""
-    data, pairs = experiment.to_json(), {"pairs": text(experiment.pairs)} if experiment.point.training else {}
+    data, pairs = experiment.to_json(), {"pairs": format_value(experiment.pairs)} if experiment.point.training else {}
     devices = data["contenders"]
-    return {**make_point_link(experiment.point), **pairs, "devices": devices, "budget_s": text(data["budget_s"])}
+    return {
+        **make_point_link(experiment.point),
+        **pairs,
+        "devices": devices,
+        "budget_s": format_value(data["budget_s"]),
+    }
 
 
 def make_point_link(point: Point) -> dict[str, str]:
     """A training as parameters of a link; one's own has its name there, and nothing of where or what it is."""
     if point.training:
-        return {"training": point.training, "size": text(point.size)}
-    return {name: text(getattr(point, name)) for name in TRAINING}
+        return {"training": point.training, "size": format_value(point.size)}
+    return {name: format_value(getattr(point, name)) for name in TRAINING}
 
 
 def make_sweep_link(sweep: Sweep) -> dict[str, str | list[str]]:
     """A sweep as parameters of a link to the Crossover page."""
     data, axis = sweep.to_json(), sweep.axes[0]
-    ends = [text(axis.values[0]), text(axis.values[-1])]
+    ends = [format_value(axis.values[0]), format_value(axis.values[-1])]
     varied = {of.name for of in sweep.axes}
     link: dict[str, str | list[str]] = {n: v for n, v in make_point_link(sweep.point).items() if n not in varied}
     link |= {} if sweep.point.training else {"axis": axis.name}
-    link |= {RANGE.format(axis=axis.name): ends, "adaptive": text(sweep.adaptive)}
+    link |= {RANGE.format(axis=axis.name): ends, "adaptive": format_value(sweep.adaptive)}
     if len(sweep.axes) > 1:
         link["also"] = [other.name for other in sweep.axes[1:]]
-    link |= {VALUES.format(axis=of.name): [text(value) for value in of.values] for of in sweep.axes[1:]}
-    limits = {name: text(data[field]) for name, field in SWEEP_LIMITS.items()}
+    link |= {VALUES.format(axis=of.name): [format_value(value) for value in of.values] for of in sweep.axes[1:]}
+    limits = {name: format_value(data[field]) for name, field in SWEEP_LIMITS.items()}
     return {**link, "contenders": data["contenders"], "fair": "false", **limits}
 
 
@@ -255,7 +260,7 @@ def make_brief_link(point: Point) -> dict[str, str]:
     if point.training:
         return make_point_link(point)
     link, usual = make_point_link(point), {**make_point_link(Point(dataset=point.dataset)), "dataset": Point().dataset}
-    shaped_by = models.shaped_by(point.model, point.dataset)
+    shaped_by = models.list_model_sizes(point.model, point.dataset)
     if point.model != usual["model"]:  # a size of another family may usually be another
         usual = {name: value for name, value in usual.items() if name not in shaped_by}
     return {name: value for name, value in link.items() if name not in point.idle and value != usual.get(name)}

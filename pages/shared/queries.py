@@ -25,7 +25,7 @@ from core.answer.study import best_lanes
 from core.answer.study import how_long as how_long_sweeps
 from core.answer.study import meaning as crossing_meaning
 from core.answer.study import study as grouping
-from core.answer.study.best_lanes import Pick
+from core.answer.study.best_lanes import LanePick
 from core.answer.study.brought import timings
 from core.answer.study.brought.timings import Timings
 from core.answer.study.machines import recorded, two_machines
@@ -41,7 +41,7 @@ from core.jobs.queue import JOBS_VARIABLE, Queue
 from core.jobs.shared.members import Member
 from core.progress import Progress
 from core.question import policy
-from core.question.experiment import Contender, Experiment, Point, titled
+from core.question.experiment import Contender, Experiment, Point, display_name
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
@@ -76,8 +76,8 @@ def read_machine() -> Machine | None:
     Where nothing can be run none is started, and what the last one said is all that is known.
     """
     if not explain_no_runs():
-        client.ensure_worker(open_queue(), ours=True)
-    return client.machine(open_queue())
+        client.ensure_worker(open_queue(), same_context=True)
+    return client.load_machine(open_queue())
 
 
 def is_store_shared() -> bool:
@@ -92,7 +92,7 @@ def list_machines() -> tuple[list[Member], str]:
 
 def explain_no_runs() -> str:
     """Why nothing can be run on this host whoever asks, in one sentence; empty if something can."""
-    if policy.current().who_may_run == "nobody":
+    if policy.load_policy().who_may_run == "nobody":
         return "Nothing is run on this host; what is stored can be looked at."
     if not client.has_torch():
         return "PyTorch is not installed here, so nothing can be run; what is stored can be looked at."
@@ -104,8 +104,8 @@ def describe_loading() -> str:
     serving = open_queue().worker_file.serving
     if serving is None or serving.ready:
         return ""
-    last = client.machine(open_queue())
-    took = f", which took {units.duration(last.loading_s)} last time" if last and last.loading_s else ""
+    last = client.load_machine(open_queue())
+    took = f", which took {units.format_duration(last.loading_s)} last time" if last and last.loading_s else ""
     return f"PyTorch is being loaded{took}."
 
 
@@ -116,7 +116,7 @@ def read_overview() -> Overview:
 
 def list_refused_files() -> tuple[Skipped, ...]:
     """Files whose rows are listed, and turned out not to be readable when they were asked for."""
-    return tuple(entry for store in _open_stores() for entry in store.refused())
+    return tuple(entry for store in _open_stores() for entry in store.list_refused())
 
 
 def find_rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
@@ -127,12 +127,14 @@ def find_rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ())
 
 
 def find_known_answers(
-    experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = certainty.answers
+    experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = certainty.answers_experiment
 ) -> dict[str, list[Trial]]:
     """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
-    wanted = (("experiment_id", names), ("machine_id", (machine.here.machine_id,)))
-    return newest_answers(cache.read_rows(_open_stores(), wanted), experiments, machine.here, accepted=accepted)
+    wanted = (("experiment_id", names), ("machine_id", (machine.local_machine.machine_id,)))
+    return newest_answers(
+        cache.read_rows(_open_stores(), wanted), experiments, machine.local_machine, accepted=accepted
+    )
 
 
 def find_newest_answers(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
@@ -205,7 +207,7 @@ def find_sweep_answers(request: Sweep, machine: Machine) -> tuple[tuple[Trial, .
 
 @cache_answers(64)
 def find_job_rows(job: Job) -> list[Trial]:
-    return client.rows(open_queue(), job)
+    return client.load_job_rows(open_queue(), job)
 
 
 def list_exhibits() -> list[Exhibit]:
@@ -245,12 +247,12 @@ def _open_stores() -> tuple[Store, Store]:
 
 @cache_answers(2)
 def _load_overview(stores: tuple[Store, Store]) -> Overview:
-    return table.whole([(stores[0], "measured here"), (stores[1], "gallery")])
+    return table.load_overview([(stores[0], "measured here"), (stores[1], "gallery")])
 
 
 @cache_answers(2)
 def _group_study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
-    return table.studies(_load_overview(stores).frame)
+    return table.find_study_lines(_load_overview(stores).frame)
 
 
 @cache_answers(64, spinner="Looking for the study …")
@@ -262,7 +264,7 @@ def _find_older_line(stores: tuple[Store, Store], overview: Overview, study_id: 
 
 def _sign_exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
     stores = (GALLERY, open_store().folder)
-    return stores, tuple(cache.sign_folder(store / exhibit_files.FOLDER) for store in stores)
+    return stores, tuple(cache.sign_folder(store / exhibit_files.EXHIBITS_FOLDER) for store in stores)
 
 
 @cache_answers(4)
@@ -272,10 +274,10 @@ def _load_exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tup
     skipped: list[Skipped] = []
     for store in stores:
         try:
-            shown, left_out = exhibit_files.read(store)
+            shown, left_out = exhibit_files.read_exhibits(store)
             found, skipped = found + shown, [*skipped, *left_out]
         except StoreError as error:
-            skipped.append(Skipped(name=exhibit_files.FOLDER, reason=str(error)))
+            skipped.append(Skipped(name=exhibit_files.EXHIBITS_FOLDER, reason=str(error)))
     return found, tuple(skipped)
 
 
@@ -289,7 +291,7 @@ def _find_sweep_answers(request: Sweep, store: Store, machine: Machine) -> tuple
 
 @cache_answers(2, ttl_s=600, spinner="Checking the file …")
 def _propose_import(data: bytes, name: str, store: Store) -> Proposal:
-    return exchange.check(data, name, store, most_rows=MAX_IMPORTED_ROWS)
+    return exchange.check_import(data, name, store, most_rows=MAX_IMPORTED_ROWS)
 
 
 LONG_STEP_S = 1e-3
@@ -316,11 +318,11 @@ class LocatedCrossover:
 
     @functools.cached_property
     def chart(self) -> dict[str, Any]:
-        return study_charts.crossover(self.answer, self.evidence, kinds=self.kinds, recorded=self.recorded)
+        return study_charts.crossover_chart(self.answer, self.evidence, kinds=self.kinds, recorded=self.recorded)
 
     @functools.cached_property
     def speedup(self) -> dict[str, Any]:
-        return speedups.speedup(self.answer, kinds=self.kinds)
+        return speedups.speedup_chart(self.answer, kinds=self.kinds)
 
 
 @cache_answers(256)
@@ -332,7 +334,7 @@ def make_chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, 
 @cache_answers(64)
 def make_live_chart(job_id: str, elapsed_s: float, _progress: Progress, _is_custom: bool) -> dict[str, Any]:
     """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
-    return runs.live_loss(_progress, kinds=_read_device_kinds(), own=_is_custom)
+    return runs.live_loss_chart(_progress, kinds=_read_device_kinds(), custom=_is_custom)
 
 
 def group_studies(trials: Sequence[Trial], axis: str) -> list[Study]:
@@ -343,7 +345,7 @@ def group_studies(trials: Sequence[Trial], axis: str) -> list[Study]:
 @cache_answers(512)
 def locate_crossover(study: Study, basis: Basis) -> LocatedCrossover:
     """The answer of a study on a cost basis; raises CrossoverError where its rows cannot be compared."""
-    answer, evidence = grouping.crossover(study, basis), grouping.evidence(study, basis)
+    answer, evidence = grouping.crossover(study, basis), grouping.study_evidence(study, basis)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
@@ -352,7 +354,7 @@ def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
     """What the one crossing of a study means, if rows ask for what there is; raises as `locate_crossover` does."""
     found = locate_crossover(study, basis)
     try:
-        return crossing_meaning.sentences(Point.of(study.runs[-1][0]), found.answer, found.evidence)
+        return crossing_meaning.meaning_sentences(Point.from_row(study.runs[-1][0]), found.answer, found.evidence)
     except InvalidValue:
         return ()
 
@@ -360,29 +362,29 @@ def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
 @cache_answers(256)
 def locate_meeting(met: Meeting, basis: Basis) -> LocatedCrossover:
     """The answer of two machines on a cost basis; raises as `locate_crossover` does."""
-    answer, evidence = two_machines.crossover(met, basis), two_machines.evidence(met, basis)
+    answer, evidence = two_machines.meeting_crossover(met, basis), two_machines.meeting_evidence(met, basis)
     kinds = (met.measured[-1].device_kind, met.recorded[-1].device_kind)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
 
 
 @cache_answers(64)
-def locate_best_lanes(study: Study, picks: Sequence[Pick], basis: Basis) -> LocatedCrossover:
+def locate_best_lanes(study: Study, picks: Sequence[LanePick], basis: Basis) -> LocatedCrossover:
     """The crossover of the lanes that were picked at each size of a study; raises as `locate_crossover` does."""
-    answer, evidence = best_lanes.crossover(study, picks, basis)
+    answer, evidence = best_lanes.best_lanes_crossover(study, picks, basis)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
 @cache_answers(16)
 def locate_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, LocatedCrossover]:
     """Somebody's own timings, and the answer that they give; raises CrossoverError where they cannot be read."""
-    read = timings.read(data, name, devices=devices)
-    return read, LocatedCrossover(answer=timings.answer(read), evidence=read.evidence)
+    read = timings.read_timings(data, name, devices=devices)
+    return read, LocatedCrossover(answer=timings.timings_crossover(read), evidence=read.evidence)
 
 
 @cache_answers(64)
 def make_winners_chart(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
-    devices = titled(study.baseline), titled(study.challenger)
-    return grids.winners(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
+    devices = display_name(study.baseline), display_name(study.challenger)
+    return grids.winners_chart(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
 
 
 @cache_answers(256)
@@ -393,12 +395,12 @@ def make_class_report(trial: Trial) -> dict[str, Any] | None:
 
 def estimate_sweep_seconds(request: Sweep, machine: Machine) -> tuple[float, float]:
     """The least and the most seconds that a sweep is expected to take here."""
-    return _estimate_sweep_seconds(request, _find_rates(read_overview(), machine.here.machine_id))
+    return _estimate_sweep_seconds(request, _find_rates(read_overview(), machine.local_machine.machine_id))
 
 
 def estimate_lanes_seconds(request: Experiment, machine: Machine) -> tuple[float, float]:
     """The least and the most seconds that measuring the lanes of one training is expected to take here."""
-    return how_long_sweeps.lanes_seconds(request, _find_rates(read_overview(), machine.here.machine_id))
+    return how_long_sweeps.estimate_lanes_s(request, _find_rates(read_overview(), machine.local_machine.machine_id))
 
 
 def list_accelerators(exclude: str) -> tuple[Accelerator, ...]:
@@ -413,7 +415,7 @@ def find_other_remedies(row: Trial) -> tuple[Remedy, ...]:
 
 @cache_answers(256)
 def _estimate_sweep_seconds(request: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
-    return how_long_sweeps.seconds(request, rates)
+    return how_long_sweeps.estimate_sweep_s(request, rates)
 
 
 @cache_answers(2)
@@ -434,23 +436,23 @@ def _group_studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[S
 @cache_answers(8)
 def _list_accelerators(overview: Overview, exclude: str) -> tuple[Accelerator, ...]:
     frame = overview.frame
-    timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded.COLUMNS)]
-    return recorded.accelerators(timed.itertuples(index=False), but=exclude)
+    timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded.RECORDING_COLUMNS)]
+    return recorded.list_accelerators(timed.itertuples(index=False), exclude_machine=exclude)
 
 
 @cache_answers(64)
 def _find_other_remedies(overview: Overview, trial_id: str, blocks: int, _row: Trial) -> tuple[Remedy, ...]:
     alike = _find_similar_rows(overview, _row)
-    return remedies.apart(_row, find_rows(trial_ids=alike)) if alike else ()
+    return remedies.effects_from_other_runs(_row, find_rows(trial_ids=alike)) if alike else ()
 
 
 def _find_similar_rows(overview: Overview, row: Trial) -> list[str]:
     """Names of the rows that differ from one in how data reach the device, or in the batch size."""
     table = overview.frame
-    fixed = [name for name in comparable.REMEDY if name not in (*comparable.DATA, "batch_size")]
+    fixed = [name for name in comparable.REMEDY_COLUMNS if name not in (*comparable.DATA_COLUMNS, "batch_size")]
     masks = (table[name] == getattr(row, name) for name in (*fixed, "origin") if name in table)
     same = table.loc[functools.reduce(lambda one, other: one & other, masks) & (table["pairs"] > 0)]
-    lines = [line for line in same.itertuples(index=False) if remedies.differs(row, line)]
+    lines = [line for line in same.itertuples(index=False) if remedies.find_single_difference(row, line)]
     return [str(line.trial_id) for line in lines[:MAX_REMEDY_ROWS]]
 
 
@@ -460,5 +462,5 @@ def _read_study_kinds(study: Study) -> tuple[str, str]:
 
 def _read_device_kinds() -> dict[str, str]:
     """Device → its kind, as far as the measuring process has said."""
-    known = client.machine(open_queue())
+    known = client.load_machine(open_queue())
     return {info.device: info.kind for info in known.devices} if known else {}

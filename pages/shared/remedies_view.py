@@ -16,7 +16,13 @@ from core.answer.run import own as own_training
 from core.answer.run import remedies, speedup
 from core.answer.run.remedies import Remedies, Remedy
 from core.answer.run.run_answer import RunAnswer
-from core.answer.study.best_lanes import CHOSEN_APART, Pick, moved, picks, plain_study
+from core.answer.study.best_lanes import (
+    CHOSEN_SEPARATELY,
+    LanePick,
+    crossover_shift_sentence,
+    find_plain_study,
+    pick_lanes,
+)
 from core.answer.study.result import Basis, Crossover
 from core.answer.study.study import Study
 from core.errors import InvalidValue
@@ -24,7 +30,7 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.uptime import Moment
 from core.question import lanes
-from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point, spoken, titled
+from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point, display_name, inline_name
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 from pages.shared import charts, custom_files, job_view, queries, study_view, tables
@@ -46,10 +52,10 @@ COMPILING = "Compiling takes most of the time, the first time."
 
 def draw_remedies(run: RunAnswer, machine: Machine | None = None) -> None:
     """Draw what would help the devices of a run; on this machine, what is missing may be measured."""
-    found, duel = {one.device: one for one in run.remedies}, run.duel
+    found, duel = {one.device: one for one in run.remedies}, run.best_variants
     bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
     ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id and _can_repeat(row)]
-    batches = own_training.helpful(run.trials)
+    batches = own_training.batch_sentences(run.trials)
     if not (found or ours or batches):
         return
     st.header("What would help?")
@@ -59,7 +65,7 @@ def draw_remedies(run: RunAnswer, machine: Machine | None = None) -> None:
         st.info(f"**{plain(duel.sentence)}**", icon=":material/trophy:")
     waited, drawn, offered = False, list(run.remedies), set[str]()
     for row in bases:
-        own = found.get(remedies.served(row))
+        own = found.get(remedies.base_contender(row))
         if own:
             _draw_device_remedies(own)
         if machine and row in ours:
@@ -77,9 +83,9 @@ def _can_repeat(row: Trial) -> bool:
 
 def is_remedy_row(trial: Trial, trials: Sequence[Trial]) -> bool:
     """Whether a row is told of here, beside the plain steps of its own device, and needs no verdict of its own."""
-    served = remedies.served(trial)
+    served = remedies.base_contender(trial)
     return not remedies.is_plain(trial) and any(
-        remedies.is_plain(row) and remedies.served(row) == served for row in trials
+        remedies.is_plain(row) and remedies.base_contender(row) == served for row in trials
     )
 
 
@@ -95,7 +101,7 @@ def make_remedy_questions(row: Trial, machine: Machine) -> tuple[Experiment, ...
     on_host = speedup.is_host(row)
     worth = lanes.worth_trying(row, on_host=on_host)
     here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
-    few = lanes.compiled_once(here, speedup.step_time(row).median_s) if on_host else here
+    few = lanes.drop_unsuited_compiled(here, speedup.step_time(row).median_s) if on_host else here
     served = f"cpu@{row.threads}" if row.contender == "cpu" and row.threads else row.contender
     with contextlib.suppress(InvalidValue):
         return tuple(
@@ -106,31 +112,33 @@ def make_remedy_questions(row: Trial, machine: Machine) -> tuple[Experiment, ...
 
 def _make_lane_question(row: Trial, contender: str, worth: Sequence[Lane]) -> Experiment:
     names = [f"{contender}{''.join(f'+{word}' for word in lane.words)}" for lane in (PLAIN, *worth)]
-    return Experiment(point=Point.of(row), contenders=tuple(map(Contender.parse, names)), pairs=REMEDY_PAIRS)
+    return Experiment(point=Point.from_row(row), contenders=tuple(map(Contender.parse, names)), pairs=REMEDY_PAIRS)
 
 
 @show_errors(st.warning)
 def draw_best_lanes(study: Study, rows: Sequence[Trial], other_studies: Sequence[Study], basis: Basis) -> None:
     """Draw the crossover of the best lanes beside that of plain steps, of a study among others of the same runs."""
-    chosen = picks(study, rows, basis)
+    chosen = pick_lanes(study, rows, basis)
     if not chosen:
         return
     st.divider()
     st.header("Best against best")
     located = queries.locate_best_lanes(study, chosen, basis)
     study_view.draw_headline(located.answer)
-    plain_one = plain_study(study, other_studies)
+    plain_one = find_plain_study(study, other_studies)
     if plain_one:
         answer = queries.locate_crossover(plain_one, basis).answer
-        st.markdown(plain(moved(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}"))
-    st.caption(f"{CHOSEN_APART}. Only lanes that compute what plain steps compute take part.")
+        st.markdown(
+            plain(crossover_shift_sentence(answer, located.answer) or f"Plain steps on both devices: {answer.sentence}")
+        )
+    st.caption(f"{CHOSEN_SEPARATELY}. Only lanes that compute what plain steps compute take part.")
     study_view.draw_crossover_chart(located)
     tables.draw_table(
         [_make_pick_line(pick, located.answer) for pick in chosen], alt="The best lane of either device at each size"
     )
 
 
-def _make_pick_line(pick: Pick, answer: Crossover) -> dict[str, object]:
+def _make_pick_line(pick: LanePick, answer: Crossover) -> dict[str, object]:
     named = {answer.baseline: pick.baseline, answer.challenger: pick.challenger}
     lanes_of = {name: row.contender if row else pick.obstacle for name, row in named.items()}
     return {study_view.title_size(answer): pick.size if pick.size % 1 else int(pick.size), **lanes_of}
@@ -138,8 +146,10 @@ def _make_pick_line(pick: Pick, answer: Crossover) -> dict[str, object]:
 
 def _draw_device_remedies(remedies: Remedies) -> None:
     st.markdown(f"**{plain(remedies.headline)}**")
-    if spec := queries.make_chart(lane_charts.effects, remedies):
-        charts.draw_chart(spec, height=None, alt=f"What each lane of {titled(remedies.device)} gains over plain steps")
+    if spec := queries.make_chart(lane_charts.lane_effects_chart, remedies):
+        charts.draw_chart(
+            spec, height=None, alt=f"What each lane of {display_name(remedies.device)} gains over plain steps"
+        )
     with st.expander("Lane by lane, in words"):
         _draw_remedy_sentences(remedies)
     for one in remedies.broken:
@@ -175,7 +185,7 @@ def _offer_remedies(
     stored = next((known[one.id] for one in all_asked if one.id in known), [])
     told = RunAnswer(stored).remedies if stored and stored[0].run_id != row.run_id else ()
     if told:
-        st.caption(plain(f"More lanes of {titled(row.contender)}, measured {format_date(stored[0].started_at)}:"))
+        st.caption(plain(f"More lanes of {display_name(row.contender)}, measured {format_date(stored[0].started_at)}:"))
     for one in told:
         _draw_device_remedies(one)
         drawn.append(one)
@@ -199,7 +209,7 @@ def _has_all_lanes(existing: Remedies, request: Experiment) -> bool:
 
 def _draw_remedy_job(job: Job, machine: Machine, *, waited: bool) -> None:
     if waited:
-        st.caption(plain(f"The lanes of {job.asked.contenders[0]} wait for their turn."))
+        st.caption(plain(f"The lanes of {job.question.contenders[0]} wait for their turn."))
         return
     if job.began is not None and job.experiment is not None:
         st.fragment(_draw_clock, run_every=job_view.REFRESH_S)(
@@ -210,11 +220,11 @@ def _draw_remedy_job(job: Job, machine: Machine, *, waited: bool) -> None:
 
 def _draw_clock(began: Moment, expected: str) -> None:
     """How long it runs already, which moves while a lane is compiled and nothing else does."""
-    st.caption(f"Running for {units.duration(round(began.ago_s or 0.0))}, {expected} in all.")
+    st.caption(f"Running for {units.format_duration(round(began.ago_s or 0.0))}, {expected} in all.")
 
 
 def _describe_expected_time(request: Experiment, machine: Machine) -> str:
-    least, most = map(units.rough, queries.estimate_lanes_seconds(request, machine))
+    least, most = map(units.format_rough_time, queries.estimate_lanes_seconds(request, machine))
     return f"expected to take {least} to {most}"
 
 
@@ -230,8 +240,8 @@ def _draw_remedy_button(request: Experiment, row: Trial, machine: Machine, offer
     lanes_named = "" if titles in offered else f"{titles}; "
     offered.add(titles)
     offer = f"{lanes_named}{_describe_expected_time(request, machine)}. {reason}"
-    st.caption(f"**{plain(titled(row.contender))}**: {plain(offer)}")
-    label = f"Measure what would help {plain(spoken(row.contender))}"
+    st.caption(f"**{plain(display_name(row.contender))}**: {plain(offer)}")
+    label = f"Measure what would help {plain(inline_name(row.contender))}"
     if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
         with show_errors():
             permits.submit(request, queries.open_store(), fresh=fresh)
@@ -243,7 +253,10 @@ def _draw_other_remedies(row: Trial) -> None:
     if not found:
         return
     st.markdown(
-        plain(f"Other rows of this machine, by the time of an epoch on {spoken(row.contender)}, not measured in turns:")
+        plain(
+            f"Other rows of this machine, by the time of an epoch on {inline_name(row.contender)}, not measured in "
+            "turns:"
+        )
     )
     for one in found:
         _draw_remedy_line(one)

@@ -17,7 +17,7 @@ from core.answer.run.speedup import is_host
 from core.answer.study.machines import two_machines
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
-from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, titled
+from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, display_name
 from core.question.usual import LOOKS
 from core.results.schema import OUTCOMES, Trial
 from pages.shared import (
@@ -50,7 +50,7 @@ def draw_run(
     `onwards` draws what can be asked next, below the verdict.
     """
     run = RunAnswer(trials)
-    everything = [*trials, *map(two_machines.shown, recorded)]
+    everything = [*trials, *map(two_machines.label_recording, recorded)]
     rows = [*run.rows, *map(RowAnswer, everything[len(trials) :])]
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators_view.draw_recorded_verdicts(trials, recorded),
@@ -73,7 +73,7 @@ def make_run_question(trials: Sequence[Trial]) -> Experiment | None:
     """The question that a run answers; None where its rows ask for what this version does not offer."""
     first = trials[0]
     try:
-        point = Point.of(first)
+        point = Point.from_row(first)
         contenders = tuple(Contender.parse(trial.contender) for trial in trials)
         timed, pairs = first.outcome == "timed", len(first.block_pair)
         few = pairs if timed and pairs < LOOKS[0] else EVERY_EPOCH
@@ -105,12 +105,12 @@ def _draw_verdicts(run: RunAnswer, everything: Sequence[Trial]) -> None:
     for pair in pairs:
         key = f"verdict-{pair.challenger.trial_id}"
         words = study_view.draw_verdict(
-            claims.headline(pair.speedup), claims.small_print(pair.speedup), key=key, help=SPEEDUP_HELP
+            claims.speedup_headline(pair.speedup), claims.speedup_small_print(pair.speedup), key=key, help=SPEEDUP_HELP
         )
         if said := expectations.compare_with_expectation(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))
     if any(trial.step_s for trial in run.trials):
-        _draw_titled_chart(None, runs.step_bars, everything, "", "Time of a step by device")
+        _draw_titled_chart(None, runs.step_bars_chart, everything, "", "Time of a step by device")
     for pair in pairs:
         if pair.speedup.verdict != "missing":
             st.markdown(plain(pair.cause))
@@ -124,7 +124,7 @@ def _draw_contenders_table(rows: Sequence[RowAnswer]) -> None:
     for trial in (row.row for row in rows):
         as_asked = ("completed", "timed") if trial.training else ("completed",)
         if trial.outcome not in as_asked or trial.message:
-            ended.setdefault(trial.message or OUTCOMES[trial.outcome], []).append(titled(trial.contender))
+            ended.setdefault(trial.message or OUTCOMES[trial.outcome], []).append(display_name(trial.contender))
     for said, names in ended.items():
         of_some = f"{'; '.join(names)}: " if len(names) < len(rows) else ""
         st.caption(plain(of_some + (said if of_some else f"{said[:1].upper()}{said[1:]}") + "." * (said[-1:] != ".")))
@@ -134,15 +134,15 @@ def _make_contender_line(answer: RowAnswer) -> dict[str, str]:
     """A row of the table: times first, which a phone shows without scrolling, and names, which may be long, last."""
     trial, step = answer.row, answer.step
     learned = {"Test accuracy": answer.accuracy_shown}
-    epoch = {"Epoch": units.if_known(answer.median_epoch_s, units.duration)}
+    epoch = {"Epoch": units.format_if_known(answer.median_epoch_s, units.format_duration)}
     return {
-        "Device": titled(trial.contender),
-        "Fit" if fits.is_fit(trial) else "Step": units.if_known(step.median_s, units.duration),
-        "95 % interval": units.interval(step.low_s, step.high_s, units.duration),
-        "Noise": units.if_known(step.noise, units.share),
+        "Device": display_name(trial.contender),
+        "Fit" if fits.is_fit(trial) else "Step": units.format_if_known(step.median_s, units.format_duration),
+        "95 % interval": units.format_interval(step.low_s, step.high_s, units.format_duration),
+        "Noise": units.format_if_known(step.noise, units.format_share),
         **({} if trial.training or fits.is_fit(trial) else epoch),
-        "Start-up": units.if_known(answer.startup_s, units.duration),
-        **(facts.told(trial) if trial.training else learned),
+        "Start-up": units.format_if_known(answer.startup_s, units.format_duration),
+        **(facts.custom_facts(trial) if trial.training else learned),
         "Threads": str(trial.threads or ""),
         "Name": trial.device_name,
     }
@@ -154,18 +154,20 @@ def _draw_training(rows: Sequence[RowAnswer], note: str) -> None:
         return
     st.header("Training")
     if fits.is_fit(trials[0]):
-        st.markdown(plain(fits.losses(trials)))
+        st.markdown(plain(fits.fit_losses_sentence(trials)))
         return
     if trials[0].training:
         _draw_titled_chart(
-            None, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training"
+            None, runs.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
         )
         st.caption("Read between the blocks. Each device built it anew, with the same seed.")
         return
     left, right = st.columns(2, gap="medium")
-    _draw_titled_chart(left, runs.loss_over_time, trials, "Loss over time", "Training loss against time of training")
+    _draw_titled_chart(
+        left, runs.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
+    )
     if any(row.epoch_s for row in rows):
-        _draw_titled_chart(right, runs.epoch_times, trials, "Time of each epoch", "Time of each epoch by device")
+        _draw_titled_chart(right, runs.epoch_times_chart, trials, "Time of each epoch", "Time of each epoch by device")
     else:
         right.caption("No epoch was trained to its end.")
     if note:
@@ -173,7 +175,7 @@ def _draw_training(rows: Sequence[RowAnswer], note: str) -> None:
     with st.expander("Loss over epochs", **session.bind_view("loss")) as part:
         if part.open:
             st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
-            _draw_titled_chart(None, runs.loss_over_epochs, trials, "", "Training loss against epochs")
+            _draw_titled_chart(None, runs.loss_over_epochs_chart, trials, "", "Training loss against epochs")
 
 
 def _draw_breakdown(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
@@ -181,18 +183,18 @@ def _draw_breakdown(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
     left, right = st.columns(2, gap="medium")
     everything = [row.row for row in rows]
     if any(row.times for row in rows):
-        _draw_titled_chart(left, runs.breakdown, everything, "One step", "Time per step by part")
+        _draw_titled_chart(left, runs.breakdown_chart, everything, "One step", "Time per step by part")
     else:
         left.caption(fits.PIECE if fits.is_fit(everything[0]) else "No breakdown was measured.")
     for row in rows:
-        if row.whole:
-            left.caption(plain(row.whole))
+        if row.why_no_breakdown:
+            left.caption(plain(row.why_no_breakdown))
     if any(trial.startup_build_s is not None for trial in everything):
-        _draw_titled_chart(right, runs.startup, everything, "Start-up, once", "Start-up by part")
+        _draw_titled_chart(right, runs.startup_chart, everything, "Start-up, once", "Start-up by part")
     if everything[0].training:
         _draw_step_findings(
             everything,
-            is_described=any(own.NOTHING in pair.cause for pair in run.pairs if pair.speedup.verdict != "missing"),
+            is_described=any(own.NOTHING_ODD in pair.cause for pair in run.pairs if pair.speedup.verdict != "missing"),
         )
     for pair in _drop_lane_pairs(run):
         _draw_sentence(lambda pair: pair.break_even.sentence, pair)
@@ -203,12 +205,12 @@ def _draw_step_findings(trials: Sequence[Trial], *, is_described: bool) -> None:
 
     That nothing does may be `is_described` already, as what decides.
     """
-    said = own.odd(trials)
+    said = own.oddity_sentences(trials)
     for sentence in said:
         st.markdown(f"- {plain(sentence)}")
     if not said and not is_described:
         st.markdown("Nothing stands out in what can be seen of its steps from outside.")
-    for sentence in dict.fromkeys(map(facts.unknown, trials)):
+    for sentence in dict.fromkeys(map(facts.unknown_facts_sentence, trials)):
         st.caption(plain(sentence))
 
 
@@ -234,14 +236,14 @@ def draw_learning(trials: Sequence[Trial]) -> None:
 
 
 def _draw_class_report(trial: Trial) -> None:
-    report, matrix = queries.make_class_report(trial), queries.make_chart(runs.confusion, trial)
+    report, matrix = queries.make_class_report(trial), queries.make_chart(runs.confusion_chart, trial)
     tables.draw_table(
         _make_report_rows(report or {}),
         height="content",
         column_config={"class": st.column_config.TextColumn(width=100)},
-        alt=f"Classification report of {titled(trial.contender)}",
+        alt=f"Classification report of {display_name(trial.contender)}",
     )
-    charts.draw_chart(matrix, height=None, alt=f"Confusion matrix of {titled(trial.contender)}")
+    charts.draw_chart(matrix, height=None, alt=f"Confusion matrix of {display_name(trial.contender)}")
 
 
 def _make_report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -261,7 +263,7 @@ def _draw_raw_values(run: RunAnswer) -> None:
 
 
 def _draw_protocol(run: RunAnswer) -> None:
-    _draw_titled_chart(None, runs.blocks, run.trials, "Every timed block", "Time per step of every timed block")
+    _draw_titled_chart(None, runs.blocks_chart, run.trials, "Every timed block", "Time per step of every timed block")
     for answer in run.rows:
         if not answer.row.training:
             st.caption(plain(answer.epoch_check))
@@ -273,8 +275,10 @@ def _draw_protocol(run: RunAnswer) -> None:
 
 def _describe_tried_threads(trial: Trial) -> str:
     tried = zip(trial.threads_tried, trial.threads_tried_step_s, strict=False)
-    listed = ", ".join(f"{threads}: {units.duration(step_s)}" for threads, step_s in tried)
-    return f"Threads tried for {titled(trial.contender)}, with their step: {listed}; {trial.threads} took the least."
+    listed = ", ".join(f"{threads}: {units.format_duration(step_s)}" for threads, step_s in tried)
+    return (
+        f"Threads tried for {display_name(trial.contender)}, with their step: {listed}; {trial.threads} took the least."
+    )
 
 
 def _draw_run_downloads(trials: Sequence[Trial]) -> None:
@@ -295,7 +299,9 @@ def _draw_titled_chart(
     target = place if place is not None else st
     if title:
         target.markdown(f"**{title}**")
-    height: Any = "content" if make in (runs.step_bars, runs.breakdown, runs.startup) else CURVE_HEIGHT
+    height: Any = (
+        "content" if make in (runs.step_bars_chart, runs.breakdown_chart, runs.startup_chart) else CURVE_HEIGHT
+    )
     charts.draw_chart(queries.make_chart(make, trials), place=target, height=height, alt=alt)
 
 

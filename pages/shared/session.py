@@ -405,10 +405,10 @@ def adopt_values(values: Mapping[str, Any]) -> None:
         if name not in here.locked:
             st.session_state[name] = value
             several = value if isinstance(value, list | tuple) else (value,)
-            link[name] = tuple(map(describe.text, several))  # so that a control has a stop for it
+            link[name] = tuple(map(describe.format_value, several))  # so that a control has a stop for it
             if isinstance(value, bool):  # a switch, all of which are usually on, says in the link only what is pressed
                 with contextlib.suppress(StreamlitAPIException):  # it was drawn before, and will say so itself
-                    write_link(name, () if value else (describe.text(value),))
+                    write_link(name, () if value else (describe.format_value(value),))
     here.arrived = link
     note_change()
 
@@ -474,7 +474,7 @@ def bind_choice(
         stands = _keep_possible(options, _list_values(kept), usual, is_given=True)
     if kept is _NOTHING or stands != kept:
         st.session_state[name] = stands
-    spoken = [] if stands == usual else list(map(describe.text, _list_values(stands))) or [""]
+    spoken = [] if stands == usual else list(map(describe.format_value, _list_values(stands))) or [""]
     write_spoken(name, (spoken, usual), linked)
     return {**unbound, "format_func": as_label, "persist_state": "session"}
 
@@ -497,7 +497,7 @@ def read_choices(name: str) -> list[str]:
 def _parse_linked_number(text: str) -> float | str:
     """A number that a link spells; the text itself where it spells none."""
     try:
-        return describe.plain(float(text))
+        return describe.simplify_number(float(text))
     except (ValueError, OverflowError):
         return text
 

@@ -13,12 +13,12 @@ from core.answer.study.result import BASES, BASIS_TITLES, Basis, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe
-from core.question.device_kinds import begun, does
+from core.question.device_kinds import capitalize_name, does
 from core.question.experiment import Point
 from core.question.fields import axis_title
 from core.question.lanes import PLAIN
-from core.question.models.boosting import axis_asked
-from core.question.sweep import Sweep, size_of
+from core.question.models.boosting import field_of_answer_axis
+from core.question.sweep import Sweep, size_on_axis
 from core.results.schema import Trial
 from pages.shared import charts, downloads, queries, session, tables
 from pages.shared.queries import LocatedCrossover
@@ -30,7 +30,7 @@ def draw_question(row: Trial, question: Point | Sweep | None, *, recalled: bool)
 
     Where there is no question, its rows ask for what this version does not offer.
     """
-    said = describe.sentence(question) if question else describe.in_short(row)
+    said = describe.describe_question(question) if question else describe.describe_training(row)
     when = "Measured before, on" if recalled else "Measured on"
     st.caption(
         f"{plain(said)}  \n{when} {plain(format_date(row.started_at))} · {plain(row.cpu_name)} · "
@@ -133,8 +133,10 @@ def draw_speedup_chart(located: LocatedCrossover) -> None:
 
 def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
     """A line for each size: both times, the speedup with its interval if one is known, and the verdict in words."""
-    threads = {size_of(base, axis_asked(answer.axis)): (base.threads, other.threads) for base, other in runs}
-    base, other = map(wording.short, (answer.baseline, answer.challenger))
+    threads = {
+        size_on_axis(base, field_of_answer_axis(answer.axis)): (base.threads, other.threads) for base, other in runs
+    }
+    base, other = map(wording.short_device, (answer.baseline, answer.challenger))
     lines = [_make_size_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
     known = {title for line in lines for title, value in line.items() if value != ""}
     rows = [{title: value for title, value in line.items() if title in known} for line in lines]
@@ -152,9 +154,9 @@ def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()
 @show_errors(st.caption)
 def draw_cause(study: Study, answer: Crossover) -> None:
     """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
-    known = grouping.cause(study, answer)
+    known = grouping.study_cause(study, answer)
     if known:
-        where = f"{axis_title(answer.axis)} {wording.size(known[0])}"
+        where = f"{axis_title(answer.axis)} {wording.format_size(known[0])}"
         st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
 
 
@@ -181,10 +183,10 @@ def summarize_located(locate: Callable[[], LocatedCrossover]) -> str:
 
 
 def _summarize_crossover(answer: Crossover) -> str:
-    base, other = map(wording.short, (answer.baseline, answer.challenger))
+    base, other = map(wording.short_device, (answer.baseline, answer.challenger))
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
-        estimate = wording.nearest(answer.axis, answer.estimate)
-        return f"{estimate} ({' to '.join(wording.ends(answer.axis, answer.low, answer.high))})"
+        estimate = wording.nearest_size(answer.axis, answer.estimate)
+        return f"{estimate} ({' to '.join(wording.interval_ends(answer.axis, answer.low, answer.high))})"
     words = {"gpu_always": f"{other} at every size", "cpu_always": f"{base} at every size"}
     words |= {"several": "several crossings"}
     return words.get(answer.outcome, answer.outcome.replace("_", " "))
@@ -195,10 +197,12 @@ def _make_size_line(
 ) -> dict[str, Any]:
     line: dict[str, Any] = {
         title_size(answer): size.size if size.size % 1 else int(size.size),
-        f"Time, {names[0]}": units.if_known(size.baseline_s, units.duration),
-        f"Time, {names[1]}": units.if_known(size.challenger_s, units.duration),
-        "Speedup": units.if_known(size.speedup, units.ratio),
-        f"{100 * answer.level:.3g} % interval": units.interval(size.low or None, size.high or None, units.ratio),
+        f"Time, {names[0]}": units.format_if_known(size.baseline_s, units.format_duration),
+        f"Time, {names[1]}": units.format_if_known(size.challenger_s, units.format_duration),
+        "Speedup": units.format_if_known(size.speedup, units.format_ratio),
+        f"{100 * answer.level:.3g} % interval": units.format_interval(
+            size.low or None, size.high or None, units.format_ratio
+        ),
         "Pairs" if threads else "Readings": size.readings,
         "Verdict": _say_size_verdict(size, names),
     }
@@ -212,7 +216,7 @@ def _say_size_verdict(size: Size, names: tuple[str, str]) -> str:
         return f"Not known: {size.reason}"
     if size.verdict == "too_close":
         return f"Too close: {size.reason}"
-    return begun(f"{does(names[1] if size.speedup > 1 else names[0], 'is', 'are')} faster")
+    return capitalize_name(f"{does(names[1] if size.speedup > 1 else names[0], 'is', 'are')} faster")
 
 
 def title_size(answer: Crossover) -> str:

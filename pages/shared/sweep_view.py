@@ -21,10 +21,10 @@ from core.answer.study.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
 from core.jobs.shared.members import Member
-from core.question.device_kinds import does, in_sentence
-from core.question.experiment import Contender, Point, spoken, titled
-from core.question.fields import axis_title, label
-from core.question.sweep import Axis, Sweep, size_of
+from core.question.device_kinds import does, inline_device_name
+from core.question.experiment import Contender, Point, display_name, inline_name
+from core.question.fields import axis_title, value_label
+from core.question.sweep import Axis, Sweep, size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
 from pages.shared import (
@@ -91,8 +91,8 @@ def find_sweep_of_study(study: Study) -> Sweep | None:
     """The sweep that measures a study; None where its rows ask for what this version does not offer."""
     first, last = study.runs[0], study.runs[-1]
     try:
-        point = Point.of(first[0])
-        values = tuple(dict.fromkeys(size_of(run[0], study.axis) for run in study.runs))
+        point = Point.from_row(first[0])
+        values = tuple(dict.fromkeys(size_on_axis(run[0], study.axis) for run in study.runs))
         contenders = tuple(Contender.parse(row.contender) for row in last)
         return Sweep(point=point, axes=(Axis(name=study.axis, values=values),), contenders=contenders)
     except InvalidValue:
@@ -106,7 +106,7 @@ def _choose_study(studies: Sequence[Study], request: Sweep) -> Study | None:
         return usual
     names = {}
     for study in studies:
-        held = sweep_report.held_text(request, study)
+        held = sweep_report.other_axes_text(request, study)
         names[f"{study.challenger} against {study.baseline}{' · ' if held else ''}{held}"] = study
     options = sorted(names, key=lambda name: names[name] is not usual)
     return names[st.selectbox("Shown", options, **session.bind_choice("slice", options, options[0], _name_study))]
@@ -115,14 +115,14 @@ def _choose_study(studies: Sequence[Study], request: Sweep) -> Study | None:
 def _name_study(name: str) -> str:
     """A study of a sweep as it is named in the link, with its contenders for people."""
     pair, dot, held = name.partition(" · ")
-    return f"{' against '.join(map(titled, pair.split(' against ')))}{dot}{held}"
+    return f"{' against '.join(map(display_name, pair.split(' against ')))}{dot}{held}"
 
 
 def _is_same_slice(other: Study, chosen: Study, request: Sweep) -> bool:
     """Whether a study is of the same slice and the same challenger, against any baseline."""
-    return other.challenger == chosen.challenger and sweep_report.held(request, other) == sweep_report.held(
-        request, chosen
-    )
+    return other.challenger == chosen.challenger and sweep_report.other_axis_values(
+        request, other
+    ) == sweep_report.other_axis_values(request, chosen)
 
 
 def _draw_one_study(study: Study, compared: Sequence[Study]) -> Basis:
@@ -133,7 +133,9 @@ def _draw_one_study(study: Study, compared: Sequence[Study]) -> Basis:
     study_view.draw_speedup_chart(located)
     ordered = sorted(compared, key=lambda each: each is not study)
     columns = {
-        f"{titled(each.challenger)} against {titled(each.baseline)}": partial(queries.locate_crossover, each)
+        f"{display_name(each.challenger)} against {display_name(each.baseline)}": partial(
+            queries.locate_crossover, each
+        )
         for each in ordered
     }
     if not study.runs[0][0].training:
@@ -147,7 +149,9 @@ def _draw_map(request: Sweep, studies: Sequence[Study], chosen: Study | None, ba
     if chosen is None:
         return
     axes = (request.axes[0].name, request.axes[1].name)
-    st.markdown(f"**Map**: which is faster, {plain(spoken(chosen.challenger))} or {plain(spoken(chosen.baseline))}")
+    st.markdown(
+        f"**Map**: which is faster, {plain(inline_name(chosen.challenger))} or {plain(inline_name(chosen.baseline))}"
+    )
     spec = queries.make_winners_chart(_make_cells(request, studies, chosen, basis), axes, chosen)
     charts.draw_chart(spec, alt="Map of the faster device")
 
@@ -156,7 +160,7 @@ def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) 
     shortest = "step" if request.point.training else "epoch"
     st.markdown(f"**Every point and device**, the shortest {shortest} first")
     speedups = _find_speedups(studies, str(request.contenders[0]))
-    ordered = sorted(rows, key=lambda row: sweep_report.epoch_s(row) or math.inf)
+    ordered = sorted(rows, key=lambda row: sweep_report.median_epoch_s(row) or math.inf)
     tables.draw_table(
         [_make_grid_row(row, request, speedups) for row in ordered],
         column_config={
@@ -177,7 +181,7 @@ def _make_cells(request: Sweep, studies: Sequence[Study], chosen: Study, basis: 
         places = itertools.product(first.values, second.values)
         cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in places}
     for study in studies:
-        held, wanted = sweep_report.held(request, study), sweep_report.held(request, chosen)
+        held, wanted = sweep_report.other_axis_values(request, study), sweep_report.other_axis_values(request, chosen)
         same = all(held[axis.name] == wanted[axis.name] for axis in others)
         if same and (study.baseline, study.challenger) == (chosen.baseline, chosen.challenger):
             y = held[second.name]
@@ -200,7 +204,7 @@ def _find_speedups(studies: Sequence[Study], baseline: str) -> dict[str, float |
     for study in studies:
         if study.baseline == baseline:
             by_size = {size.size: size.speedup for size in _find_sizes(study, "steady")}
-            speedups |= {other.trial_id: by_size.get(size_of(base, study.axis)) for base, other in study.runs}
+            speedups |= {other.trial_id: by_size.get(size_on_axis(base, study.axis)) for base, other in study.runs}
     return speedups
 
 
@@ -208,13 +212,13 @@ def _make_grid_row(row: Trial, request: Sweep, speedups: Mapping[str, float | No
     step_s = RowAnswer(row).step.median_s
     is_baseline = row.contender == str(request.contenders[0])
     return {
-        **{axis.title.capitalize(): size_of(row, axis.name) for axis in request.axes},
-        "Device": titled(row.contender),
+        **{axis.title.capitalize(): size_on_axis(row, axis.name) for axis in request.axes},
+        "Device": display_name(row.contender),
         "Threads": row.threads,
-        **({} if row.training else {"Epoch (s)": sweep_report.epoch_s(row)}),
+        **({} if row.training else {"Epoch (s)": sweep_report.median_epoch_s(row)}),
         "Step (ms)": step_s * 1e3 if step_s is not None else None,
         "Speedup": 1.0 if is_baseline and row.block_steps else speedups.get(row.trial_id),
-        "Outcome": row.message or label("outcome", row.outcome),
+        "Outcome": row.message or value_label("outcome", row.outcome),
     }
 
 
@@ -332,18 +336,19 @@ def hide_hosts(text: str, members: Sequence[Member]) -> str:
 def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
     names, called = _name_machine_studies(studies, members), _name_members(members)
     located = {machine_id: answer for machine_id, study in studies.items() if (answer := _locate_or_empty(study)).sizes}
-    if any(answer.crossings or answer.outcome in classroom.ENDS for answer in located.values()):
-        drawn = {machine_id: wording.short(names[machine_id]) for machine_id in located}
+    if any(answer.crossings or answer.outcome in classroom.OUTCOMES_WITHOUT_CROSSOVER for answer in located.values()):
+        drawn = {machine_id: wording.short_device(names[machine_id]) for machine_id in located}
         drawn = drawn if len({*drawn.values()}) == len(drawn) else names
         answers = {drawn[machine_id]: answer for machine_id, answer in located.items()}
         kinds = {drawn[machine_id]: studies[machine_id].runs[0][1].device_kind for machine_id in located}
         spec, first = _make_machines_chart(answers, kinds), next(iter(studies.values()))
-        charts.draw_chart(spec, alt=f"Crossover of {units.counted(len(answers), 'machine')}")
-        base, other = titled(first.baseline), titled(first.challenger)
+        charts.draw_chart(spec, alt=f"Crossover of {units.format_quantity(len(answers), 'machine')}")
+        base, other = display_name(first.baseline), display_name(first.challenger)
         along = axis_title(first.axis)
         st.caption(
             plain(
-                f"From which {along} on {does(other, 'is', 'are')} faster than {in_sentence(base)}, with its 95 % "
+                f"From which {along} on {does(other, 'is', 'are')} faster than {inline_device_name(base)}, with its "
+                "95 % "
                 "interval; steps only. "
                 "Each machine answers by itself: times of two are never put together."
             )
@@ -380,7 +385,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *,
 @cache_answers(64)
 def _make_machines_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
     """The chart of the crossover of each machine, by their names."""
-    return classroom.by_machine(answers, kinds)
+    return classroom.machine_crossovers_chart(answers, kinds)
 
 
 def _measure_width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
@@ -452,7 +457,11 @@ def _make_machine_line(name: str, study: Study | None, member: Member | None) ->
 
 def _describe_time_left(member: Member) -> str:
     """How long what a machine measures may still take; what it said before it ended is left out."""
-    return f"about {units.rough(member.left_s)}" if member.state == "measuring" and member.left_s is not None else ""
+    return (
+        f"about {units.format_rough_time(member.left_s)}"
+        if member.state == "measuring" and member.left_s is not None
+        else ""
+    )
 
 
 def _describe_points(member: Member) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import streamlit as st
 
-from core.text import as_label, in_table
+from core.text import as_label, to_table_cell
 from pages.shared.cache import cache_answers
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | pa.Table
@@ -23,7 +23,7 @@ def draw_table(rows: Rows, *, alt: str, place: Any = st, **options: Any) -> None
     Texts and the names of columns may be anybody's; columns that are configured are named as in `rows`.
     """
     if "column_config" in options:
-        options["column_config"] = {in_table(name): entry for name, entry in options["column_config"].items()}
+        options["column_config"] = {to_table_cell(name): entry for name, entry in options["column_config"].items()}
     cleaned = _pack_table(id(rows), rows)[1] if isinstance(rows, pa.Table) else _clean_lines(rows)
     place.dataframe(cleaned, hide_index=True, alt=as_label(alt), **options)
 
@@ -53,5 +53,5 @@ def _pack_table(key: int, _rows: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 def _clean_lines(rows: Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]]) -> Any:
     if isinstance(rows, Mapping):
-        return {in_table(name): [in_table(value) for value in column] for name, column in rows.items()}
-    return [{in_table(name): in_table(value) for name, value in line.items()} for line in rows]
+        return {to_table_cell(name): [to_table_cell(value) for value in column] for name, column in rows.items()}
+    return [{to_table_cell(name): to_table_cell(value) for name, value in line.items()} for line in rows]

@@ -8,9 +8,9 @@ import streamlit as st
 
 from core.errors import CrossoverError
 from core.question.fields import refused
-from core.text import on_page
+from core.text import to_page_markdown
 
-plain = on_page
+plain = to_page_markdown
 """How pages call it; what does not go into Markdown has its own function in `core.text`."""
 
 
@@ -25,7 +25,7 @@ def show_errors(box: Callable[[str], object] = st.error) -> Iterator[None]:
     try:
         yield
     except CrossoverError as error:
-        box(plain(refused.on_page(error)))
+        box(plain(refused.format_page_error(error)))
 
 
 def parse_date(started_at: str) -> datetime | None:

@@ -12,16 +12,16 @@ import streamlit as st
 from core import units
 from core.answer.export import exhibit_sections, sections
 from core.answer.lesson import claims, expected
-from core.answer.lesson.expected import Outcome
-from core.answer.lesson.handout import Section
-from core.errors import one_of
+from core.answer.lesson.expected import PredictionOutcome
+from core.answer.lesson.handout import HandoutSection
+from core.errors import require_choice
 from core.files import downloaded
 from core.jobs.machine import Machine
 from core.question import catalog, describe, policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender
 from core.question.presets import PRESETS, SCALES, Preset, Scale
-from core.question.published.tutorials import published
+from core.question.published.tutorials import list_published
 from core.question.sweep import vary
 from pages.shared import learning, session
 from pages.shared.frame import apart, navigation
@@ -78,7 +78,7 @@ TUTORIALS: dict[str, Tutorial] = {
             question=_expect_threshold(
                 "disc",
                 "depth",
-                PRESETS["disc"].axes_at("class")[0].values,
+                PRESETS["disc"].axes_at_scale("class")[0].values,
                 "Why do the curves lie flat for shallow networks, and rise for deep ones?",
             ),
             contradicts=(
@@ -94,7 +94,7 @@ TUTORIALS: dict[str, Tutorial] = {
             question=_expect_threshold(
                 "signal",
                 "hidden size",
-                PRESETS["signal"].axes_at("class")[0].values,
+                PRESETS["signal"].axes_at_scale("class")[0].values,
                 "The published lines cross somewhere else than the text says. Why does the figure mislead?",
             ),
             contradicts=(),
@@ -129,18 +129,19 @@ TUTORIALS: dict[str, Tutorial] = {
 
 def state_claim(preset: Preset) -> str:
     """What the tutorial claims, in one sentence; its numbers are the published ones."""
-    wins = published(preset.name, "wins_from")
-    speedups = published(preset.name, "speedup")
+    wins = list_published(preset.name, "wins_from")
+    speedups = list_published(preset.name, "speedup")
     if preset.name == "disc":
         parameters = vary(preset.point, {"depth": int(wins[0].value)}).network.parameters
         return (
             f"A GPU pays off only for a network that is large enough: from {wins[0].value:.0f} layers on, which are "
-            f"{units.count(parameters)} parameters."
+            f"{units.format_count(parameters)} parameters."
         )
     if preset.name == "signal":
         return (
-            f"With two hidden layers of equal size the GPU wins from {units.count(int(wins[0].value))} neurons each, "
-            f"and at {units.count(int(speedups[0].size or 0))} it is about {speedups[0].value:g}× as fast."
+            f"With two hidden layers of equal size the GPU wins from {units.format_count(int(wins[0].value))} "
+            "neurons each, "
+            f"and at {units.format_count(int(speedups[0].size or 0))} it is about {speedups[0].value:g}× as fast."
         )
     if preset.name == "mnist-linear":
         return "Training on the GPU takes as long as on the CPU here, and the test accuracy is the same on both."
@@ -153,14 +154,14 @@ def list_contradictions(tutorial: Tutorial) -> tuple[str, ...]:
     if tutorial.preset.name != "signal":
         stands_in = tutorial.preset.point.dataset != PRESETS[tutorial.preset.name].point.dataset  # as is said before
         return tutorial.contradicts if stands_in else (*tutorial.contradicts, tutorial.preset.note)
-    times = {(entry.device, entry.size): entry.value for entry in published("signal", "seconds")}
+    times = {(entry.device, entry.size): entry.value for entry in list_published("signal", "seconds")}
     sizes = sorted({size for _, size in times if size is not None})
     below = max(size for size in sizes if times["cpu", size] < times["gpu", size])
     above = min(size for size in sizes if times["cpu", size] > times["gpu", size])
-    wins = int(published("signal", "wins_from")[0].value)
+    wins = int(list_published("signal", "wins_from")[0].value)
     said = (
-        f"The text says that the GPU wins from {units.count(wins)} neurons on. The published times change sides"
-        f" between {units.count(int(below))} and {units.count(int(above))}: the"
+        f"The text says that the GPU wins from {units.format_count(wins)} neurons on. The published times change sides"
+        f" between {units.format_count(int(below))} and {units.format_count(int(above))}: the"
         " figure's x-axis is not to scale. We show the times on a log scale."
     )
     return (said, tutorial.preset.note)
@@ -182,7 +183,7 @@ def draw_tutorial(name: str, machine: Machine | None, places: Sides) -> None:
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
         if learning.can_see_outcome(tutorial.question, has_expectation=said, ran=ran, running=running):
-            apart.draw(
+            apart.draw_isolated(
                 _draw_tutorial_outcome, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine
             )
 
@@ -210,7 +211,7 @@ def _choose_data(preset: Preset) -> Preset:
             "below, or take digits.",
             icon=":material/folder:",
         )
-        missing.code(str(downloaded.place(dataset)), language=None, wrap_lines=True)
+        missing.code(str(downloaded.locate_dataset(dataset)), language=None, wrap_lines=True)
     return preset
 
 
@@ -218,9 +219,9 @@ def _draw_tutorial_outcome(
     tutorial: Tutorial, scale: Scale, chosen: Sequence[str], answers: TaskAnswers | None, machine: Machine | None
 ) -> None:
     preset = tutorial.preset
-    points = policy.points_of(preset.asked(scale, (Contender(),)))
+    points = policy.question_points(preset.build_question(scale, (Contender(),)))
     found = learning.collect_results(answers, points, machine, [("clock", preset.name)])
-    outcome = expected.told(lambda: _find_outcome(preset, chosen, found))
+    outcome = expected.outcome_or_reason(lambda: _find_outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = learning.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
     learning.draw_sections(built, tutorial.question, outcome)
@@ -233,23 +234,23 @@ def _draw_tutorial_outcome(
     learning.draw_report(f"Tutorial: {preset.title}", tutorial.question, built, found, outcome)
 
 
-def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> Outcome | None:
+def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> PredictionOutcome | None:
     """What was measured here, or else recorded elsewhere, beside the answers to the tutorial's question."""
     if results.rows and len(chosen) > 1:
-        return expected.of_tutorial(preset, results.rows, (chosen[0], chosen[-1]))
+        return expected.tutorial_outcome(preset, results.rows, (chosen[0], chosen[-1]))
     rows = results.recorded_rows
-    return expected.of_tutorial(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
+    return expected.tutorial_outcome(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
 
 
 def _choose_run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
     bound = session.bind_choice("scale", list(SCALES), "class", str.capitalize)
     chosen = st.segmented_control("Scale", list(SCALES), required=True, **bound)
-    scale = one_of("scale", chosen or "class", SCALES)
+    scale = require_choice("scale", chosen or "class", SCALES)
     st.caption(plain(preset.class_note if scale == "class" else f"The full scale: {SCALES['full']}."))
     contenders = learning.choose_learning_devices(machine)
-    axes = preset.axes_at(scale)
+    axes = preset.axes_at_scale(scale)
     varied = [f"{axis.title} {', '.join(f'{value:,.0f}' for value in axis.values)}" for axis in axes]
-    said = describe.sentence(preset.at(scale), without=[axis.name for axis in axes])
+    said = describe.describe_question(preset.point_at_scale(scale), without=[axis.name for axis in axes])
     st.caption(plain(f"{said} · varied: {' × '.join(varied)}" if varied else said))
     return scale, contenders
 
@@ -273,12 +274,12 @@ def _draw_tutorial_task(
         devices = tuple(Contender.parse(text) for text in chosen)
         clock = Demonstration(
             kind="clock",
-            point=preset.at(scale),
+            point=preset.point_at_scale(scale),
             contenders=(devices[0], devices[-1]),
             budget_s=CLOCK_S[scale],
             recipes=(preset.name,),
         )
-        task: Task = (preset.asked(scale, devices), clock)
+        task: Task = (preset.build_question(scale, devices), clock)
         known = learning.find_answers(task, machine)
         if _lacks_files(preset):
             name = plain(catalog.dataset(preset.point.dataset).called)
@@ -289,22 +290,23 @@ def _draw_tutorial_task(
 
 def _make_tutorial_sections(
     tutorial: Tutorial, scale: Scale, chosen: Sequence[str], results: TaskResults
-) -> list[Section]:
+) -> list[HandoutSection]:
     preset, made = tutorial.preset, []
     if results.rows and len(chosen) > 1:
         pair = (chosen[0], chosen[-1])
-        made.append(sections.compared(preset, scale, results.rows, contenders=pair, origin="measured"))
+        made.append(sections.tutorial_section(preset, scale, results.rows, contenders=pair, origin="measured"))
     if rows := results.recorded_rows:
         pair, note = (rows[0].contender, rows[-1].contender), learning.describe_recording(None, rows)
-        made.append(sections.compared(preset, scale, rows, contenders=pair, origin="recorded", note=note))
+        made.append(sections.tutorial_section(preset, scale, rows, contenders=pair, origin="recorded", note=note))
     if not made:
-        made.append(Section(title="Published", sentences=claims.sentences(preset)))
-    made += [exhibit_sections.own_clock(preset, shown) for shown in results.shown]
+        made.append(HandoutSection(title="Published", sentences=claims.claim_sentences(preset)))
+    made += [exhibit_sections.tutorial_clock_section(preset, shown) for shown in results.shown]
     again = [
-        exhibit_sections.own_clock(preset, shown, learning.describe_recording(shown)) for shown in results.recorded
+        exhibit_sections.tutorial_clock_section(preset, shown, learning.describe_recording(shown))
+        for shown in results.recorded
     ]
-    said = Section(title="What to make of it", sentences=(tutorial.reading,))
+    said = HandoutSection(title="What to make of it", sentences=(tutorial.reading,))
     made += [*learning.mark_recorded(again), said]
     if against := list_contradictions(tutorial):
-        made.append(Section(title="Where it disagrees with itself, and what we follow", sentences=against))
+        made.append(HandoutSection(title="Where it disagrees with itself, and what we follow", sentences=against))
     return made

@@ -11,7 +11,7 @@ FILES = sorted((PROJECT / "tests").rglob("*.py"))
 TEST_FILES = [path for path in FILES if path.name.startswith("test_")]
 
 CHECKING = ("raises", "warns", "fail", "expect", "deprecated_call")
-"""Calls that fail where something is not as it should be; those whose names begin with `require` or `assert` do too."""
+"""Calls that fail where something is wrong; those whose names begin with `require`, `assert`, `check_` or `validate_` do too."""
 
 
 def name(path: Path) -> str:
@@ -41,7 +41,7 @@ def checks(node: ast.AST, known: dict[str, ast.FunctionDef], deep: bool = True) 
         if not isinstance(part, ast.Call):
             continue
         called = ast.unparse(part.func).rpartition(".")[2]
-        if called in CHECKING or called.startswith(("require", "assert")):
+        if called in CHECKING or called.startswith(("require", "assert", "check_", "validate_")):
             return True
         if deep and called in known and checks(known[called], known, deep=False):
             return True

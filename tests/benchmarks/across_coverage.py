@@ -16,7 +16,7 @@ import statistics
 import numpy as np
 
 from core.answer.statistics import ratio_interval
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.result import Evidence
 from tests.benchmarks.crossover_coverage import GRID, Result, judged, row
 from tests.benchmarks.simulated_machine import OUTLIER_FACTORS, OUTLIERS, SCENARIOS, Machine
@@ -66,7 +66,7 @@ def ratios(
 def sweep(scenario: str, noises: tuple[float, float], seed: int, scatter: float) -> Result:
     machines = TwoMachines(scenario, noises, seed, scatter)
     evidence = [machines.measure(size, GRID_BLOCKS) for size in GRID]
-    return judged(locate(evidence, axis="hidden_size", baseline="cpu", challenger="gpu"), machines)
+    return judged(locate_crossover(evidence, axis="hidden_size", baseline="cpu", challenger="gpu"), machines)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from core.measure.boosting import libraries
 from core.question.experiment import Point
 from core.question.models import cost
-from core.question.models.boosting import LIBRARIES, missing
+from core.question.models.boosting import LIBRARIES, explain_missing_library
 
 FITS = 5
 
@@ -89,7 +89,7 @@ def main() -> None:
         assert asked.torch or "torch" not in sys.modules
         print(json.dumps(one(Point(**json.loads(asked.one)), asked.threads, asked.fits)))
         return
-    families = [family for family in LIBRARIES if not missing(family)]
+    families = [family for family in LIBRARIES if not explain_missing_library(family)]
     (memory if asked.memory else times)(families, asked)
 
 

@@ -34,7 +34,7 @@ from typing import Any, TextIO
 
 from core.answer.run import busy
 from core.answer.run.speedup import Speedup, speedup
-from core.answer.statistics import TIE, median_interval, spread
+from core.answer.statistics import TIE, median_interval, p90_to_median
 from core.jobs.client import WAITING_POLICY
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import Trial
@@ -188,10 +188,10 @@ def _told(others: Others, threads: tuple[int, int], runs: int) -> list[str]:
     for seed in range(runs):
         ratio = RATIOS[seed % len(RATIOS)]
         pair = run(others, threads, ratio, seed)
-        company, found, beside = busy.of_pair(*pair), speedup(*pair), missed(pair, ratio)
+        company, found, beside = busy.trial_pair_interference(*pair), speedup(*pair), missed(pair, ratio)
         by_mark["refused" if found.value is None else "marked" if company else "quiet"].append(beside)
         by_company["many" if company and company.worse.many else "few" if company else "none"].append(beside)
-        mute = max(spread(row.step_s) for row in pair) > OLD_SPREAD
+        mute = max(p90_to_median(row.step_s) for row in pair) > OLD_SPREAD
         counts["mute"] += mute
         counts["before"] += not mute and _wrong(pair, ratio)
         counts["now"] += found.value is not None and _wrong(pair, ratio)
@@ -261,7 +261,7 @@ def measured(programs: list[int], coming_and_going: bool, kept: TextIO, *, as_js
 def _line(
     name: str, size: int, count: int, pair: tuple[Trial, Trial], found: Speedup, value: float, quiet: float
 ) -> dict[str, Any]:
-    seen = [busy.company([row]) for row in pair]
+    seen = [busy.row_interference([row]) for row in pair]
     return {
         "what": name,
         "hidden size": size,

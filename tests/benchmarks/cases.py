@@ -50,15 +50,15 @@ class Outcome:
 
 def run(case: Case, contenders: tuple[Contender, ...], queue: Queue, store: Store) -> Outcome:
     """Measure a case and its remedy; raises CrossoverError where that cannot be done."""
-    runs = [_measured(asked, queue, store) for asked in case.asked(contenders)]
+    runs = [_measured(asked, queue, store) for asked in case.build_experiments(contenders)]
     before, after = (*runs, [])[:2]
-    found = answers.diagnosis(case, before, after)
-    gains = answers.gains(case, before, after)
+    found = answers.diagnose_case(case, before, after)
+    gains = answers.remedy_gains(case, before, after)
     return Outcome(name=case.name, cause=case.cause, takes_a_gpu=bool(case.gpu), found=found, gains=gains)
 
 
 def _measured(asked: Experiment, queue: Queue, store: Store) -> list[Trial]:
-    return client.rows(queue, client.follow(queue, queue.submit(asked, store).id, lambda _: None))
+    return client.load_job_rows(queue, client.follow_job(queue, queue.submit(asked, store).id, lambda _: None))
 
 
 def main() -> int:
@@ -69,14 +69,16 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     queue = Queue()
-    given = measuring.contenders(options.devices, queue) if options.devices else ()
-    devices, cores = measuring.machine(queue).device_names, environment.read().cores_usable
+    given = measuring.choose_contenders(options.devices, queue) if options.devices else ()
+    devices, cores = measuring.require_machine(queue).device_names, environment.read_environment().cores_usable
     wanted = (
-        options.only.split(",") if options.only else [case.name for case in cases.cases().values() if case.runnable]
+        options.only.split(",")
+        if options.only
+        else [case.name for case in cases.load_cases().values() if case.runnable]
     )
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
-        for case in map(cases.case, wanted):
+        for case in map(cases.find_case, wanted):
             try:
                 outcomes.append(run(case, given or case.contenders(devices, cores), queue, Store(Path(folder))))
             except CrossoverError as error:

@@ -43,8 +43,8 @@ from core.question.sweep import Axis
 from tests.benchmarks.simulated_machine import ALIKE, SCENARIOS, Machine
 
 LOW, HIGH = 8, 4096
-GRID = Axis.between("hidden_size", LOW, HIGH).values
-LATTICE = Axis.between("hidden_size", LOW, HIGH, adaptive=True).values
+GRID = Axis.from_range("hidden_size", LOW, HIGH).values
+LATTICE = Axis.from_range("hidden_size", LOW, HIGH, adaptive=True).values
 
 NOISES = (0.02, 0.05)
 """Of a reading of either device; every other sweep has the one, the others the other."""
@@ -128,7 +128,7 @@ def candidates(shapes: Sequence[tuple[float, float]], visit: float) -> Iterator[
     """The model with other candidates for what bends and jumps, and one for what a visit shifts."""
     shift = math.sqrt(2 * (1 - ALIKE)) * visit
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(curve, "SHAPES", tuple(shapes))
+        patched.setattr(curve, "CURVE_SHAPES", tuple(shapes))
         patched.setattr(curve, "VISITS", (shift,))
         patched.setattr(curve, "VISIT_CHANCES", (1.0,))
         patched.setattr(noise, "NOISE_FACTORS", (1.0,))
@@ -141,9 +141,9 @@ def best_shape(method: str, scenario: str, visit: float, unequal: bool) -> tuple
     sweeps = [measured(method, scenario, visit, 10_000 + seed, unequal=unequal) for seed in range(TOLD)]
     known = [told(*sweep) for sweep in sweeps]
     likelihoods = {}
-    for shape in curve.SHAPES:
+    for shape in curve.CURVE_SHAPES:
         with candidates([shape], visit):
-            fits = [curve.Curve(each, float(each.sizes[0]), float(each.sizes[-1])) for each in known]
+            fits = [curve.SpeedupCurve(each, float(each.sizes[0]), float(each.sizes[-1])) for each in known]
             likelihoods[shape] = sum(fit.likelihood for fit in fits)
     return max(likelihoods, key=lambda shape: likelihoods[shape])
 
@@ -152,7 +152,7 @@ def oracle(task: tuple[str, str, float, bool, int], machine: Machine, evidence: 
     """Width of the interval of who is told the true noise and the right candidates; None without one crossing."""
     method, scenario, visit, unequal, _ = task
     with candidates([best_shape(method, scenario, visit, unequal)], visit):
-        found = judging.judge(told(machine, evidence))
+        found = judging.judge_readings(told(machine, evidence))
     return found.crossings[0].high / found.crossings[0].low if len(found.crossings) == 1 else None
 
 
@@ -160,7 +160,7 @@ def simulate(task: tuple[str, str, float, bool, int]) -> Result:
     method, scenario, visit, unequal, seed = task
     machine, evidence = measured(method, scenario, visit, seed, unequal=unequal)
     blank = Crossover(axis="hidden_size", basis="as_given", baseline="cpu", challenger="gpu")
-    found = crossover.decide(evidence, blank)
+    found = crossover.decide_crossover(evidence, blank)
     result = judged(found.assumed or found, machine)
     return replace(result, oracle=oracle(task, machine, evidence) if result.width else None)
 
@@ -271,9 +271,9 @@ def dip(task: tuple[str, float, int]) -> tuple[int, bool, bool]:
     method, visit, seed = task
     machine, evidence = measured(method, "three crossings", visit, seed, unequal=False)
     blank = Crossover(axis="hidden_size", basis="as_given", baseline="cpu", challenger="gpu")
-    found = crossover.decide(evidence, blank).outcome == "several"
+    found = crossover.decide_crossover(evidence, blank).outcome == "several"
     with candidates([WAVY], visit):
-        return machine.pairs, found, judging.judge(told(machine, evidence)).outcome == "several"
+        return machine.pairs, found, judging.judge_readings(told(machine, evidence)).outcome == "several"
 
 
 if __name__ == "__main__":

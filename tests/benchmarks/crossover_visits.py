@@ -15,7 +15,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.result import Crossover, Evidence
 from core.answer.study.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
@@ -138,7 +138,7 @@ def simulate(task: tuple[tuple[str, str], str, float, int, int]) -> tuple[str, b
     visited = Visited(Machine(scenario, NOISE, seed, 0.0), sd, memory)
     visited.state = visited.machine.draw.normal(0, sd)
     METHODS[method](visited)
-    found: Crossover = locate(visited.evidence, axis="hidden_size", baseline="cpu", challenger="gpu")
+    found: Crossover = locate_crossover(visited.evidence, axis="hidden_size", baseline="cpu", challenger="gpu")
     (truth,) = visited.machine.truth
     counted = sum(map(len, visited.readings.values())), len(visited.readings)
     if found.estimate is None or found.low is None or found.high is None:

@@ -98,7 +98,7 @@ async def measured_s(queue: Queue, store: Store) -> float:
     await asyncio.to_thread(client.ensure_worker, queue)
     while (await asyncio.to_thread(client.watch, queue, job.id)).active:
         await asyncio.sleep(0.5)
-    (trial,) = client.rows(queue, queue.job(job.id))
+    (trial,) = client.load_job_rows(queue, queue.job(job.id))
     return step_time(trial).median_s or float("nan")
 
 

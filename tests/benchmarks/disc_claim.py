@@ -25,7 +25,7 @@ SEEDS = range(10)
 def errors(seed: int) -> list[float]:
     """Share of wrong training points after each epoch."""
     point = dataclasses.replace(preset("disc").point, seed=seed)
-    data = datasets.load(point.dataset, samples=point.samples, seed=seed)
+    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=seed)
     cpu = torch.device("cpu")
     training = Training(
         networks.build(point.network, seed), batches.feed(point, data, data.train, cpu), learning_rate=0.1

@@ -49,7 +49,7 @@ async def app_s(queue: Queue, store: Store, port: int, sessions: int) -> tuple[f
         await asyncio.sleep(0.5)
     for visitor in visitors:
         await visitor.close()
-    (trial,) = client.rows(queue, queue.job(job.id))
+    (trial,) = client.load_job_rows(queue, queue.job(job.id))
     return step_time(trial).median_s or float("nan"), sum(visitor.runs for visitor in visitors)
 
 

@@ -60,7 +60,7 @@ def all_beyond(values: Sequence[float]) -> bool:
 
 def ours(values: Sequence[float]) -> bool:
     """Whether our rule ends a run of these pairs."""
-    return certainty.beyond_doubt(values)
+    return certainty.is_beyond_doubt(values)
 
 
 RULES: dict[str, tuple[Sequence[int], Ends]] = {

@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from core.answer.study.crossover import locate
-from core.answer.study.expected import Expected, expected
+from core.answer.study.crossover import locate_crossover
+from core.answer.study.expected import ExpectedSpeedup, expect_speedup
 from core.answer.study.result import Evidence
-from core.answer.study.study import evidence, studies
+from core.answer.study.study import studies, study_evidence
 from core.results.store import GALLERY, Store
 
 
@@ -25,10 +25,10 @@ def main() -> None:
     shown = parser.parse_args().widths
     said = held = curve_alone = silent = 0
     for study in studies(Store(GALLERY).trials()):
-        timed = [one for one in evidence(study, "steady") if not one.obstacle]
+        timed = [one for one in study_evidence(study, "steady") if not one.obstacle]
         print(f"{study.axis}, {study.challenger} against {study.baseline}: {len(timed)} sizes")
         for left_out in timed[1:-1]:
-            told, measured = expected(timed, left_out.size, but=left_out.size), _measured(left_out)
+            told, measured = expect_speedup(timed, left_out.size, exclude=left_out.size), _measured(left_out)
             if told is None:
                 silent += 1
                 continue
@@ -47,12 +47,12 @@ def _measured(entry: Evidence) -> float:
 
 def _within_curve(timed: list[Evidence], left_out: Evidence, measured: float) -> bool:
     rest = [one for one in timed if one is not left_out]
-    band = locate(rest, axis="size", baseline="cpu", challenger="gpu").band
+    band = locate_crossover(rest, axis="size", baseline="cpu", challenger="gpu").band
     low, high = (np.interp(left_out.size, band.sizes, ends) for ends in (band.low, band.high))
     return bool(low <= measured <= high)
 
 
-def _line(told: Expected, measured: float) -> str:
+def _line(told: ExpectedSpeedup, measured: float) -> str:
     mark = "" if told.low <= measured <= told.high else "  not held"
     return f"  {told.size:8.6g}: {told.figures}, measured {measured:.3g}×{mark}"
 

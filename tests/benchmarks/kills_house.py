@@ -25,7 +25,7 @@ PAIRS = 60
 """Rounds at each size: a third of a second, so that a student's sweep takes two and is hit by some of the kills."""
 
 SIZES = (25, 50, 100, 200, 400)
-QUESTION = ClassQuestion(title="Hidden size", asked=scripted_worker.sweep(sizes=SIZES, pairs=PAIRS), words="")
+QUESTION = ClassQuestion(title="Hidden size", question=scripted_worker.sweep(sizes=SIZES, pairs=PAIRS), words="")
 
 
 class House:

@@ -37,8 +37,8 @@ from torch.utils.data import DataLoader, Subset
 from torchvision.datasets import MNIST
 
 from core import units
-from core.answer.lesson.bottleneck import Bottleneck, bottleneck
-from core.answer.run.causes import PARTS
+from core.answer.lesson.bottleneck import Bottleneck, find_bottleneck
+from core.answer.run.causes import PART_TITLES
 from core.answer.statistics import median_interval
 from core.measure import networks
 from core.measure.contender import MeasuredContender
@@ -83,7 +83,7 @@ def trained(point: Point, device: str) -> Trial:
 
 def turns(slow: Point, fast: Point, device: str) -> list[float]:
     """Step time of one way over that of the other, from blocks that took turns in random order."""
-    data = datasets.load(slow.dataset, samples=slow.samples, seed=slow.seed)
+    data = datasets.load_dataset(slow.dataset, samples=slow.samples, seed=slow.seed)
     all_measured = [MeasuredContender(Contender.parse(device), point, data) for point in (slow, fast)]
     for measured in all_measured:
         measured.start()
@@ -109,7 +109,7 @@ def lab_epochs(slow: Point, fast: Point, contender: Contender) -> list[float]:
     Raises:
         AssertionError: the two ways do not get the same number of answers right.
     """
-    data = datasets.load(slow.dataset, samples=slow.samples, seed=slow.seed)
+    data = datasets.load_dataset(slow.dataset, samples=slow.samples, seed=slow.seed)
     torch.set_num_threads(contender.threads or torch.get_num_threads())
     timer = Timer(device=open_device(contender.device))
     ways = [(_training(slow, data), one_by_one(slow, data.one_by_one)), (_training(fast, data), at_once(data))]
@@ -150,7 +150,7 @@ def one_by_one(point: Point, trained: object) -> Count:
     held_out = np.random.default_rng(point.seed).permutation(len(images))[
         point.samples :
     ]  # as core.measure.data.datasets splits
-    tests = MNIST(datasets.FOLDER, train=False, transform=images.transform)
+    tests = MNIST(datasets.DATASETS_FOLDER, train=False, transform=images.transform)
     loaders = [DataLoader(each, batch_size=point.batch_size) for each in (Subset(images, held_out.tolist()), tests)]
 
     @torch.no_grad()
@@ -172,12 +172,12 @@ def at_once(data: Data) -> Count:
 
 
 def show(found: Bottleneck) -> None:
-    print(f"| way | epoch | {' | '.join(PARTS)} | loader share | at most |")
-    print("|---|---|" + "---|" * (len(PARTS) + 2))
+    print(f"| way | epoch | {' | '.join(PART_TITLES)} | loader share | at most |")
+    print("|---|---|" + "---|" * (len(PART_TITLES) + 2))
     for way in found.ways:
-        parts = [units.duration(way.parts_s[part]) for part in PARTS]
-        share, bound = units.share(way.loader_share or 0.0), units.ratio(way.bound) if way.bound else "–"
-        print(f"| {way.title} | {units.duration(way.epoch_s)} | {' | '.join(parts)} | {share} | {bound} |")
+        parts = [units.format_duration(way.parts_s[part]) for part in PART_TITLES]
+        share, bound = units.format_share(way.loader_share or 0.0), units.format_ratio(way.bound) if way.bound else "–"
+        print(f"| {way.title} | {units.format_duration(way.epoch_s)} | {' | '.join(parts)} | {share} | {bound} |")
     print(f"\n{found.ways[0].sentence}\n{found.sentence}")
 
 
@@ -190,8 +190,8 @@ def main() -> int:
     use_strict_fp32()
     counts = [int(count) for count in options.workers.split(",")]
     with tempfile.TemporaryDirectory() as made:
-        datasets.FOLDER = options.files or idx.write(Path(made), train=60_000, test=10_000)
-        found = bottleneck([trained(point, options.device) for point in ways(counts)])
+        datasets.DATASETS_FOLDER = options.files or idx.write(Path(made), train=60_000, test=10_000)
+        found = find_bottleneck([trained(point, options.device) for point in ways(counts)])
         tutorial = preset("mnist-linear").point
         resident = dataclasses.replace(tutorial, data_path="resident")
         training = turns(tutorial, resident, options.device)
@@ -205,8 +205,8 @@ def main() -> int:
 
 def _summary(ratios: list[float]) -> str:
     low, high = median_interval(ratios) or (min(ratios), max(ratios))
-    interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)}, {len(ratios)} pairs"
-    return f"{units.ratio(statistics.median(ratios))} as fast ({interval})"
+    interval = f"95 % interval {units.format_ratio(low)} to {units.format_ratio(high)}, {len(ratios)} pairs"
+    return f"{units.format_ratio(statistics.median(ratios))} as fast ({interval})"
 
 
 if __name__ == "__main__":

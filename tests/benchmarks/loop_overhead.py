@@ -75,7 +75,7 @@ def ours(point: Point, data: datasets.Data) -> Callable[[int], None]:
 
 def compare(point: Point, pairs: int) -> dict[str, float]:
     """Step time of both and the ratio ours / bare with its 95 % interval over the pairs."""
-    data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
+    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=point.seed)
     sides = {"bare": bare(point, data), "ours": ours(point, data)}
     for advance in sides.values():
         advance(50)

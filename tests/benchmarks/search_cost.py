@@ -52,7 +52,7 @@ class Scripted:
         """Seconds of each of `PARTS` with so many pairs."""
         for _ in MeasuredContender.warm_up(self, ALLOWANCE_S):  # type: ignore[arg-type]
             pass
-        taken_apart = phases.between(phases.PASS_STEPS, phases.PASS_S / self.step_s) + 1
+        taken_apart = phases.clamp(phases.PASS_STEPS, phases.PASS_S / self.step_s) + 1
         steps = (self.raw.lead_in_steps * pairs, self._block_steps * pairs, taken_apart)
         return [sum(self.raw.warmup_s), *(count * self.step_s for count in steps)]
 

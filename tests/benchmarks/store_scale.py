@@ -82,9 +82,9 @@ def fill(folder: Path, trials: int, machines: int) -> dict[str, str]:
 def _fill_machine(folder: Path, trials: int, machines: int, machine: int) -> dict[str, str]:
     under = {}
     for table in made_up.parts(machine, trials, machines):
-        newest = writing.dated(max(table["started_at"].to_pylist()))
+        newest = writing.format_file_date(max(table["started_at"].to_pylist()))
         part = folder / f"{compaction.PREFIX}-{newest}-{uuid.uuid4().hex}.parquet"
-        writing.write(part, table)
+        writing.write_table(part, table)
         under[part.name] = mirrored.partition(part.name, table)
         if table.nbytes >= compaction.SMALL_BYTES:
             full, rest = divmod(table.num_rows, writing.GROUP_ROWS)
@@ -179,7 +179,7 @@ def ask_studies(store: str, trials: int, machines: int) -> None:
     opened = Store(mirrored.located(store))
     listed: list[Overview] = []
     times: Times = {
-        "the newest trials, listed": [timed(lambda: listed.append(gallery_table.whole([(opened, "here")])))]
+        "the newest trials, listed": [timed(lambda: listed.append(gallery_table.load_overview([(opened, "here")])))]
     }
     draw = random.Random(0)
     names, frame = [], listed[0].frame
@@ -193,7 +193,7 @@ def ask_studies(store: str, trials: int, machines: int) -> None:
         if len(opened.trials(trial_id=line.trial_ids)) != made_up.ROWS:
             raise AssertionError(name)
 
-    newest = gallery_table.studies(frame, axis="hidden_size")
+    newest = gallery_table.find_study_lines(frame, axis="hidden_size")
     for what in ("a study, by its link", "the same study again"):
         times[what] = [timed(lambda name=name: linked(name)) for name in names]
     print(json.dumps(times | {"memory, with the list": [peak_bytes()]}))

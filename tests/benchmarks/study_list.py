@@ -38,7 +38,7 @@ def frames(folder: Path) -> dict[int, tuple[Store, pd.DataFrame]]:
         for table in made_up.tables(rows, MACHINES):
             store.add_all(table)
         compaction.compact(store.folder)
-        found[rows] = store, gallery_table.whole([(store, "here")]).frame
+        found[rows] = store, gallery_table.load_overview([(store, "here")]).frame
     return found
 
 
@@ -72,18 +72,18 @@ def seconds(work: Callable[[], object]) -> float:
 
 def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[], object]]]:
     """What is done for the list, by name."""
-    lines, eights, one = gallery_table.studies(frame), in_eights(frame), of_one_run(frame)
+    lines, eights, one = gallery_table.find_study_lines(frame), in_eights(frame), of_one_run(frame)
     yield "reading every line", lambda: _read_anew(store)
-    yield "finding the studies", lambda: gallery_table.studies(frame)
-    yield "finding them, `eights`", lambda: gallery_table.studies(eights)
-    yield "finding them, `one run`", lambda: gallery_table.studies(one)
-    yield "marks and filters", lambda: filters.held(frame, lines)
+    yield "finding the studies", lambda: gallery_table.find_study_lines(frame)
+    yield "finding them, `eights`", lambda: gallery_table.find_study_lines(eights)
+    yield "finding them, `one run`", lambda: gallery_table.find_study_lines(one)
+    yield "marks and filters", lambda: filters.build_gallery_data(frame, lines)
 
 
 def _read_anew(store: Store) -> None:
     """As a server does that has just started."""
     gallery_table.folder_index.cache_clear()
-    gallery_table.whole([(store, "here")])
+    gallery_table.load_overview([(store, "here")])
 
 
 def main() -> None:

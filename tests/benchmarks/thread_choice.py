@@ -21,12 +21,12 @@ FASTER = 0.05
 
 def ours(case: Case) -> int:
     processor = case.readings.processor
-    choice = threads.choose(threads.doubled(processor.usable, processor.physical), case.readings)
+    choice = threads.choose_thread_times(threads.list_doublings(processor.usable, processor.physical), case.readings)
     while True:
         try:
             next(choice)
         except StopIteration as end:
-            return threads.fastest(end.value)[0]
+            return threads.rank_thread_counts(end.value)[0]
 
 
 def before(case: Case) -> int:

@@ -206,8 +206,8 @@ def own_epoch(of: Workload, data: Any, threads: int) -> Epoch:
 def lane_epoch(of: Workload, contender: Contender) -> tuple[Epoch, float]:
     """Our loop on resident data, in a lane, and the seconds of compiling it."""
     point = _with(of.point, data_path="resident", loader_workers=0)
-    data = datasets.load(point.dataset, samples=point.samples, seed=point.seed)
-    host_memory.use(kept=contender.lane.host_memory == "kept")
+    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=point.seed)
+    host_memory.set_memory_retention(keep=contender.lane.host_memory == "kept")
     torch.set_num_threads(contender.threads)
     network, host = networks.build(point.network, point.seed), torch.device("cpu")
     feed = batches.feed(point, data, data.train, host)
@@ -236,7 +236,7 @@ def serve(pipe: Connection, folder: Path, workload: str, lane: str, threads: int
         lane: a contender, or nothing for the tutorial's own loop.
         threads: of the own loop.
     """
-    datasets.FOLDER, of = folder, workloads()[workload]
+    datasets.DATASETS_FOLDER, of = folder, workloads()[workload]
     use_strict_fp32()
     if lane:
         epoch, startup_s = lane_epoch(of, Contender.parse(lane))
@@ -254,7 +254,7 @@ def serve(pipe: Connection, folder: Path, workload: str, lane: str, threads: int
 
 def compare(name: str, of: Workload, rounds: int, folder: Path) -> dict[str, Side]:
     """Every side of a workload, timed in turns."""
-    data = datasets.load(of.point.dataset, samples=of.point.samples, seed=of.point.seed, folder=folder)
+    data = datasets.load_dataset(of.point.dataset, samples=of.point.samples, seed=of.point.seed, folder=folder)
     (folder / "own").write_bytes(pickle.dumps(data.one_by_one if of.own is images else data.train))
     wanted = {f"tutorial's loop, {threads} thread(s)": ("", threads) for threads in sorted({1, ALL})}
     wanted |= {lane: (lane, 0) for lane in of.lanes}

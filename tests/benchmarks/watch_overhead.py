@@ -30,8 +30,8 @@ from torch import nn
 
 import core
 from core.answer.statistics import median_interval
-from core.measure.own.foreign import Foreign
-from core.measure.own.training import OwnTraining
+from core.measure.own.foreign import UserCode
+from core.measure.own.training import CustomTraining
 
 SHAPES = {
     "20-16-2, batch 32 (~0.1 ms)": (20, 16, 1, 32),
@@ -85,8 +85,8 @@ def measured(training: Training, steps: int) -> None:
 
 
 @functools.cache
-def own(training: Training) -> OwnTraining:
-    return OwnTraining(training, Foreign(Path(__file__)))
+def own(training: Training) -> CustomTraining:
+    return CustomTraining(training, UserCode(Path(__file__)))
 
 
 def compare(

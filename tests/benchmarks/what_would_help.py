@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.answer.run.remedies import remedies
+from core.answer.run.remedies import lane_remedies
 from core.jobs import client
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
@@ -37,13 +37,13 @@ def measured(queue: Queue, store: Store, asked: Experiment) -> tuple[float, list
     client.ensure_worker(queue)
     while client.watch(queue, job.id).active:
         time.sleep(0.1)
-    return time.perf_counter() - begin, client.rows(queue, queue.job(job.id))
+    return time.perf_counter() - begin, client.load_job_rows(queue, queue.job(job.id))
 
 
 def machine_of(queue: Queue) -> Machine:
     """This machine as the measuring process sees it, once it does."""
     client.ensure_worker(queue)
-    while (found := client.machine(queue)) is None:
+    while (found := client.load_machine(queue)) is None:
         time.sleep(0.1)
     return found
 
@@ -64,7 +64,7 @@ def main() -> int:
             asked = make_remedy_questions(plain, machine)[0]
             for code in ("nothing compiled", "compiled before"):
                 seconds, rows = measured(queue, store, asked)
-                (told,) = remedies(rows) or (None,)
+                (told,) = lane_remedies(rows) or (None,)
                 found.append(
                     {
                         "depth": depth,

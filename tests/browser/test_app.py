@@ -143,7 +143,7 @@ def test_a_link_with_a_value_out_of_range_says_so_until_the_user_takes_over(glan
     page = settled(glance("/compare?epochs=0"))
     sentence = page.get_by_text("Epochs: 0 is not possible; it must be a whole number between 1 and 10,000.")
     expect(sentence).to_be_visible()
-    until(lambda: client.machine(calm.queue) is not None)
+    until(lambda: client.load_machine(calm.queue) is not None)
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
     press(page, "Use the settings shown")
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()

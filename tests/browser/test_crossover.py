@@ -34,7 +34,7 @@ def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, serve
     page = find(visit(TINY))
     expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
     (found,) = study.studies(server.store.trials())
-    expect(page.get_by_test_id("stAlert").first).to_contain_text(wording.sentence(study.crossover(found)))
+    expect(page.get_by_test_id("stAlert").first).to_contain_text(wording.crossover_sentence(study.crossover(found)))
     (job,) = server.queue.jobs()
     assert job.state == "finished"
     assert link(page)["job"] == [job.id]
@@ -51,7 +51,7 @@ def test_a_running_sweep_is_followed_and_stopped_and_keeps_what_it_has(visit, se
     expect(page.get_by_text(re.compile("of [0-9]+ points done"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"under way \([1-9][0-9]* of [0-9]+ pairs\)"))).to_be_visible()
     (job,) = server.queue.jobs()
-    until(lambda: client.rows(server.queue, job))  # what a stop keeps that has to end the process
+    until(lambda: client.load_job_rows(server.queue, job))  # what a stop keeps that has to end the process
     stop_button(page).click()
     expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
     assert server.queue.jobs()[0].state == "stopped"

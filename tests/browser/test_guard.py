@@ -21,7 +21,7 @@ PAGES = ("/", "/compare", "/crossover", "/tutorials", "/lessons", "/cases", "/ga
 
 
 def study_link() -> str:
-    (line, *_) = table.studies(table.whole([(Store(GALLERY), "gallery")]).frame)
+    (line, *_) = table.find_study_lines(table.load_overview([(Store(GALLERY), "gallery")]).frame)
     return f"/gallery?study={line.id}"
 
 

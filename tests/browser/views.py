@@ -115,7 +115,7 @@ GRID = Sweep(
 
 def grid(server):
     """The grid as measured on this machine; the link of its other slice."""
-    here = environment.read()
+    here = environment.read_environment()
     facts = {"machine_id": here.machine_id, "torch_version": here.torch_version, "device_name": here.cpu_name}
     for place, point in enumerate(GRID.points):
         for contender, step_s in ((GRID.contenders[0], 1e-6 * point.hidden_size), (GRID.contenders[1], 5e-5)):
@@ -143,14 +143,16 @@ def fill(server):
     on_two_machines = sweep("b"), sweep("d", **OTHER_MACHINE)
     for row in (row for each in on_two_machines for run in each.runs for row in run):
         server.store.add(row)
-    exhibit_files.add(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
+    exhibit_files.add_exhibit(
+        server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE)
+    )
     row = rows.trial()
     of, _ = server.classes.create("Physics 7b", QUESTION)
     for nickname, place in (("Ada", 100), ("Emmy", 10)):
         hand_in(server.classes, of, nickname, place=place)
     student, token = server.classes.join(of, "Grete")
     server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-    others = table.studies(table.whole([(server.store, "measured here")]).frame)
+    others = table.find_study_lines(table.load_overview([(server.store, "measured here")]).frame)
     return {
         "study": study,
         "machines": on_two_machines[0].id,

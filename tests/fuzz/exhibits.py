@@ -33,7 +33,7 @@ class Exhibits:
         self.store = world.app.store.folder
         asked = (exhibited.CLOCK, exhibited.MOVING, exhibited.FIRST_STEP)
         self.sources = [exhibited.exhibit(kind, id=f"{number:012x}").to_json() for number, kind in enumerate(asked)]
-        self.kept = exhibit_files.read(self.store)[0]
+        self.kept = exhibit_files.read_exhibits(self.store)[0]
 
     def good(self) -> Given:
         """One that nobody changed."""
@@ -50,7 +50,7 @@ class Exhibits:
 
     def take(self, given: Given, draw: Random, gauge: Gauge) -> bool:
         """Put it beside the other, read both, and show them."""
-        path = self.store / exhibit_files.FOLDER / NAME
+        path = self.store / exhibit_files.EXHIBITS_FOLDER / NAME
         entries.remove(path)
         if given.entry:
             entries.put(given.entry, path)
@@ -58,7 +58,7 @@ class Exhibits:
             path.write_bytes(given.data)
         left = entries.content(path)
         with gauge.part("reading"):
-            found, skipped = exhibit_files.read(self.store)
+            found, skipped = exhibit_files.read_exhibits(self.store)
         if not {entry.id for entry in self.kept} <= {entry.id for entry in found}:
             raise Fault("the exhibit beside it is not read any more")
         for entry in skipped:
@@ -78,11 +78,11 @@ class Exhibits:
 
     def _show(self, mine: Exhibit, draw: Random, gauge: Gauge) -> None:
         with gauge.part("showing"):
-            if not exhibition.text(mine):
+            if not exhibition.exhibit_text(mine):
                 raise Fault("an exhibit that says nothing")
         if isinstance(mine.content, Clock) and draw.random() < DRAWN:
             with gauge.part("drawing"):
-                require_harmless(lessons.clocks(mine.content, {}))
+                require_harmless(lessons.clocks_chart(mine.content, {}))
 
 
 @contextlib.contextmanager

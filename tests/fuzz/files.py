@@ -152,7 +152,7 @@ def _require_others(world: Inhabited, path: str, *, over: bool) -> None:
 
 def _partial_is_stored(world: Inhabited) -> bool:
     """Whether the store has what a measurement had kept of itself."""
-    wanted = {row.trial_id for row in rows.run(run_id=world.running.run_of(world.running.asked), pairs=4)}
+    wanted = {row.trial_id for row in rows.run(run_id=world.running.derive_run_id(world.running.question), pairs=4)}
     return wanted <= {row.trial_id for row in world.app.store.trials()}
 
 

@@ -28,10 +28,10 @@ def _look_at_jobs(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
     found = {job.id: job for job in said(queue.jobs) or ()}
     for job in world.all_jobs:
-        if job.id != job_id and (job.id not in found or found[job.id].asked != job.asked or found[job.id].damage):
+        if job.id != job_id and (job.id not in found or found[job.id].question != job.question or found[job.id].damage):
             raise Fault(f"the job {job.id} beside it is not read any more: {found.get(job.id)}")
         if known := said(functools.partial(queue.job, job.id)):
-            said(functools.partial(client.rows, queue, known))
+            said(functools.partial(client.load_job_rows, queue, known))
             said(functools.partial(client.exhibit, queue, known))
             known.progress and known.progress.share  # noqa: B018 - it is worked out, and must be
     said(queue.waiting)
@@ -46,7 +46,7 @@ def _go_on_with_jobs(world: Inhabited, draw: Random) -> None:
     acts: tuple[Callable[[], object], ...] = (
         lambda: queue.submit(asked, store, asked_by=SOMEBODY, terms=terms),
         lambda: queue.submit(rows.EXPERIMENT, store, asked_by=SOMEBODY),
-        lambda: queue.claim(process.this()),
+        lambda: queue.claim(process.current_process()),
         lambda: queue.request_stop(job.id),
         lambda: queue.kill(job.id),
         queue.settle,
@@ -77,7 +77,7 @@ IN_A_JOB += ("jobs/{shown}/exhibit.json", "jobs/{running}/partial.parquet")
 def _look_at_the_worker(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
     known = said(lambda: queue.worker_file.serving)
-    said(lambda: (queue.worker_file.taken, queue.worker_file.locked))
+    said(lambda: (queue.worker_file.is_served, queue.worker_file.locked))
     _look_at_jobs(world, "jobs/none/none")
     return known is not None
 
@@ -93,10 +93,10 @@ def _go_on_with_the_worker(world: Inhabited, draw: Random) -> None:
 
 def _look_at_the_machine(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
-    found = said(lambda: client.machine(queue))
+    found = said(lambda: client.load_machine(queue))
     if found:
         json.dumps(found.to_json())
-        hash(found.here)
+        hash(found.local_machine)
     return found is not None
 
 
@@ -104,7 +104,7 @@ def _look_at_the_people(world: Inhabited, place: str) -> bool:
     queue = Queue(world.jobs)
     terms = Terms(seconds_per_day=3_600.0, waiting=5)
     spent = said(lambda: queue.usage.turns(["address-0123456789abcdef"]))
-    said(lambda: queue.usage.spent_s(SOMEBODY, "2026-11-22"))
+    said(lambda: queue.usage.seconds_on_day(SOMEBODY, "2026-11-22"))
     reason = said(lambda: queue.refusal([rows.EXPERIMENT], SOMEBODY, terms))
     if reason:
         require_sentence(reason)

@@ -155,7 +155,7 @@ def _known(world: Inhabited) -> dict[str, list[str]]:
         **{links.VALUES.format(axis=axis): ["8", "64", "128"] for axis in AXES},
         **{links.RANGE.format(axis=axis): ["8", "64", "4096"] for axis in SIZE_AXES},
         "job": [job.id for job in world.all_jobs],
-        "run": [worlds.OTHER_RUN, world.ended.run_of(world.ended.asked)],
+        "run": [worlds.OTHER_RUN, world.ended.derive_run_id(world.ended.question)],
         "study": studies,
         "sweep": [worlds.ASKED.id],
         links.BESIDE: [*studies, worlds.OTHER_RUN],

@@ -26,7 +26,7 @@ GOOD_RUN = "a" * 12
 def quarantined(file: Path) -> str:
     """Why a file is refused; empty where it is taken, and then its rows lie beside it."""
     try:
-        table = quarantine.checked(file.read_bytes())
+        table = quarantine.check_foreign_rows(file.read_bytes())
     except ForeignFile as error:
         return str(error)
     with pa.ipc.new_stream(str(file.with_suffix(".rows")), SCHEMA) as stream:
@@ -40,7 +40,7 @@ def in_store(file: Path) -> str:
     contents = store.read()
     reasons = [skipped.reason for skipped in contents.skipped if skipped.name == file.name]
     store.check()
-    shown = gallery_table.whole([(store, "here")])
+    shown = gallery_table.load_overview([(store, "here")])
     mine = store.trials(run_id=GOOD_RUN)
     students = measured.read(store.folder)
     rows = (contents.table["run_id"].to_pylist(), [row.run_id for row in mine], [row.run_id for row in students.rows])

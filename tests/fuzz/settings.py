@@ -14,7 +14,7 @@ from tests.fuzz.worlds import Inhabited
 
 
 def _look_at_the_settings(world: Inhabited, place: str) -> bool:
-    held = policy.current()
+    held = policy.load_policy()
     broken = said(lambda: Policy.load(world.settings)) is None
     if broken != bool(held.fault):
         raise Fault(f"the settings hold although they cannot be read, or the other way: {held}")
@@ -30,7 +30,7 @@ def _look_at_the_settings(world: Inhabited, place: str) -> bool:
 def _go_on_with_the_settings(world: Inhabited, draw: Random) -> None:
     for asked in (rows.EXPERIMENT, worlds.ASKED):
         with contextlib.suppress(CrossoverError):
-            policy.current().check(asked)
+            policy.load_policy().check(asked)
 
 
 KINDS = (

@@ -95,8 +95,8 @@ class Timings:
             )
         if draw.random() < DRAWN:
             with gauge.part("drawing"):
-                require_harmless(studies.crossover(answer, evidence, kinds=None))
-                require_harmless(speedups.speedup(answer, kinds=None))
+                require_harmless(studies.crossover_chart(answer, evidence, kinds=None))
+                require_harmless(speedups.speedup_chart(answer, kinds=None))
         return True
 
     def _command(self, given: Given, gauge: Gauge) -> None:
@@ -131,8 +131,8 @@ def _refuse(name: str) -> None:
 
 
 def _located(data: bytes) -> tuple[Crossover, tuple[Evidence, ...]]:
-    read = timings.read(data, "mine.csv")
-    return timings.answer(read), tuple(read.evidence)
+    read = timings.read_timings(data, "mine.csv")
+    return timings.timings_crossover(read), tuple(read.evidence)
 
 
 def _given(data: bytes, what: str) -> Given:

@@ -17,7 +17,7 @@ from core.question import catalog
 from core.question.experiment import Contender
 from core.question.lanes import Lane
 from core.results import allowed, checks
-from core.results.schema import COLUMNS, Trial
+from core.results.schema import TRIAL_COLUMNS, Trial
 from core.results.tables import to_table
 from tests.fuzz import oddities
 from tests.possible import DEVICES, LANES
@@ -53,7 +53,7 @@ MANY = (2_000, 5_000, 20_000)
 _TOGETHER = {name for group in allowed.EQUALLY_LONG for name in group}
 _TOGETHER |= {*allowed.OF_CARDS, "confusion", "predictions", "test_samples"}
 _NAMES = {"run_id", "trial_id", "contender", "device", "device_kind", "threads", *Lane().columns}
-_COLUMNS = tuple(column for column in COLUMNS if column.name not in _TOGETHER | _NAMES)
+_COLUMNS = tuple(column for column in TRIAL_COLUMNS if column.name not in _TOGETHER | _NAMES)
 
 
 def odd(draw: Random, rows: Sequence[Trial], *, newer: bool = False) -> list[Trial]:
@@ -71,7 +71,7 @@ def odd(draw: Random, rows: Sequence[Trial], *, newer: bool = False) -> list[Tri
 def passes(rows: Sequence[Trial], *, newer: bool = False) -> bool:
     """Whether rows may come through the door."""
     try:
-        checks.require(to_table(list(rows)), newer=newer)
+        checks.validate_rows(to_table(list(rows)), newer=newer)
     except (ForeignFile, pa.ArrowException, OverflowError):
         return False
     return True

@@ -37,7 +37,7 @@ from tests.fuzz import entries, shown
 from tests.integration import scripted_worker
 from tests.ui.conftest import CPU, GPU, World
 
-QUESTION = ClassQuestion.of_preset("signal")
+QUESTION = ClassQuestion.from_preset("signal")
 ASKED = Sweep(
     point=rows.EXPERIMENT.point,
     axes=(Axis(name="hidden_size", values=(16, 64, 256)),),
@@ -165,7 +165,7 @@ class Inhabited:
         if time.monotonic() - self.heard_s > HEARD_EVERY_S:
             status = self.path("jobs/{running}/status.json")
             entries.remove(self.folder / status)
-            self.app.queue.files(self.running.id).write(dataclasses.replace(self.running, reported=Moment.now()))
+            self.app.queue.files(self.running.id).write(dataclasses.replace(self.running, reported=Moment.read_clock()))
             self.before[status] = entries.content(self.folder / status)
             self.heard_s = time.monotonic()
 
@@ -225,7 +225,7 @@ def alone(folder: Path) -> Iterator[World]:
         os.chdir(scratch)  # whatever is written beside the folders is found here
         try:
             app = World(queue=queue, store=Store(folder / "results"), gallery=Store(folder / "gallery"))
-            queue.worker_file.take(Serving(process=process.this(), ready=True))
+            queue.worker_file.take(Serving(process=process.current_process(), ready=True))
             app.has(CPU, GPU)
             yield app
         finally:
@@ -266,7 +266,7 @@ def class_rows(crossing: float = 100.0, **changes: Any) -> list[Any]:
 def _inhabit(folder: Path, app: World) -> Inhabited:
     classes = Classes(folder / "classes")
     of, _ = classes.create("Physics 7b", QUESTION)
-    other, _ = classes.create("Chemistry", ClassQuestion.of_preset("disc"))
+    other, _ = classes.create("Chemistry", ClassQuestion.from_preset("disc"))
     ada, token = classes.join(of, "ada")
     bob, _ = classes.join(of, "bob")
     for student in (ada, bob):
@@ -276,7 +276,7 @@ def _inhabit(folder: Path, app: World) -> Inhabited:
     handed_in.take(classes, of, ada, data, "rows.parquet")
     for run in (*study_rows("c"), rows.run(run_id=OTHER_RUN)):
         app.keep(run)
-    exhibit_files.add(app.store.folder, exhibited.exhibit(exhibited.CLOCK))
+    exhibit_files.add_exhibit(app.store.folder, exhibited.exhibit(exhibited.CLOCK))
     jobs = _jobs(app)
     return Inhabited(
         folder=folder,
@@ -295,17 +295,17 @@ def _inhabit(folder: Path, app: World) -> Inhabited:
 def _jobs(app: World) -> dict[str, Job]:
     queue, store = app.queue, app.store
     ended = app.run(rows.EXPERIMENT, progress=scripted_worker.progress(rows.EXPERIMENT, 3))
-    mine = rows.run(run_id=ended.run_of(rows.EXPERIMENT))
+    mine = rows.run(run_id=ended.derive_run_id(rows.EXPERIMENT))
     queue.end(saving.complete(queue.files(ended.id), ended, mine))
     lesson = app.run(exhibited.CLOCK)
     queue.end(saving.complete_exhibit(queue.files(lesson.id), lesson, exhibited.exhibit(exhibited.CLOCK)))
     asked = dataclasses.replace(rows.EXPERIMENT, budget_s=31.0)
     queue.submit(asked, store, asked_by="browser-0123456789abcdef", asked_from="address-0123456789abcdef")
-    claimed = queue.claim(process.this())
+    claimed = queue.claim(process.current_process())
     assert claimed is not None
     running = dataclasses.replace(claimed, progress=_progress(asked))
     queue.report(running)
-    queue.files(running.id).keep_partial(rows.run(run_id=running.run_of(asked), pairs=4, outcome="interrupted"))
+    queue.files(running.id).keep_partial(rows.run(run_id=running.derive_run_id(asked), pairs=4, outcome="interrupted"))
     waiting = queue.submit(dataclasses.replace(rows.EXPERIMENT, budget_s=32.0), store)
     swept = queue.submit(ASKED, store, asked_by="browser-0123456789abcdef")
     return {"ended": ended, "running": running, "waiting": waiting, "shown": lesson, "swept": swept}

@@ -12,7 +12,7 @@ DRIVERS = (("nvidia-smi",), ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE,
 
 
 def main() -> None:
-    print(environment.read())
+    print(environment.read_environment())
     for info in devices.discover():
         print(info)
     print(unseen.hint())

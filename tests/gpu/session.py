@@ -30,7 +30,7 @@ from core.errors import CrossoverError
 from core.files import atomic
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.results.exhibits.exhibit_files import FOLDER as EXHIBITS
+from core.results.exhibits.exhibit_files import EXHIBITS_FOLDER as EXHIBITS
 from core.results.intake import exchange
 from core.results.store import Store
 from tests.gpu.steps import Step, steps
@@ -167,13 +167,13 @@ class Session:
         self._note(asked)
         with contextlib.suppress(CrossoverError):
             rows = exchange.export(Store(self.store).read().table, "parquet")
-            atomic.write(self.out / "rows.parquet", lambda file: file.write(rows))
-        atomic.write(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
-        atomic.write(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
+            atomic.write_atomically(self.out / "rows.parquet", lambda file: file.write(rows))
+        atomic.write_atomically(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
+        atomic.write_atomically(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
         if self.junit.is_file():
-            atomic.write(self.out / "junit.xml", lambda file: file.write(self.junit.read_bytes()))
+            atomic.write_atomically(self.out / "junit.xml", lambda file: file.write(self.junit.read_bytes()))
         text = "\n".join(self._report(asked))
-        atomic.write(self.out / "report.md", lambda file: file.write(text.encode()))
+        atomic.write_atomically(self.out / "report.md", lambda file: file.write(text.encode()))
 
     def _note(self, asked: Sequence[Step]) -> None:
         """Say what was done and what is left, before anything else is written."""

@@ -146,7 +146,7 @@ def _adaptive(device: str, store: Path) -> Iterator[Step]:
     yield _sweep("adaptive, disc by parameters", store, *small, budget_s=150)
     wide = ("--preset", "signal", "--data-path", "resident", "--axis", "hidden_size", "--range", "8:8192", *both)
     yield _sweep("adaptive, signal by hidden size", store, *wide, budget_s=150)
-    if device.startswith("cuda") and not boosting.missing("xgboost"):
+    if device.startswith("cuda") and not boosting.explain_missing_library("xgboost"):
         trees = ("--dataset", "signal", "--model", "xgboost", "--axis", "samples", "--range", "1000:1000000", *both)
         yield _sweep("adaptive, xgboost by rows", store, *trees, budget_s=90)
 
@@ -200,4 +200,4 @@ def _there(dataset: str) -> bool:
     from core.measure.data import datasets  # loads torch
 
     loader = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}.get(dataset)
-    return loader is None or (Path(datasets.FOLDER) / loader / "raw").is_dir()
+    return loader is None or (Path(datasets.DATASETS_FOLDER) / loader / "raw").is_dir()

@@ -43,7 +43,7 @@ def started(device: devices.Device, words: str, point: Point = DISC) -> Training
     refusals = devices.find(str(device.torch)).refusals
     if missing := [kind for kind in lane.kinds if kind in refusals]:
         pytest.skip(refusals[missing[0]])
-    data = datasets.load(point.dataset, samples=point.samples, seed=0)
+    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=0)
     resident = data.train.to(device.torch)
     feed = batches.feed(point, data, resident, device.torch)
     network = networks.build(point.network, 0).to(device.torch)
@@ -107,7 +107,7 @@ def test_tf32_is_on_for_its_own_lane_alone(device):
     point = Point(dataset="signal", hidden_size=1_024, batch_size=1_024, epochs=2, learning_rate=0.01)
     plain, rounded = compared(point, name, f"{name}+tf32", pairs=3)
     assert (plain.precision, rounded.precision) == ("fp32", "tf32")
-    assert lane_check.agreement(rounded).difference > 1e-7
+    assert lane_check.check_lane(rounded).difference > 1e-7
     assert plain.loss[0] == pytest.approx(rounded.reference_loss[0], rel=1e-6)
 
 
@@ -119,7 +119,7 @@ def test_a_graph_takes_the_launches_away(device):
     eager, graph = compared(DISC, name, f"{name}+graph10")
     assert eager.outcome == graph.outcome == "completed"
     assert graph.loss == pytest.approx(eager.loss, rel=1e-3)
-    assert lane_check.agreement(graph).within
+    assert lane_check.check_lane(graph).within
     assert sorted(graph.step_s)[len(graph.step_s) // 2] < sorted(eager.step_s)[len(eager.step_s) // 2]
     assert len(graph.busy_step_s) > 0
     assert graph.startup_compile_s > 0
@@ -132,4 +132,4 @@ def compared(point: Point, *contenders: str, pairs: int = 0) -> list[Trial]:
 
 def test_the_plain_lane_is_held_against_nothing(device):
     (row,) = compared(DISC, str(device.torch), pairs=2)
-    assert (Lane.of(row), row.lane_loss) == (PLAIN, ())
+    assert (Lane.from_row(row), row.lane_loss) == (PLAIN, ())

@@ -13,7 +13,7 @@ from core.measure import networks
 from core.measure.afterwards import phases
 from core.measure.data import batches, datasets
 from core.measure.device import cards, devices, drain
-from core.measure.lessons.run import show
+from core.measure.lessons.run import run_demonstration
 from core.measure.own import floor, syncs, watching
 from core.measure.preparing import startup
 from core.measure.readings.timer import MIN_BLOCK_S, Timer
@@ -53,7 +53,7 @@ def device(request) -> devices.Device:
 
 
 def training(device: devices.Device, point: Point = POINT) -> Training:
-    data = datasets.load(point.dataset, samples=point.samples, seed=0)
+    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=0)
     feed = batches.feed(point, data, data.train.to(device.torch), device.torch)
     started = Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=point.learning_rate)
     started.advance(50)
@@ -102,7 +102,7 @@ def test_an_nvidia_card_tells_of_itself_before_in_and_after_a_block(device):
     """Other processes are not listed in some containers, and not every card counts for how long it was held back."""
     if device.torch.type != "cuda" or torch.version.hip:
         pytest.skip("only NVIDIA's cards answer to NVML")
-    watch, big = cards.Watch(device.torch), training(device)
+    watch, big = cards.GpuMonitor(device.torch), training(device)
     limits = watch.limits
     watch.begin()
     big.advance(500)
@@ -168,8 +168,8 @@ def test_a_whole_comparison_with_the_cpu(device):
     assert gpu.loss[0] == pytest.approx(cpu.loss[0], rel=1e-3)
     assert len(gpu.busy_step_s) == phases.BUSY_REPEATS
     assert speedup.speedup(cpu, gpu).pairs == 20
-    assert causes.cause(cpu, gpu)
-    assert learned.agreement(cpu, gpu) is not None
+    assert causes.difference_cause(cpu, gpu)
+    assert learned.compare_predictions(cpu, gpu) is not None
 
 
 def test_too_large_a_model_is_out_of_memory_and_nothing_worse(device, monkeypatch):
@@ -198,17 +198,19 @@ def test_the_clock_lesson_without_a_drain_falls_far_short_of_ours(device):
     asked = Demonstration(
         kind="clock", point=point, contenders=(Contender(device=name),), budget_s=90, recipes=("no_drain", "disc")
     )
-    shown = show(asked, hooks=Hooks())
+    shown = run_demonstration(asked, hooks=Hooks())
     assert shown is not None
     assert isinstance(shown.content, Clock)
-    compared = {entry.variant.name: entry for entry in exhibition.comparisons(shown.content, name)}
+    compared = {entry.variant.name: entry for entry in exhibition.compare_clocks(shown.content, name)}
     assert compared["no_drain"].against_ours < 0.5
     assert compared["disc"].against_ours > 0.5, "printing the errors waits for the device"
 
 
 def test_the_moving_lesson_names_the_device_in_both_orders(device):
     name = str(device.torch)
-    shown = show(Demonstration(kind="moving", contenders=(Contender(), Contender(device=name))), hooks=Hooks())
+    shown = run_demonstration(
+        Demonstration(kind="moving", contenders=(Contender(), Contender(device=name))), hooks=Hooks()
+    )
     assert shown is not None
     assert isinstance(shown.content, Moving)
     snippets = {snippet.title: snippet for snippet in shown.content.snippets}
@@ -225,10 +227,10 @@ def test_the_first_step_of_an_accelerator_differs_by_rounding_alone(device):
         point=Point(dataset="digits", hidden_size=256, batch_size=64),
         contenders=(Contender(), Contender(device=str(device.torch))),
     )
-    shown = show(asked, hooks=Hooks())
+    shown = run_demonstration(asked, hooks=Hooks())
     assert shown is not None
     assert isinstance(shown.content, FirstStep)
-    assert shown.content.largest < exhibition.SUSPICIOUS
+    assert shown.content.largest < exhibition.SUSPICIOUS_DIFFERENCE
 
 
 def test_what_makes_the_host_wait_in_a_step_is_counted_by_the_dispatcher_and_by_cuda(device):
@@ -240,24 +242,24 @@ def test_what_makes_the_host_wait_in_a_step_is_counted_by_the_dispatcher_and_by_
         number[number > 0].add_(1)
         paged.to(device.torch)
 
-    def counted(one: watching.Watching) -> None:
+    def counted(one: watching.OperationCounter) -> None:
         with one:
             one.begin()
             step()
-            one.pause()
+            one.add_host_time()
 
-    fresh = partial(watching.Watching, device.torch, str, device.synchronize)
-    found = watching.count(fresh, counted, step, 3)
+    fresh = partial(watching.OperationCounter, device.torch, str, device.synchronize)
+    found = watching.count_step_operations(fresh, counted, step, 3)
     assert set(found.waits) == {1}
     assert set(found.copies) == {1}
     if device.torch.type == "cuda" and not torch.version.hip:
-        told = syncs.count(step, 3, device.torch, lambda name: name == __file__)
+        told = syncs.count_syncs(step, 3, device.torch, lambda name: name == __file__)
         assert min(told.times) >= 3
         assert told.place.startswith("test_on_an_accelerator.py:")
 
 
 def test_an_operation_with_nothing_to_compute_takes_microseconds(device):
-    least = floor.find(device.torch, device.synchronize)
+    least = floor.measure_dispatch_overhead(device.torch, device.synchronize)
     assert 1e-7 < least.call_s < 1e-3
     assert least.inside_s < 1e-3
     assert 1e-7 < least.read_s < 1e-2

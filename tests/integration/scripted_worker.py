@@ -21,7 +21,7 @@ from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE, Machine
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.worker import Bench, serve
+from core.jobs.worker.worker import MeasurementBackend, serve
 from core.progress import ContenderProgress, Progress
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender, Experiment, Point
@@ -30,7 +30,7 @@ from core.results import environment
 from core.results.environment import DeviceInfo
 from core.results.exhibits.exhibit import Exhibit
 from core.results.intake.quarantine import WithoutPandas
-from core.results.schema import COLUMNS, Trial
+from core.results.schema import TRIAL_COLUMNS, Trial
 from tests import exhibited, rows
 
 QUICK, UNTIL_RELEASED, DEAF, REFUSED, BROKEN, EMPTY, CURVE, TOO_LARGE = range(8)
@@ -73,7 +73,7 @@ def step_s(contender: str, size: int) -> float:
     return 1e-3 * (size / CROSSING) ** (0.3 if contender == "cpu" else 0.9)
 
 
-def bench(queue: Queue) -> Bench:
+def bench(queue: Queue) -> MeasurementBackend:
     """What stands for the measuring half."""
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
@@ -94,9 +94,9 @@ def bench(queue: Queue) -> Bench:
         return _demonstrate(demonstration, reporter, queue.folder / RELEASE)
 
     def survey() -> Machine:
-        return Machine(environment=environment.read(), devices=DEVICES, hint="No accelerator in a test.")
+        return Machine(environment=environment.read_environment(), devices=DEVICES, hint="No accelerator in a test.")
 
-    return Bench(
+    return MeasurementBackend(
         measure=measure,
         begin=begin,
         fit=lambda new, alive: True,
@@ -126,7 +126,7 @@ class Visited:
         self._measure, self._reporter, self._round_s = measure, reporter, round_s
         self._whole: list[Trial] = []
 
-    def visit(self) -> bool:
+    def run_round(self) -> bool:
         if self.pairs:
             time.sleep(self._round_s)
             self._reporter.progress(progress(self.experiment, self.pairs + 1))
@@ -163,8 +163,8 @@ def _measure(experiment: Experiment, reporter: Reporter, release: Path) -> list[
     if script in (CURVE, TOO_LARGE):
         time.sleep(ROUND_S)
         reporter.progress(progress(experiment, 1))
-        return timed(experiment, reporter.job.run_of(experiment))
-    run_id, pairs = reporter.job.run_of(experiment), 0
+        return timed(experiment, reporter.job.derive_run_id(experiment))
+    run_id, pairs = reporter.job.derive_run_id(experiment), 0
     while script != QUICK or pairs < 2:
         if script != DEAF and reporter.should_stop():
             return _rows(experiment, run_id, pairs, outcome="stopped", message="It was stopped.")
@@ -196,13 +196,15 @@ def _demonstrate(demonstration: Demonstration, reporter: Reporter, release: Path
             return None
         reporter.progress(Progress(phase="showing"))
         time.sleep(ROUND_S)
-    here = environment.read()
+    here = environment.read_environment()
     return exhibited.exhibit(demonstration, machine_id=here.machine_id, torch_version=here.torch_version)
 
 
 def _cut(row: Trial, pairs: int) -> Trial:
     """The row as it was after so many pairs."""
-    blocks = {entry.name: getattr(row, entry.name)[:pairs] for entry in COLUMNS if entry.name.startswith("block_")}
+    blocks = {
+        entry.name: getattr(row, entry.name)[:pairs] for entry in TRIAL_COLUMNS if entry.name.startswith("block_")
+    }
     outcome = "interrupted" if row.block_pair else row.outcome
     return dataclasses.replace(row, outcome=outcome, **blocks)
 
@@ -222,7 +224,7 @@ def _rows(
     experiment: Experiment, run_id: str, pairs: int, *, own: Mapping[str, dict[str, Any]] = {}, **changes: Any
 ) -> list[Trial]:
     """Rows as if measured here and now; `own` changes those of one contender."""
-    here = environment.read()
+    here = environment.read_environment()
     facts = {
         "machine_id": here.machine_id,
         "torch_version": here.torch_version,

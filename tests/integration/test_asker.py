@@ -3,7 +3,7 @@
 import pytest
 
 from core.jobs import client
-from core.jobs.job import Elsewhere
+from core.jobs.job import RemoteTarget
 from core.jobs.queue import Queue
 from core.jobs.shared import board
 from core.results.finding import mirrored
@@ -13,7 +13,7 @@ from tests.integration.following import until
 from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
 from tests.nodes import Node
 
-WORKERS = Elsewhere(on="workers")
+WORKERS = RemoteTarget(on="workers")
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def asked_by(tmp_path, monkeypatch):
 def test_who_only_watches_a_job_has_it_measured_elsewhere_and_stopped_there(asked_by):
     queue, store = asked_by
     first = queue.submit(sweep(sizes=(8, 64)), store, elsewhere=WORKERS)
-    ended = client.follow(queue, first.id, lambda _: None)
+    ended = client.follow_job(queue, first.id, lambda _: None)
     assert (ended.state, [member.state for member in ended.machines]) == ("finished", ["finished"])
-    assert len(client.rows(queue, ended)) == 4
+    assert len(client.load_job_rows(queue, ended)) == 4
     second = queue.submit(sweep(script=UNTIL_RELEASED, sizes=(8, 16)), store, elsewhere=WORKERS)
     measuring = until(lambda: client.watch(queue, second.id), lambda job: any(member.doing for member in job.machines))
     assert measuring.state == "running"

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.lesson.bottleneck import LOSS_TOLERANCE, bottleneck, loss_difference
+from core.answer.lesson.bottleneck import LOSS_TOLERANCE, find_bottleneck, loss_difference
 from core.measure.data import datasets
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
@@ -17,7 +17,7 @@ POINT = Point(dataset="mnist", samples=300, model="linear", batch_size=50, epoch
 def rows(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         brief.measurements(patch.setattr)
-        patch.setattr(datasets, "FOLDER", idx.write(tmp_path_factory.mktemp("files"), train=400, test=50))
+        patch.setattr(datasets, "DATASETS_FOLDER", idx.write(tmp_path_factory.mktemp("files"), train=400, test=50))
 
         def row(**changes):
             point = dataclasses.replace(POINT, **changes)
@@ -32,7 +32,7 @@ def rows(tmp_path_factory):
 
 
 def test_the_same_batches_in_the_same_order_learn_the_same_whatever_way_they_come(rows):
-    found = bottleneck([rows["tutorial"], rows["resident"]])
+    found = find_bottleneck([rows["tutorial"], rows["resident"]])
     assert found.same_losses
     assert len(rows["tutorial"].loss) == POINT.total_steps
 
@@ -42,7 +42,7 @@ def test_another_order_of_the_same_samples_is_told_from_rounding(rows):
 
 
 def test_the_parts_are_measured_and_only_the_loader_of_the_tutorials_way_bounds(rows):
-    found = {way.data_path: way for way in bottleneck([rows["tutorial"], rows["resident"]]).ways}
+    found = {way.data_path: way for way in find_bottleneck([rows["tutorial"], rows["resident"]]).ways}
     assert found["tutorial"].bound == pytest.approx(1 / found["tutorial"].loader_share)
     assert found["resident"].bound is None
     assert all(seconds > 0 for part, seconds in found["tutorial"].parts_s.items() if part != "transfer")

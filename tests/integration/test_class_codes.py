@@ -43,7 +43,7 @@ def classes(tmp_path):
 
 
 def test_browsers_are_told_apart_by_their_cookies_and_who_is_in_by_their_link(tmp_path, classes):
-    of, _ = classes.create("Physics 7b", ClassQuestion.of_preset("signal"))
+    of, _ = classes.create("Physics 7b", ClassQuestion.from_preset("signal"))
     student, token = classes.join(of, "ada")
     link = f"class={of.code}&me={student.id}.{token}"
     earlier = f"class={codes.LETTERS[:4]}-{codes.LETTERS[4:8]}"

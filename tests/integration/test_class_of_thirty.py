@@ -26,7 +26,7 @@ from tests.integration.scripted_worker import COMMAND, QUICK, UNTIL_RELEASED, sw
 STUDENTS = 30
 SIZES = (25, 50, 100, 200, 400)
 ASKED = sweep(sizes=SIZES, budget_s=60.0, point_budget_s=20.0)
-QUESTION = ClassQuestion(title="Hidden size", asked=ASKED, words="")
+QUESTION = ClassQuestion(title="Hidden size", question=ASKED, words="")
 CONTENDERS = (Contender(threads=1), Contender())
 TERMS = Terms(seconds_per_day=120.0, waiting=1)
 
@@ -80,7 +80,7 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
             receipt = handed_in.take(mine, of, student, file_of(student.nickname, of.code), "rows.parquet")
             assert receipt == handed_in.Receipt(added=2 * len(SIZES))
             return ""
-        asked = QUESTION.on(CONTENDERS)
+        asked = QUESTION.with_contenders(CONTENDERS)
         job = Queue(queue.folder).submit(asked, mine.store(of, student), asked_by=student.id, terms=TERMS)
         with pytest.raises(NotAllowed):  # not a second at once, from another tab
             Queue(queue.folder).submit(
@@ -112,9 +112,9 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
     assert (group.results, group.crossings) == (STUDENTS, STUDENTS)
 
     days = {began, today()}  # midnight may pass
-    spent = [sum(queue.usage.spent_s(student.id, day) for day in days) for student in students]
+    spent = [sum(queue.usage.seconds_on_day(student.id, day) for day in days) for student in students]
     assert sum(seconds > 0 for seconds in spent) == STUDENTS // 2
-    assert max(spent) <= policy.seconds(ASKED) <= TERMS.seconds_per_day
+    assert max(spent) <= policy.question_seconds(ASKED) <= TERMS.seconds_per_day
 
     order = served(queue)
     in_class = [who for who in order if who != "greedy"]
@@ -140,7 +140,7 @@ def test_a_measurement_that_ends_after_its_student_is_gone_brings_nobody_back(qu
 
     assert "did not take the rows" in ended.message
     assert "cannot be written" in ended.message
-    assert len(client.rows(queue, ended)) == 2, "what was measured is kept with the job"
+    assert len(client.load_job_rows(queue, ended)) == 2, "what was measured is kept with the job"
     classes.prune()
     if what == "the student":
         assert classes.students(of) == []

@@ -171,7 +171,7 @@ def test_two_sessions_and_a_command_line_that_ask_at_once_are_measured_one_after
     typed = subprocess.Popen(
         [sys.executable, "-m", "core", *arguments], cwd=PROJECT, env=environment, stdout=subprocess.DEVNULL
     )
-    ended = [client.follow(queue, job.id, lambda _: None) for job in sessions]
+    ended = [client.follow_job(queue, job.id, lambda _: None) for job in sessions]
     assert typed.wait(timeout=200) == 0
     assert [job.state for job in ended] == ["finished", "finished"]
     spans = sorted(

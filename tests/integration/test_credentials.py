@@ -75,4 +75,4 @@ def test_credentials_are_in_no_job_log_row_script_object_or_command_line(address
     assert told_by(tmp_path) == []
     assert [name for name in at.place.names() if has_secret(at.place.read(name, 2**20) or b"")] == []
     assert not has_secret(repr(trials).encode())
-    assert not has_secret(script.script(trials[:2]).encode())
+    assert not has_secret(script.training_script(trials[:2]).encode())

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from core.answer.lesson.equivalence import equivalence
-from core.answer.lesson.seed_band import seed_band
+from core.answer.lesson.equivalence import judge_equivalence
+from core.answer.lesson.seed_band import find_seed_band
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.training import LossCurve, Training, classify
@@ -39,7 +39,7 @@ class _Backwards(nn.Module):
 def trained(seed: int, contender: str):
     """The row of a training that was done here, and its last bias; what stands for two threads sums backwards."""
     point = dataclasses.replace(POINT, seed=seed)
-    data = datasets.load(point.dataset, samples=point.samples, seed=seed)
+    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=seed)
     network: nn.Module = networks.build(point.network, seed)
     if contender == TWO:
         network = _Backwards(network)
@@ -90,7 +90,7 @@ def test_the_sums_really_were_taken_in_another_order(trainings):
 
 
 def test_a_cpu_against_itself_with_another_order_of_sums_is_equivalent(trials):
-    found = equivalence(trials, **PAIR, margin=_scatter(trials))
+    found = judge_equivalence(trials, **PAIR, margin=_scatter(trials))
     assert found.verdict == "equivalent"
     assert found.seeds == tuple(SEEDS)
     assert found.sentence.startswith("Equivalent within ±")
@@ -98,17 +98,17 @@ def test_a_cpu_against_itself_with_another_order_of_sums_is_equivalent(trials):
 
 def _scatter(trials):
     """Half a percentage point, or the standard deviation of the seeds if larger."""
-    return max(0.005, statistics.stdev(ours for ours, _ in equivalence(trials, **PAIR, margin=0.5).accuracies))
+    return max(0.005, statistics.stdev(ours for ours, _ in judge_equivalence(trials, **PAIR, margin=0.5).accuracies))
 
 
 def test_its_loss_curves_are_nearer_to_each_other_than_those_of_two_seeds(trials):
-    found = seed_band(trials, **PAIR)
+    found = find_seed_band(trials, **PAIR)
     assert found.same_seed < found.seed_to_seed / 100
     assert found.inside == 1.0
 
 
 def test_two_of_these_seeds_are_too_few(trials):
-    found = equivalence([trial for trial in trials if trial.seed < 2], **PAIR, margin=0.005)
+    found = judge_equivalence([trial for trial in trials if trial.seed < 2], **PAIR, margin=0.005)
     assert found.verdict == "too_few_seeds"
 
 
@@ -120,6 +120,6 @@ def test_a_gap_of_three_points_planted_into_these_trainings_is_flagged(trainings
         for item in right[: round(0.03 * len(truth))] if contender == TWO else ():
             predicted[item] = (predicted[item] + 1) % 10
         planted.append(dataclasses.replace(row, **columns_of(truth, predicted)))
-    found = equivalence(planted, **PAIR, margin=_scatter(planted))
+    found = judge_equivalence(planted, **PAIR, margin=_scatter(planted))
     assert found.verdict == "different"
     assert found.mean == pytest.approx(-0.03, abs=0.005)

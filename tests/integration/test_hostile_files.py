@@ -23,7 +23,7 @@ from core.files.project import PROJECT
 from core.results import allowed
 from core.results.intake import exchange, quarantine
 from core.results.intake.exchange import export, import_file
-from core.results.schema import COLUMNS, SCHEMA
+from core.results.schema import SCHEMA, TRIAL_COLUMNS
 from core.results.store import Store
 from core.results.tables import to_table
 from tests.fuzz.oddities import HTML
@@ -81,7 +81,7 @@ def claiming(rows: int) -> bytes:
 
 def tiny(rows: int) -> bytes:
     """Rows of which nothing was timed: a few hundred kilobytes, and gigabytes as objects."""
-    lists = {column.name: () for column in COLUMNS if pa.types.is_list(column.metadata["type"])}
+    lists = {column.name: () for column in TRIAL_COLUMNS if pa.types.is_list(column.metadata["type"])}
     table = to_table([trial(**lists, predictions=b"")])
     return written(table.take(pa.array(np.zeros(rows, int))), compression="zstd")
 
@@ -161,22 +161,22 @@ def test_a_file_of_many_rows_takes_no_memory_of_the_process_that_asks(store):
 def test_rows_are_counted_before_anything_of_a_file_is_unpacked(monkeypatch):
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("unpacked"))
     with pytest.raises(ForeignFile, match="claims 3 rows, more than the 2 that are read"):
-        quarantine.checked(tiny(3), most_rows=2)
+        quarantine.check_foreign_rows(tiny(3), most_rows=2)
 
 
 def test_who_asks_says_how_many_rows_a_file_may_have(store):
     data = export(to_table(run()), "parquet")
-    (refused,) = exchange.check(data, "lab.parquet", store, most_rows=1).refused
+    (refused,) = exchange.check_import(data, "lab.parquet", store, most_rows=1).refused
     assert "claims 2 rows, more than the 1 that are read" in refused.reason
-    assert exchange.check(data, "lab.parquet", store, most_rows=2).new.num_rows == 2
+    assert exchange.check_import(data, "lab.parquet", store, most_rows=2).new.num_rows == 2
 
 
 def test_what_rows_take_as_objects_is_bounded_too(monkeypatch):
     data = export(to_table(run()), "parquet")
-    assert quarantine.checked(data).num_rows == 2
+    assert quarantine.check_foreign_rows(data).num_rows == 2
     monkeypatch.setattr(quarantine, "MAX_OBJECT_BYTES", 20_000)
     with pytest.raises(ForeignFile, match="of memory that are imported at once"):
-        quarantine.checked(data)
+        quarantine.check_foreign_rows(data)
 
 
 def test_text_that_is_a_program_elsewhere_comes_in_as_text(store):
@@ -213,13 +213,13 @@ def test_a_row_cannot_choose_where_it_is_kept(store, name):
 def test_a_process_that_is_ended_by_a_file_is_a_refusal(monkeypatch):
     monkeypatch.setattr(quarantine, "_run_child", lambda content, reply, most_rows: -11)
     with pytest.raises(ForeignFile, match="ends the process that checks it"):
-        quarantine.read(b"x")
+        quarantine.read_foreign_file(b"x")
 
 
 def test_a_process_that_takes_too_long_is_a_refusal(monkeypatch):
     monkeypatch.setattr(quarantine, "SECONDS", 0.0)
     with pytest.raises(ForeignFile, match="takes more than the"):
-        quarantine.read(export(to_table(run()), "parquet"))
+        quarantine.read_foreign_file(export(to_table(run()), "parquet"))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_comes_back_is_not_believed_either(monkeypatch, reply):
 
     monkeypatch.setattr(quarantine, "_run_child", forged)
     with pytest.raises(ForeignFile):
-        quarantine.read(b"x")
+        quarantine.read_foreign_file(b"x")
 
 
 def test_rows_of_another_schema_that_come_back_are_not_taken(monkeypatch):
@@ -253,7 +253,7 @@ def test_rows_of_another_schema_that_come_back_are_not_taken(monkeypatch):
 
     monkeypatch.setattr(quarantine, "_run_child", forged)
     with pytest.raises(ForeignFile):
-        quarantine.read(b"x")
+        quarantine.read_foreign_file(b"x")
 
 
 def test_the_child_imports_no_more_than_it_needs():

@@ -40,14 +40,14 @@ def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
     asked = Demonstration(kind="clock", point=DIGITS, contenders=ONE, budget_s=600, recipes=("no_drain", "fashion-cnn"))
     jobs = [queue.submit(each, store) for each in (asked, Demonstration(kind="moving", contenders=ONE))]
     phases = []
-    clock, moving = (client.follow(queue, job.id, lambda now: phases.append(now.progress)) for job in jobs)
+    clock, moving = (client.follow_job(queue, job.id, lambda now: phases.append(now.progress)) for job in jobs)
     assert [(job.state, job.message) for job in (clock, moving)] == [("finished", ""), ("finished", "")]
     assert any(progress and progress.phase == "timing blocks on 1 CPU thread" for progress in phases)
     shown = client.exhibit(queue, clock)
     assert isinstance(shown.content, Clock)
     assert [variant.name for variant in shown.content.variants] == ["ours", "no_drain", "fashion-cnn"]
     assert isinstance(client.exhibit(queue, moving).content, Moving)
-    assert {entry.id for entry in exhibit_files.read(store.folder)[0]} == {clock.exhibit_id, moving.exhibit_id}
+    assert {entry.id for entry in exhibit_files.read_exhibits(store.folder)[0]} == {clock.exhibit_id, moving.exhibit_id}
 
     done = subprocess.run(
         [sys.executable, "-m", "core", "lesson", "moving", "--devices", "cpu@1", "--store", store.folder, "--json"],
@@ -78,7 +78,7 @@ def showing(queue, store, monkeypatch):
 def test_a_lesson_is_stopped_whether_it_heeds_or_not(queue, store, showing, script):
     stopped = client.stop(queue, showing(script).id)
     assert (stopped.state, stopped.message) == ("stopped", "Stopped before it was done.")
-    assert exhibit_files.read(store.folder) == ([], ())
+    assert exhibit_files.read_exhibits(store.folder) == ([], ())
 
 
 def test_a_killed_lesson_has_crashed_and_can_be_asked_again(queue, store, showing):
@@ -88,4 +88,4 @@ def test_a_killed_lesson_has_crashed_and_can_be_asked_again(queue, store, showin
     assert (crashed.state, crashed.message) == ("crashed", "The measuring process was killed before it was done.")
     (queue.folder / "release").touch()
     again = queue.submit(job.demonstration, store)
-    assert client.follow(queue, again.id, lambda _: None).state == "finished"
+    assert client.follow_job(queue, again.id, lambda _: None).state == "finished"

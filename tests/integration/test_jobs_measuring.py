@@ -28,10 +28,10 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     point = Point(dataset="digits", model="linear", epochs=2)
     job = queue.submit(Experiment(point=point, contenders=ALONE, budget_s=600), store)
     phases = []
-    done = client.follow(queue, job.id, lambda now: phases.append(now.progress.phase if now.progress else ""))
+    done = client.follow_job(queue, job.id, lambda now: phases.append(now.progress.phase if now.progress else ""))
     assert (done.state, done.message) == ("finished", "")
     assert "training" in phases
-    (trial,) = client.rows(queue, done)
+    (trial,) = client.load_job_rows(queue, done)
     assert trial.outcome == "completed"
     assert trial.steps >= point.total_steps
     assert (trial.trial_id, trial.experiment_id) == (done.trial_ids[0], job.experiment.id)
@@ -41,13 +41,13 @@ def test_the_worker_trains_reports_and_stores_and_names_itself(queue, tmp_path):
     if sys.platform == "linux":
         assert score.read_text().strip() == "1000"
 
-    found = client.machine(queue)
+    found = client.load_machine(queue)
     assert found.devices[0].device == "cpu"
     assert found.startup_s["cpu"] == trial.startup_device_s
     assert found.environment.machine_id == trial.machine_id
 
     refused = queue.submit(Experiment(point=point, contenders=(Contender(device="cuda:99"),)), store)
-    failed = client.follow(queue, refused.id, lambda _: None)
+    failed = client.follow_job(queue, refused.id, lambda _: None)
     assert failed.state == "failed"
     assert "cuda:99" in failed.message
 

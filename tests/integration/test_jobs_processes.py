@@ -61,9 +61,9 @@ def test_jobs_are_measured_in_the_order_of_submission_by_one_warm_process(queue,
         f"{what} {job.id}" for job in jobs for what in ("begin", "end")
     ]
     for job in done:
-        assert [trial.outcome for trial in client.rows(queue, job)] == ["completed"] * 2
-    assert client.machine(queue).live
-    assert client.machine(queue).startup_s == {"cpu": 0.25}
+        assert [trial.outcome for trial in client.load_job_rows(queue, job)] == ["completed"] * 2
+    assert client.load_machine(queue).live
+    assert client.load_machine(queue).startup_s == {"cpu": 0.25}
 
 
 def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_the_rows(queue, store, monkeypatch):
@@ -78,7 +78,9 @@ def test_the_same_request_joins_the_running_job_and_a_stop_is_quick_and_keeps_th
     assert stopped.state == "stopped"
     assert "saved" in stopped.message
     assert {trial.outcome for trial in store.trials(run_id=stopped.run_id)} == {"stopped"}
-    assert process.of(running.worker.pid).alive, "a measurement that stops by itself leaves its process warm"
+    assert process.process_from_pid(running.worker.pid).alive, (
+        "a measurement that stops by itself leaves its process warm"
+    )
 
 
 def test_a_measurement_that_does_not_listen_is_killed_and_the_next_job_gets_a_new_process(queue, store):
@@ -88,7 +90,7 @@ def test_a_measurement_that_does_not_listen_is_killed_and_the_next_job_gets_a_ne
     stopped = client.stop(queue, job.id)
     assert stopped.state == "stopped"
     assert not running.worker.alive
-    assert {trial.outcome for trial in client.rows(queue, stopped)} == {"stopped"}
+    assert {trial.outcome for trial in client.load_job_rows(queue, stopped)} == {"stopped"}
     done = watched(queue, following, ended)
     assert done.state == "finished"
     assert done.worker.pid != running.worker.pid
@@ -186,7 +188,7 @@ def test_a_bug_in_a_measurement_fails_its_job_and_a_fresh_process_goes_on(queue,
     failed = watched(queue, broken, ended)
     assert failed.state == "failed"
     assert "ZeroDivisionError: a bug" in failed.message
-    assert {trial.outcome for trial in client.rows(queue, failed)} == {"interrupted"}
+    assert {trial.outcome for trial in client.load_job_rows(queue, failed)} == {"interrupted"}
     assert "Traceback" in queue.worker_file.log.read_text()
     assert watched(queue, following, ended).state == "finished"
 
@@ -281,20 +283,20 @@ def test_jobs_of_several_shells_are_served_in_turns_whoever_starts_the_worker(qu
 def test_an_idle_worker_of_another_shell_makes_room_for_who_wants_to_know_the_machine(queue, store, monkeypatch):
     done = watched(queue, submit(queue, store, QUICK), ended)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert not client.surrounds_us(queue)
+    assert not client.has_same_context(queue)
     client.ensure_worker(queue)
     assert done.worker.alive
-    client.ensure_worker(queue, ours=True)
+    client.ensure_worker(queue, same_context=True)
     until(lambda: done.worker.alive, lambda alive: not alive)
-    found = until(lambda: client.machine(queue), lambda machine: machine is not None and machine.live)
+    found = until(lambda: client.load_machine(queue), lambda machine: machine is not None and machine.live)
     assert ("CUDA_VISIBLE_DEVICES", "1") in found.surroundings.variables
-    assert client.surrounds_us(queue)
+    assert client.has_same_context(queue)
 
 
 def test_a_worker_that_measures_stays_whoever_wants_to_know_the_machine(queue, store, monkeypatch):
     running = watched(queue, submit(queue, store, UNTIL_RELEASED), measuring)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    client.ensure_worker(queue, ours=True)
+    client.ensure_worker(queue, same_context=True)
     assert running.worker.alive
     (queue.folder / RELEASE).touch()
     assert watched(queue, running, ended).state == "finished"
@@ -314,7 +316,7 @@ def test_a_worker_that_has_ended_before_anybody_looks_counts_as_one_that_died(qu
         raise psutil.NoSuchProcess(pid)
 
     monkeypatch.setattr(client, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
-    monkeypatch.setattr(process, "of", gone)
+    monkeypatch.setattr(process, "process_from_pid", gone)
     job = watched(queue, queue.submit(experiment(QUICK), store), ended)
     assert job.state == "failed"
     assert f"died {client.STARTS} times" in job.message
@@ -334,7 +336,7 @@ def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
 def test_following_a_job_shows_each_change_until_its_end(queue, store):
     seen: list[Job] = []
     job = queue.submit(experiment(QUICK), store)
-    done = client.follow(queue, job.id, seen.append)
+    done = client.follow_job(queue, job.id, seen.append)
     assert done.state == "finished"
     assert seen[-1] == done
     assert all(before != after for before, after in itertools.pairwise(seen))
@@ -351,8 +353,8 @@ def test_a_worker_that_cannot_be_started_is_an_error_in_one_sentence(queue, stor
 def test_children_that_a_killed_worker_leaves_behind_are_ended_too():
     family = "import os, time; pid = os.fork(); print(pid, flush=True) if pid else None; time.sleep(60)"
     leader = subprocess.Popen([sys.executable, "-c", family], start_new_session=True, stdout=subprocess.PIPE, text=True)
-    child = process.of(int(leader.stdout.readline()))
-    mark = process.of(leader.pid)
+    child = process.process_from_pid(int(leader.stdout.readline()))
+    mark = process.process_from_pid(leader.pid)
     kill(leader.pid)
     until(lambda: mark.alive, lambda alive: not alive)
     assert child.alive

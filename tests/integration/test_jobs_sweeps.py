@@ -71,7 +71,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_rows_of_an_undistu
         assert not before & set(begun(job)), "what was saved is not measured again"
     done = watched(queue, submit(queue, store, asked), ended)
     assert (done.state, done.message) == ("finished", "")
-    rows = client.rows(queue, done)
+    rows = client.load_job_rows(queue, done)
     assert [(row.hidden_size, row.contender) for row in rows] == list(itertools.product(SIZES, ("cpu@1", "cpu")))
     assert {row.outcome for row in rows} == {"timed"}
     whole = [row for row in store.trials() if row.outcome != "interrupted"]
@@ -93,7 +93,7 @@ def test_a_point_in_which_a_sweep_was_killed_is_measured_anew(queue, store):
     done = watched(queue, again, ended)
     assert done.state == "finished"
     assert crashed.run_id not in done.run_ids
-    assert {row.outcome for row in client.rows(queue, done)} == {"completed"}
+    assert {row.outcome for row in client.load_job_rows(queue, done)} == {"completed"}
 
 
 @pytest.mark.usefixtures("scripted")
@@ -104,7 +104,7 @@ def test_a_running_sweep_is_joined_and_stopped_and_says_what_is_saved(queue, sto
     assert submit(queue, store, asked).id == job.id
     stopped = client.stop(queue, job.id)
     assert (stopped.state, stopped.message[:32]) == ("stopped", "Stopped: 0 of 2 points are saved")
-    assert {row.outcome for row in client.rows(queue, stopped)} == {"stopped"}
+    assert {row.outcome for row in client.load_job_rows(queue, stopped)} == {"stopped"}
 
 
 def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_the_store(queue, store, monkeypatch):
@@ -113,9 +113,9 @@ def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_th
     point = Point(dataset="digits", samples=300, depth=1, batch_size=50, epochs=3)
     axis = Axis(name="hidden_size", values=(8, 64))
     asked = Sweep(point=point, axes=(axis,), contenders=contenders, pairs=2, point_budget_s=600)
-    done = client.follow(queue, submit(queue, store, asked).id, lambda _: None)
+    done = client.follow_job(queue, submit(queue, store, asked).id, lambda _: None)
     assert (done.state, done.message) == ("finished", "")
-    rows = client.rows(queue, done)
+    rows = client.load_job_rows(queue, done)
     assert [row.hidden_size for row in rows[:: len(contenders)]] == [8, 64]
     assert {(row.outcome, len(row.block_pair), row.epoch_check_s, row.predictions) for row in rows} == {
         ("timed", 2, None, b"")
@@ -124,6 +124,6 @@ def test_a_sweep_really_trains_each_point_for_its_times_and_then_answers_from_th
     blocks = sorted((begin, row.hidden_size) for row in rows for begin in row.block_begin_ns)
     turns = [size for size, _ in itertools.groupby(size for _, size in blocks)]
     assert len(turns) > 2, "sizes take turns"
-    again = client.follow(queue, submit(queue, store, asked).id, lambda _: None)
+    again = client.follow_job(queue, submit(queue, store, asked).id, lambda _: None)
     assert sorted(again.trial_ids) == sorted(done.trial_ids)
-    assert client.rows(queue, again) == rows
+    assert client.load_job_rows(queue, again) == rows

@@ -45,7 +45,7 @@ class Afterwards:
         student, token = classes.join(of, "ada")
         classes.predict(of, student, Prediction(winner=CHALLENGER, place=PLACE))
         self.store = classes.store(of, student)
-        asked = QUESTION.asked
+        asked = QUESTION.question
         runs = [
             scripted_worker.timed(asked.experiment(point), f"{number:012x}")
             for number, point in enumerate(asked.points)
@@ -81,7 +81,7 @@ def join_twice(found):
 def go_on(found):
     queue = found.house.queue
     queue.submit(scripted_worker.experiment(scripted_worker.QUICK), Store(found.house.folder / "results"))
-    queue.claim(process.this())
+    queue.claim(process.current_process())
 
 
 def have_seen_more(found):

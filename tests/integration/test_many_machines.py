@@ -84,7 +84,7 @@ def test_a_question_for_everybody_is_answered_by_each(address, asker, machines):
     question = asked_of("everywhere", sizes=(8, 64, 512))
     seen = follow(asker, question)
     assert [member.state for member in seen.ended.values()] == ["finished"] * 2
-    assert {member.machine_id for member in seen.ended.values()} == {environment.read().machine_id}
+    assert {member.machine_id for member in seen.ended.values()} == {environment.read_environment().machine_id}
     found = rows_of(asker, question.sweep)
     assert {size: set(counts.values()) for size, counts in found.items()} == {8: {2}, 64: {2}, 512: {2}}
     answered = many.rows(Store(asker), question.sweep, {member.own_id for member in seen.ended.values()})

@@ -126,7 +126,7 @@ def ended(place, experiment):
             with contextlib.suppress(psutil.Error):  # it is over by now
                 seen = of_the_process(job.worker)
         time.sleep(0.02)
-    return job, client.rows(queue, job), seen
+    return job, client.load_job_rows(queue, job), seen
 
 
 def of_the_row(row):

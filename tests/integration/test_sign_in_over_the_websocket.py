@@ -22,11 +22,11 @@ def queue(tmp_path):
     """A queue that is served by this process, which takes nothing."""
     queue = Queue(tmp_path / "jobs")
     queue.folder.mkdir()
-    queue.worker_file.take(Serving(process=process.this(), ready=True))
+    queue.worker_file.take(Serving(process=process.current_process(), ready=True))
     row = rows.trial()
     facts = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
     devices = (DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver=""),)
-    queue.worker_file.report(Machine(environment=facts, devices=devices, hint="None."), process.this())
+    queue.worker_file.report(Machine(environment=facts, devices=devices, hint="None."), process.current_process())
     return queue
 
 
@@ -56,4 +56,4 @@ def test_pressing_a_button_that_is_disabled_or_not_drawn_starts_nothing_without_
         assert all(known.values())
         require('who_may_run = "everybody"', 3)
         asyncio.run(press_all(port, known))
-        assert len({job.asked.id for job in queue.jobs()}) >= len(VISITS), "these buttons start nothing at all"
+        assert len({job.question.id for job in queue.jobs()}) >= len(VISITS), "these buttons start nothing at all"

@@ -75,7 +75,7 @@ def until(app, queue, condition):
 
 def standing(queue):
     """What a page shows anew: whether the machine is known, and where the jobs are."""
-    return client.machine(queue) is not None, [job.state for job in queue.jobs()]
+    return client.load_machine(queue) is not None, [job.state for job in queue.jobs()]
 
 
 def can_run(app):

@@ -8,7 +8,7 @@ from core import __main__ as command_line
 from core.answer.charts import studies
 from core.answer.study import study
 from core.commands import arguments
-from core.commands.sweep import asked_for
+from core.commands.sweep import build_sweep
 from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS
@@ -22,7 +22,7 @@ from tests.ui.conftest import CPU, GPU, words
 
 CONTENDERS = (Contender(), Contender(device="cuda:0"))
 POINT = Point(warm_up=8)
-SWEEP = Sweep(point=Point(), axes=(Axis.between("warm_up", 1, 100),), contenders=CONTENDERS)
+SWEEP = Sweep(point=Point(), axes=(Axis.from_range("warm_up", 1, 100),), contenders=CONTENDERS)
 
 CPU_S, GPU_S = {1: 1e-4, 4: 4e-4, 16: 1.6e-3, 64: 6.4e-3}, 8e-4
 """Seconds a step by size; the crossing is at 8."""
@@ -57,10 +57,10 @@ def test_crossover_offers_it_as_an_axis_with_a_range_of_its_own(world, open_page
 def test_it_is_an_option_of_the_command_line():
     options = command_line.parser().parse_args(["run", "--warm-up", "8"])
     assert arguments.point(options) == POINT
-    told = describe.command(Experiment(point=POINT, contenders=CONTENDERS))
+    told = describe.build_command(Experiment(point=POINT, contenders=CONTENDERS))
     assert "--warm-up 8" in told
-    again = command_line.parser().parse_args(shlex.split(describe.command(SWEEP))[3:])
-    assert asked_for(again).points == SWEEP.points
+    again = command_line.parser().parse_args(shlex.split(describe.build_command(SWEEP))[3:])
+    assert build_sweep(again).points == SWEEP.points
 
 
 def test_links_say_it():
@@ -70,8 +70,10 @@ def test_links_say_it():
 
 
 def test_sentences_say_it():
-    assert describe.sentence(POINT).endswith("batch 64 · 100 epochs · learning rate 0.1 · Copied once · warm-up 8")
-    assert describe.sentence(SWEEP).startswith("Warm-up steps 1 to 100 · Digits")
+    assert describe.describe_question(POINT).endswith(
+        "batch 64 · 100 epochs · learning rate 0.1 · Copied once · warm-up 8"
+    )
+    assert describe.describe_question(SWEEP).startswith("Warm-up steps 1 to 100 · Digits")
     (found,) = study.studies(measured(), axis="warm_up")
     assert "from a warm-up of about 8 on" in study.crossover(found).sentence
 
@@ -80,7 +82,7 @@ def test_a_study_along_it_has_its_charts():
     (found,) = study.studies(measured())
     assert (found.axis, found.sizes) == ("warm_up", (1, 4, 16, 64))
     answer = study.crossover(found)
-    assert "warm-up steps (log scale)" in str(studies.crossover(answer, study.evidence(found, "steady")))
+    assert "warm-up steps (log scale)" in str(studies.crossover_chart(answer, study.study_evidence(found, "steady")))
 
 
 def test_it_is_a_column_and_rows_of_before_have_its_default(tmp_path):

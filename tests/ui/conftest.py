@@ -83,7 +83,7 @@ class World(Stores):
         environment = Environment(**{field.name: getattr(row, field.name) for field in dataclasses.fields(Environment)})
         hint = HINT if len(devices) == 1 else left_out
         machine = Machine(environment=environment, devices=devices, startup_s={"cpu": 0.5}, hint=hint)
-        self.queue.worker_file.report(machine, process.this())
+        self.queue.worker_file.report(machine, process.current_process())
 
     def submit(self, experiment: Experiment | Sweep = rows.EXPERIMENT) -> Job:
         return self.queue.submit(experiment, self.store)
@@ -91,7 +91,7 @@ class World(Stores):
     def run(self, experiment: Experiment | Sweep = rows.EXPERIMENT, progress: Progress | None = None) -> Job:
         """A job that is being measured, by this process."""
         self.submit(experiment)
-        claimed = self.queue.claim(process.this())
+        claimed = self.queue.claim(process.current_process())
         assert claimed is not None
         running = dataclasses.replace(claimed, progress=progress)
         self.queue.report(running)
@@ -130,7 +130,7 @@ def one_process_that_draws() -> Iterator[drawing.Drawing]:
 def charts_become_files_in_one_process(
     one_process_that_draws: drawing.Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "_converted", one_process_that_draws)
+    monkeypatch.setattr(pictures, "_convert_chart", one_process_that_draws)
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("CROSSOVER_JOBS", str(tmp_path / "jobs"))
     queue = Queue(tmp_path / "jobs")
     queue.folder.mkdir()
-    queue.worker_file.take(Serving(process=process.this(), ready=True))
+    queue.worker_file.take(Serving(process=process.current_process(), ready=True))
     return _seen(World(queue=queue, **Stores.named(tmp_path)), monkeypatch)
 
 

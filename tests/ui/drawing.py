@@ -29,7 +29,7 @@ class Drawing:
         asked, answered = self._process.stdin, self._process.stdout
         assert asked
         assert answered
-        print(json.dumps([kind, json.dumps(pictures.drawable(what))]), file=asked, flush=True)
+        print(json.dumps([kind, json.dumps(pictures.clean_spec(what))]), file=asked, flush=True)
         line = answered.readline()
         assert line, "this chart cannot be drawn"
         return base64.b64decode(line)

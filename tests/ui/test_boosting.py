@@ -44,7 +44,9 @@ def test_a_device_that_the_library_does_not_know_is_refused_before_anything_is_r
 
 def test_without_its_library_the_page_says_what_to_install(world, open_page, monkeypatch):
     world.has(CPU, GPU)
-    monkeypatch.setattr(boosting, "missing", lambda model: "XGBoost is not installed here: pip install it.")
+    monkeypatch.setattr(
+        boosting, "explain_missing_library", lambda model: "XGBoost is not installed here: pip install it."
+    )
     app = open_page(model="xgboost")
     assert button(app, "Run").disabled
     assert "XGBoost is not installed here" in words(app)

@@ -28,7 +28,7 @@ def house(monkeypatch):
     host = Host("ada", "ben")
     descriptors = Descriptors(host, sessions=2)
     monkeypatch.setattr(capacity, "limit", lambda: descriptors.limit)
-    monkeypatch.setattr(capacity, "opened", descriptors.opened)
+    monkeypatch.setattr(capacity, "count_descriptors", descriptors.opened)
     monkeypatch.setattr(capacity.runtime, "exists", lambda: True)
     monkeypatch.setattr(capacity.runtime, "get_instance", lambda: host)
     return host
@@ -90,7 +90,9 @@ def test_when_somebody_leaves_the_next_gets_in(guarded, house):
 def test_who_left_first_gives_way_first_and_only_as_many_as_it_takes(house, monkeypatch):
     house.leave("ben")
     house.leave("ada")
-    monkeypatch.setattr(capacity, "opened", lambda: capacity.limit() - 2 * len(house.closed) - capacity.RESERVE)
+    monkeypatch.setattr(
+        capacity, "count_descriptors", lambda: capacity.limit() - 2 * len(house.closed) - capacity.RESERVE
+    )
     assert capacity.has_room()
     assert house.closed == ["ben", "ada"]
 
@@ -148,11 +150,11 @@ def test_a_system_without_such_limits_is_left_alone(monkeypatch):
 
 @pytest.mark.skipif(not capacity.LEAN, reason="this system has no poll, or this Python is not told how loops are made")
 def test_a_lean_loop_takes_two_descriptors():
-    before = capacity.opened()
+    before = capacity.count_descriptors()
     loop = capacity.LeanLoops().new_event_loop()
-    assert capacity.opened() - before == 2
+    assert capacity.count_descriptors() - before == 2
     loop.close()
-    assert capacity.opened() == before
+    assert capacity.count_descriptors() == before
 
 
 def tidied(monkeypatch, house, *rounds):

@@ -7,7 +7,7 @@ import pytest
 from core.files.project import PROJECT
 from core.question import policy
 from core.question.experiment import Contender
-from core.question.published.cases import FOLDER, case, cases, likely
+from core.question.published.cases import CASES_FOLDER, find_case, likely, load_cases
 from pages.shared import custom_files
 from pages.shared.frame import navigation, permits
 from tests import rows
@@ -24,7 +24,7 @@ def opened(app):
 
 def kept(world, one, times, number=0, remedied=False):
     """Stored rows of a case of the catalogue, as if they were measured here."""
-    point = one.remedied_point() if remedied else one.point()
+    point = one.point_with_remedy() if remedied else one.point()
     shown = rows.run(dict(zip(PAIR, times, strict=True)), point=point, run_id=f"{number:012x}", budget_s=30.0)
     world.keep([dataclasses.replace(row, threads=int(row.contender[-1])) for row in shown])
 
@@ -32,7 +32,7 @@ def kept(world, one, times, number=0, remedied=False):
 def test_every_case_is_listed_until_something_is_answered(world, open_page):
     world.has(CPU)
     app = open_page(PAGE)
-    assert opened(app) == list(cases())
+    assert opened(app) == list(load_cases())
     assert "Your own training" in words(app)
 
 
@@ -48,7 +48,7 @@ def test_an_answer_of_the_link_that_is_none_is_named(world, open_page):
     world.has(CPU)
     app = open_page(PAGE, symptom="anything")
     assert "anything" in app.warning[0].value
-    assert opened(app) == list(cases())
+    assert opened(app) == list(load_cases())
 
 
 def test_before_the_machine_is_known_run_is_there_and_cannot_be_pressed(open_page):
@@ -79,22 +79,22 @@ def test_every_case_can_be_looked_at_with_and_without_an_accelerator(world, open
     world.has(CPU, *([GPU] if len(name) % 2 else []))
     app = open_page(PAGE, case=name)
     told = words(app)
-    assert case(name).title in told
-    assert case(name).date in told
-    assert f"Published: {case(name).title}, {case(name).unit}" in alts(app) or not case(name).figures
-    assert ("Run" in [found.label for found in app.button]) == case(name).runnable
+    assert find_case(name).title in told
+    assert find_case(name).date in told
+    assert f"Published: {find_case(name).title}, {find_case(name).unit}" in alts(app) or not find_case(name).figures
+    assert ("Run" in [found.label for found in app.button]) == find_case(name).runnable
 
 
 def test_running_a_case_asks_for_it_and_for_its_remedy(world, open_page):
     world.has(CPU)
     checked(button(open_page(PAGE, case="many-threads"), "Run").click().run())
-    asked = case("many-threads").asked((Contender(threads=1), Contender(threads=4)))
+    asked = find_case("many-threads").build_experiments((Contender(threads=1), Contender(threads=4)))
     assert [job.experiment for job in world.queue.jobs()] == list(asked)
 
 
 def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_the_remedy(world, open_page):
     world.has(CPU)
-    one = case("many-threads")
+    one = find_case("many-threads")
     kept(world, one, (1e-4, 2e-4))
     kept(world, one, (1e-3, 5e-4), number=1, remedied=True)
     app = open_page(PAGE, case=one.name)
@@ -108,7 +108,7 @@ def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_t
 
 def test_another_cause_than_the_threads_is_said(world, open_page):
     world.has(CPU)
-    kept(world, case("many-threads"), (4e-4, 1e-4))
+    kept(world, find_case("many-threads"), (4e-4, 1e-4))
     app = open_page(PAGE, case="many-threads")
     assert "That is not the cause of the thread" in app.warning[0].value
 
@@ -118,7 +118,7 @@ def test_files_that_came_with_the_app_can_be_run_on_ones_own_machine_and_are_off
     app = open_page(PAGE, case="letters")
     assert not button(app, "Run").disabled
     checked(button(app, "Run").click().run())
-    assert {job.experiment.folder for job in world.queue.jobs()} == {str(FOLDER)}
+    assert {job.experiment.folder for job in world.queue.jobs()} == {str(CASES_FOLDER)}
     assert {job.experiment.point.training for job in world.queue.jobs()} == {
         "small_steps.py:letters",
         "small_steps.py:letters_of_more",
@@ -138,11 +138,11 @@ def test_on_a_host_no_file_is_run_and_the_command_is_shown(world, open_page, mon
 
 
 def test_a_shipped_file_is_known_by_its_source():
-    point = case("letters").point()
+    point = find_case("letters").point()
     assert custom_files.find_custom_file(point).path == PROJECT / "examples" / "cases" / "small_steps.py"
     assert custom_files.describe_file_state(point) == ""
     assert "has changed since" in custom_files.describe_file_state(dataclasses.replace(point, source_hash="0" * 16))
-    assert permits.own_files is custom_files
+    assert permits.custom_files is custom_files
 
 
 def test_that_no_figure_was_reported_is_said_once(world, open_page):

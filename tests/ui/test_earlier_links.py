@@ -24,10 +24,10 @@ THEN = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 
 @pytest.fixture
 def earlier(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "now", lambda: THEN)
+    monkeypatch.setattr(records, "current_time", lambda: THEN)
     monkeypatch.setenv("CROSSOVER_CLASSES", str(tmp_path / "classes"))
     lay_out(tmp_path)
-    world.queue.worker_file.take(Serving(process=process.this(), ready=True))  # else a page starts one
+    world.queue.worker_file.take(Serving(process=process.current_process(), ready=True))  # else a page starts one
     world.has(CPU, GPU)
 
 

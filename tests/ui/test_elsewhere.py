@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import NotAllowed
 from core.jobs import process
-from core.jobs.job import Elsewhere
+from core.jobs.job import RemoteTarget
 from core.jobs.shared import board
 from core.jobs.shared.members import Member
 from core.jobs.worker_file import Serving
@@ -22,7 +22,7 @@ from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import alts, button, table
 
 PAGE, DEVICES = "pages/crossover/crossover.py", "pages/devices/devices.py"
-WORKERS = Elsewhere(on="workers")
+WORKERS = RemoteTarget(on="workers")
 ASKED = sweep(sizes=(32, 64, 128, 256))
 ONE = Member(host="lab-1", machine_id="a" * 12, cpu="First CPU", devices=("First CPU",), state="measuring", total=4)
 TWO = dataclasses.replace(ONE, host="lab-2", machine_id="b" * 12, cpu="Second CPU")
@@ -34,7 +34,7 @@ def host(tmp_path, monkeypatch, world):
     world.has(CPU)
     asker = world.queue.asker_file
     asker.folder.mkdir()
-    asker.take(Serving(process=process.this(), ready=True))
+    asker.take(Serving(process=process.current_process(), ready=True))
 
     def write(text='[cluster]\non = ["workers", "slurm:4"]\nhost_names = true'):
         (tmp_path / "policy.toml").write_text(f'who_may_run = "everybody"\n{text}')
@@ -58,7 +58,7 @@ def measured(world, *members, points=ASKED.points):
 def job(world, found=(), **changes):
     """A sweep that other machines measure, with the rows that are there by now."""
     world.queue.submit(ASKED, world.store, elsewhere=WORKERS)
-    claimed = world.queue.claim(process.this(), elsewhere=True)
+    claimed = world.queue.claim(process.current_process(), elsewhere=True)
     names = {name: tuple(dict.fromkeys(getattr(row, name) for row in found)) for name in ("run_id", "trial_id")}
     running = dataclasses.replace(claimed, run_ids=names["run_id"], trial_ids=names["trial_id"], **changes)
     world.queue.report(running)
@@ -89,7 +89,7 @@ def test_what_is_chosen_goes_to_the_machines_and_into_no_link(host, open_page):
     app = open_page(PAGE)
     assert where(app).options == ["This machine", "Machines that joined", "Slurm, 4 machines"]
     app = checked(where(app).set_value("workers").run())
-    assert view.machines_view.NOBODY in words(app)
+    assert view.sweep_view.NOBODY in words(app)
     app = checked(button(app, "Find the crossover").click().run())
     [asked] = world.queue.jobs()
     assert asked.elsewhere == WORKERS
@@ -202,8 +202,8 @@ def test_on_ones_own_machine_hosts_have_their_names(host, open_page, monkeypatch
 def test_visitors_read_no_address_of_a_cluster(host, open_page):
     world = host('[cluster]\non = ["ray", "ray://head.lab:10001"]')
     assert where(open_page(PAGE)).options == ["This machine", "Ray cluster", "Ray cluster, 2"]
-    world.queue.submit(ASKED, world.store, elsewhere=Elsewhere(on="ray://head.lab:10001"))
-    running = world.queue.claim(process.this(), elsewhere=True)
+    world.queue.submit(ASKED, world.store, elsewhere=RemoteTarget(on="ray://head.lab:10001"))
+    running = world.queue.claim(process.current_process(), elsewhere=True)
     world.end(running, state="failed", message="No Ray cluster answers at ray://head.lab:10001: head.lab:10001 is gone")
     said = words(open_page(PAGE, job=running.id))
     assert "No Ray cluster answers at its address: its address is gone" in said

@@ -110,7 +110,7 @@ def test_a_preset_fills_the_controls_of_compare_at_either_scale(world, open_page
     world.has(CPU)
     for scale in ("class", "full"):
         app = open_page(preset=name, scale=scale)
-        point = PRESETS[name].at(scale)
+        point = PRESETS[name].point_at_scale(scale)
         held = {key: entry.value for key, entry in keyed(app).items()}
         for field in ("dataset", "samples", "model", "batch_size", "epochs", "learning_rate", "data_path", "shuffle"):
             assert held[field] == getattr(point, field), (field, scale)

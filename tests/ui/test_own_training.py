@@ -81,13 +81,13 @@ def test_compare_asks_for_the_file_and_shows_the_controls_that_mean_something(fi
     assert custom_files.START_COMMAND not in words(app)
     app = checked(control(app, "training").set_value(NAME).run())
     assert drawn(app) == {"training", "pairs", "budget_s"}
-    assert sources.hashed(file)[:6] in words(app)
+    assert sources.hash_sources(file)[:6] in words(app)
     checked(control(app, "size").set_value(512).run())
     checked(button(app, "Run").click().run())
 
     (job,) = world.queue.jobs()
     wanted = Experiment(
-        point=Point(training=NAME, source_hash=sources.hashed(file), size=512),
+        point=Point(training=NAME, source_hash=sources.hash_sources(file), size=512),
         contenders=job.experiment.contenders,
         folder=str(file.parent),
         whole=False,
@@ -188,7 +188,7 @@ def test_a_file_that_has_changed_or_is_another_may_not_be_run_as_it_was(file, wo
 def test_the_source_that_is_shown_is_that_of_the_file_as_it_is(file, open_page):
     app = open_page(COMPARE, training=NAME)
     file.write_text(RUNS + PLAIN + "\n# changed\n")
-    assert sources.hashed(file)[:6] in words(checked(app.run()))
+    assert sources.hash_sources(file)[:6] in words(checked(app.run()))
 
 
 # What is shown of rows
@@ -201,7 +201,7 @@ def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, o
     said = words(app)
     assert "my_training.py:build (one's own, source 9e80da), size 64" in said
     assert chart_data(app, "Time per step by part")["part"][:3] == ["loader", "transfer", "step"]
-    assert all(sentence in said.replace("\\", "") for sentence in own.findings(run[0]))
+    assert all(sentence in said.replace("\\", "") for sentence in own.finding_sentences(run[0]))
     assert "its parameters (parameters), the operations of a step (flops)" in said
     assert {"Epoch", "Test accuracy"}.isdisjoint(table(app, "Its own evaluation"))
     assert "to repeat it, its own file my_training.py is needed" in said
@@ -210,7 +210,7 @@ def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, o
 
 
 def test_what_would_help_it_is_measured_from_outside_and_told(file, world, open_page):
-    source = sources.hashed(file)
+    source = sources.hash_sources(file)
     run = world.keep(own_run(source_hash=source))
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
     assert "What would help?" in words(app)
@@ -222,7 +222,7 @@ def test_what_would_help_it_is_measured_from_outside_and_told(file, world, open_
         "cpu@1+kept",
         "cpu@1+bf16",
     ]
-    assert (job.experiment.point, job.experiment.folder) == (Point.of(run[0]), str(file.parent))
+    assert (job.experiment.point, job.experiment.folder) == (Point.from_row(run[0]), str(file.parent))
     world.end(job, state="finished")
 
     laned = {"cpu@1": 1e-3, "cpu@1+compiled": 5e-4, "cpu@1+kept": 1e-3}
@@ -238,7 +238,7 @@ def test_what_would_help_it_is_measured_from_outside_and_told(file, world, open_
         )
         for row in rows.run(laned, run_id="f" * 12)
     ]
-    told = [each.sentence for found in remedies.remedies(known) for each in found.same]
+    told = [each.sentence for found in remedies.lane_remedies(known) for each in found.same]
     kept = world.keep(known)
     said = words(open_page(COMPARE, run=kept[0].run_id, training=NAME, size="64"))
     assert all(sentence in said for sentence in told)
@@ -265,7 +265,7 @@ def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, op
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
     assert words(app).count("stands out") == 1
     assert "my_training.py has changed since: it was source 9e80da" in words(app)
-    assert f"source {sources.hashed(file)[:6]}, not 9e80da" in words(app)
+    assert f"source {sources.hash_sources(file)[:6]}, not 9e80da" in words(app)
     assert button(app, "Measure again").disabled
 
 

@@ -96,7 +96,7 @@ def sweep_measured_again(world, open_page):
 
 def of_class(world, open_page):
     classes = Classes()
-    of, _ = classes.create("Physics", ClassQuestion.of_preset("disc"))
+    of, _ = classes.create("Physics", ClassQuestion.from_preset("disc"))
     student, token = classes.join(of, "ada")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=of.question.places[0]))
     return open_page(CLASS, **{"class": of.code, "me": f"{student.id}.{token}"}), "Measure here"

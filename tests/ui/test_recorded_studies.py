@@ -35,7 +35,7 @@ def test_the_recorded_sizes_can_be_left_for_a_range(world, open_page):
     record_study(world)
     app = open_page(CROSSOVER, recorded=NAME, recorded_sizes="false", adaptive="false")
     checked(button(app, "Find the crossover").click().run())
-    assert world.queue.jobs()[0].sweep.axes == (Axis.between("hidden_size", 16, 2_048),)
+    assert world.queue.jobs()[0].sweep.axes == (Axis.from_range("hidden_size", 16, 2_048),)
 
 
 def test_another_training_than_the_recorded_one_is_offered_that(world, open_page):

@@ -29,7 +29,7 @@ def labels(app):
 
 def submitted(world):
     (job,) = world.queue.jobs()
-    return job.asked
+    return job.question
 
 
 # The control

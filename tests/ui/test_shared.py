@@ -54,7 +54,7 @@ EXPERIMENTS = some.builds(
 
 @given(EXPERIMENTS)
 def test_the_command_that_is_shown_asks_the_same_question(asked):
-    words = shlex.split(describe.command(asked))
+    words = shlex.split(describe.build_command(asked))
     assert words[:3] == ["python", "-m", "core"]
     options = command_line.parser().parse_args(words[3:])
     contenders = tuple(Contender.parse(part) for part in options.devices.split(","))

@@ -82,7 +82,9 @@ def filled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("filled")
     store, gallery = Store(folder / "results"), Store(folder / "gallery")
     strangers.fill(store, gallery)
-    known = gallery_table.studies(gallery_table.whole([(store, "measured here"), (gallery, "came with the app")]).frame)
+    known = gallery_table.find_study_lines(
+        gallery_table.load_overview([(store, "measured here"), (gallery, "came with the app")]).frame
+    )
     (here,) = {line.id for line in known if line.trial_ids[0].startswith("a")}
     there = next(row for row in gallery.trials() if row.device == "cuda:0")
     return folder, {
@@ -116,7 +118,7 @@ def hosted(world, tmp_path, monkeypatch):
     (tmp_path / "crossover.toml").write_text(strangers.settings())
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "crossover.toml"))
     monkeypatch.setattr(client, "ensure_worker", lambda *_, **__: None)
-    world.queue.worker_file.report(strangers.machine(), process.this())
+    world.queue.worker_file.report(strangers.machine(), process.current_process())
 
 
 @pytest.fixture
@@ -181,7 +183,7 @@ def test_whatever_others_wrote_is_text_in_a_class(foreign, classroom, open_page,
 @pytest.mark.parametrize("gpu", [True, False], ids=["measured", "recorded"])
 @pytest.mark.parametrize("name", view.LESSONS)
 def test_a_lesson_shows_as_text_what_it_was_given(foreign_to_add_to, world, open_page, name, gpu):
-    world.queue.worker_file.report(strangers.machine(gpu=gpu), process.this())
+    world.queue.worker_file.report(strangers.machine(gpu=gpu), process.current_process())
     for job in world.queue.jobs():
         world.end(job, state="finished")
     app, _ = run_lesson(world, open_page, name)
@@ -201,7 +203,7 @@ def kept(world, jobs):
     for number, job in enumerate(jobs):
         if job.demonstration:
             shown = next(shown for shown in strangers.shows() if shown.kind == job.demonstration.kind)
-            exhibit_files.add(world.store.folder, dataclasses.replace(shown, demonstration=job.demonstration))
+            exhibit_files.add_exhibit(world.store.folder, dataclasses.replace(shown, demonstration=job.demonstration))
         elif job.experiment:
             times = {str(one): 1e-3 / (place + 1) for place, one in enumerate(job.experiment.contenders)}
             facts = {**strangers.here(), "run_id": f"{number:012x}", "budget_s": 20.0}

@@ -27,7 +27,7 @@ def kept(world, name="signal", **changes):
 
 def clock_of(name, scale="class", **changes):
     """The exhibit of the tutorial's own clock."""
-    shown = exhibited.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].at(scale), **changes)
+    shown = exhibited.clock({"ours": 1.0, name: 1.7}, point=PRESETS[name].point_at_scale(scale), **changes)
     budget_s = view.CLOCK_S[scale]
     return dataclasses.replace(shown, demonstration=dataclasses.replace(shown.demonstration, budget_s=budget_s))
 
@@ -74,7 +74,7 @@ def test_run_asks_for_the_sweep_and_for_the_tutorials_own_clock(world, open_page
     checked(button(open_page(PAGE, tutorial="signal", devices=list(PAIR)), "Run").click().run())
     sweep, clock = world.queue.jobs()
     assert sweep.sweep.axes == PRESETS["signal"].class_axes
-    assert sweep.sweep.point.samples == PRESETS["signal"].at("class").samples
+    assert sweep.sweep.point.samples == PRESETS["signal"].point_at_scale("class").samples
     assert clock.demonstration.recipes == ("ours", "signal")
     assert [str(contender) for contender in clock.demonstration.contenders] == list(PAIR)
 
@@ -90,7 +90,7 @@ def test_the_full_scale_asks_for_the_published_settings(world, open_page):
 def test_a_tutorial_that_varies_nothing_is_one_training(world, open_page):
     world.has(CPU, GPU)
     checked(button(open_page(PAGE, tutorial="mnist-linear"), "Run").click().run())
-    assert world.queue.jobs()[0].experiment.point == PRESETS["mnist-linear"].at("class")
+    assert world.queue.jobs()[0].experiment.point == PRESETS["mnist-linear"].point_at_scale("class")
 
 
 def test_one_device_is_too_few(world, open_page):
@@ -113,7 +113,7 @@ def test_published_figures_have_no_more_digits_than_were_published(world, open_p
 def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     world.has(CPU, GPU)
     kept(world)
-    exhibit_files.add(world.store.folder, clock_of("signal"))
+    exhibit_files.add_exhibit(world.store.folder, clock_of("signal"))
     app = expected(open_page(PAGE, tutorial="signal"))
     assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
@@ -134,7 +134,7 @@ def test_other_rows_give_another_sentence(world, open_page):
 def test_run_again_measures_anew(world, open_page):
     world.has(CPU, GPU)
     kept(world)
-    exhibit_files.add(world.store.folder, clock_of("signal"))
+    exhibit_files.add_exhibit(world.store.folder, clock_of("signal"))
     checked(button(open_page(PAGE, tutorial="signal"), "Run again").click().run())
     assert [job.fresh for job in world.queue.jobs()] == [True, True]
 
@@ -151,7 +151,7 @@ def test_while_it_runs_the_page_says_how_far_it_is(world, open_page):
     world.has(CPU, GPU)
     app = checked(button(open_page(PAGE, tutorial="signal"), "Run").click().run())
     progress = Progress(phase="training", sweep=SweepProgress(done=2, total=5, size_label="hidden size 100"))
-    claimed = world.queue.claim(process.this())
+    claimed = world.queue.claim(process.current_process())
     world.queue.report(dataclasses.replace(claimed, progress=progress))
     app = checked(app.run())
     assert "Part 1 of 2 · 2 of 5 points done, now hidden size 100" in app.get("progress")[0].proto.text
@@ -171,7 +171,7 @@ def test_stop_ends_every_part_of_the_task(world, open_page):
 def test_of_parts_that_were_stopped_together_the_one_that_had_begun_says_so(world, open_page):
     world.has(CPU, GPU)
     app = checked(button(open_page(PAGE, tutorial="signal"), "Run").click().run())
-    claimed = world.queue.claim(process.this())
+    claimed = world.queue.claim(process.current_process())
     checked(button(app, "Stop").click().run())
     world.queue.end(dataclasses.replace(claimed, state="stopped", message="Stopped after 2 of 5 points."))
     said = [warning.value for warning in checked(app.run()).warning]
@@ -191,7 +191,7 @@ def test_a_training_that_could_not_be_run_says_why(world, open_page):
 def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_marked(world, open_page):
     world.has(CPU)
     world.ship(measured("signal", machine_id="beefbeefbeef"))
-    exhibit_files.add(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
+    exhibit_files.add_exhibit(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
     app = skipped(expected(open_page(PAGE, tutorial="signal")))
     shown = words(app)
     assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in shown

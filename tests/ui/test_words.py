@@ -13,7 +13,7 @@ from core.progress import ContenderProgress, Progress
 from core.question.experiment import Contender, Point
 from core.question.fields import DATA_PATHS
 from core.question.presets import PRESETS
-from core.question.published.cases import case
+from core.question.published.cases import find_case
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from pages.shared import custom_files, links
@@ -100,10 +100,12 @@ def filled(tmp_path_factory):
     of = Stores.of(folder)
     named = {"study": studies.stored(of)}
     other = studies.sweep("b")
-    shown = rows.run({"cpu@1": 1e-3, "cpu@4": 2e-3}, run_id="c" * 12, point=case(MEASURED_CASE).point(), budget_s=30.0)
+    shown = rows.run(
+        {"cpu@1": 1e-3, "cpu@4": 2e-3}, run_id="c" * 12, point=find_case(MEASURED_CASE).point(), budget_s=30.0
+    )
     lanes = rows.run(LANES, run_id=LANES_RUN, point=Point(epochs=50))
     of.keep([*rows.run(), *lanes, *studies.rows_of(other), *shown])
-    exhibit_files.add(of.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
+    exhibit_files.add_exhibit(of.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
     return folder, {**named, "other": other.id}
 
 

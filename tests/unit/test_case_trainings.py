@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from core.question.published.cases import FOLDER, cases
+from core.question.published.cases import CASES_FOLDER, load_cases
 
 CPU = torch.device("cpu")
 
@@ -24,7 +24,7 @@ def builders(module):
     return {f"{module.__name__}.py:{name}": made for name, made in found if not name.startswith("_")}
 
 
-BUILDERS = {name: made for file in sorted(FOLDER.glob("*.py")) for name, made in builders(loaded(file)).items()}
+BUILDERS = {name: made for file in sorted(CASES_FOLDER.glob("*.py")) for name, made in builders(loaded(file)).items()}
 
 
 @pytest.fixture(autouse=True)
@@ -55,5 +55,5 @@ def test_it_trains(name):
 
 
 def test_every_training_belongs_to_a_case():
-    named = {setting.training for one in cases().values() for setting in (one.here, one.remedy) if setting}
+    named = {setting.training for one in load_cases().values() for setting in (one.here, one.remedy) if setting}
     assert named - {""} == set(BUILDERS)

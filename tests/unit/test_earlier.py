@@ -23,7 +23,7 @@ THEN = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 @pytest.fixture
 def earlier(tmp_path, monkeypatch):
     """Everything that was written, on the day after."""
-    monkeypatch.setattr(records, "now", lambda: THEN)
+    monkeypatch.setattr(records, "current_time", lambda: THEN)
     lay_out(tmp_path)
     return tmp_path
 
@@ -33,13 +33,13 @@ def test_every_row_is_read_and_says_what_it_said(earlier):
     assert (store.check().rows, store.check().files, store.check().skipped) == (18, 4, ())
     run = store.trials(run_id="0123456789ab")
     assert math.isclose(speedup.speedup(*run).value, 4.0, rel_tol=0.02)
-    named = study.named(NAMES["study"], store.trials(), "hidden_size")
+    named = study.find_study(NAMES["study"], store.trials(), "hidden_size")
     assert study.crossover(named).outcome == "several"
     assert [trial.device_name for trial in Store(earlier / "gallery").trials()] == ["Test CPU", "NVIDIA Test GPU"]
 
 
 def test_every_exhibit_is_read(earlier):
-    found, skipped = exhibit_files.read(earlier / "results")
+    found, skipped = exhibit_files.read_exhibits(earlier / "results")
     assert not skipped
     assert {exhibit.id: exhibit.kind for exhibit in found} == {
         "0" * 12: "clock",
@@ -57,13 +57,13 @@ def test_every_job_is_read_with_its_rows(earlier):
         "lesson": ("finished", ""),
         "stopped": ("stopped", ""),
     }
-    assert [trial.contender for trial in client.rows(queue, jobs["run"])] == ["cpu", "cuda:0"]
-    rows = client.rows(queue, jobs["sweep"])
+    assert [trial.contender for trial in client.load_job_rows(queue, jobs["run"])] == ["cpu", "cuda:0"]
+    rows = client.load_job_rows(queue, jobs["sweep"])
     assert [(row.hidden_size, row.batch_size) for row in rows[::2]] == [(16, 16), (16, 100), (32, 16), (32, 100)]
     assert client.exhibit(queue, jobs["lesson"]).kind == "clock"
     assert jobs["sweep"].sweep.experiment(jobs["sweep"].sweep.points[0]).id == rows[0].experiment_id
-    assert client.machine(queue).device_names == {"cpu": "Test CPU", "cuda:0": "NVIDIA Test GPU"}
-    assert not client.machine(queue).live
+    assert client.load_machine(queue).device_names == {"cpu": "Test CPU", "cuda:0": "NVIDIA Test GPU"}
+    assert not client.load_machine(queue).live
 
 
 def test_a_class_is_found_by_its_code_with_its_students_and_what_they_found(earlier):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from core.files.project import PROJECT
-from core.measure.own.foreign import Foreign
-from core.measure.own.training import OwnTraining
+from core.measure.own.foreign import UserCode
+from core.measure.own.training import CustomTraining
 
 FOLDER = PROJECT / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
@@ -35,7 +35,7 @@ def test_an_example_trains_at_a_small_size_and_on_another_device_anew(file):
     losses = []
     for _ in range(2):
         torch.manual_seed(0)
-        training = OwnTraining(module.build(8, torch.device("cpu")), Foreign(file))
+        training = CustomTraining(module.build(8, torch.device("cpu")), UserCode(file))
         training.advance(3)
         assert training.steps == 3
         assert training.learns in (True, None)

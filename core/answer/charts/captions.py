@@ -8,21 +8,21 @@ from core.answer.study import wording
 from core.errors import InvalidValue
 from core.question import describe, models
 from core.question.experiment import Point
-from core.question.sweep import size_of
+from core.question.sweep import size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
 
-LETTERS, TITLE_LETTERS, MOST = 130, 85, 400
+CAPTION_LINE_LETTERS, TITLE_LETTERS, MAX_CAPTION_LETTERS = 130, 85, 400
 """Letters of a small line and of one of the title that a picture has room for, and of all lines of one text."""
 
 
-def captioned(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
+def add_caption(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
     """The chart with a title and small lines above it, below which stands what it says already."""
     own = spec.get("title", {}).get("text", [])
     said = [*lines, *(own if isinstance(own, list) else [own])]
-    small = [line for text in said for line in textwrap.wrap(as_line(text, MOST), LETTERS)]
+    small = [line for text in said for line in textwrap.wrap(as_line(text, MAX_CAPTION_LETTERS), CAPTION_LINE_LETTERS)]
     words = {
-        "text": textwrap.wrap(as_line(title, MOST), TITLE_LETTERS),
+        "text": textwrap.wrap(as_line(title, MAX_CAPTION_LETTERS), TITLE_LETTERS),
         "subtitle": small,
         "anchor": "start",
         "offset": 12,
@@ -30,25 +30,28 @@ def captioned(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
     return {**spec, "title": {**words, "fontSize": 15, "subtitleFontSize": 11, "subtitlePadding": 4}}
 
 
-def measured(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
+def measurement_lines(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
     """The lines of what was measured: the training, each machine, when, and with which version; the axis differs."""
     machines = dict.fromkeys(f"{row.cpu_name} [{row.machine_id[:6]}], {row.system}" for row in rows)
     devices = dict.fromkeys(row.device_name for row in rows if row.device_kind != "cpu")
     days = sorted({row.started_at[:10] for row in rows})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     versions = ", ".join(dict.fromkeys(f"Crossover {row.app_version}, torch {row.torch_version}" for row in rows))
-    return _training(rows, axis), "; ".join((*devices, *machines)), f"Measured {when} with {versions}"
+    return _caption_training(rows, axis), "; ".join((*devices, *machines)), f"Measured {when} with {versions}"
 
 
-def _training(rows: Sequence[Trial], axis: str) -> str:
+def _caption_training(rows: Sequence[Trial], axis: str) -> str:
     """The training in a line, which names what differs first; as rows write it where this version does not offer it."""
     try:
-        point = Point.of(rows[0])
-        families = {} if point.training or not axis else describe.taken([axis], models.family(point.model))
-        said = describe.sentence(point, without={*families, axis})
+        point = Point.from_row(rows[0])
+        families = {} if point.training or not axis else describe.fields_set_by_axes([axis], models.family(point.model))
+        said = describe.describe_question(point, without={*families, axis})
     except InvalidValue:
         said = f"{rows[0].dataset} · {rows[0].model}"
     if not axis:
         return said
-    sizes = [size_of(row, axis) for row in rows]
-    return f"{describe.along(axis, rows[0].model)} {wording.size(min(sizes))} to {wording.size(max(sizes))} · {said}"
+    sizes = [size_on_axis(row, axis) for row in rows]
+    return (
+        f"{describe.label_axis(axis, rows[0].model)} {wording.format_size(min(sizes))} to "
+        f"{wording.format_size(max(sizes))} · {said}"
+    )

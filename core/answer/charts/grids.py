@@ -10,7 +10,7 @@ import altair as alt
 
 from core import units
 from core.answer.charts import look
-from core.answer.charts.look import Row, Spec
+from core.answer.charts.look import ChartRow, Spec
 from core.answer.run.speedup import Verdict
 from core.answer.study import wording
 from core.question.fields import axis_title
@@ -40,7 +40,7 @@ class Cell:
     reason: str = ""
 
 
-def winners(
+def winners_chart(
     cells: Sequence[Cell], *, axes: tuple[str, str], devices: tuple[str, str], kinds: tuple[str, str] | None = None
 ) -> Spec:
     """Map of two axes, each cell in the colour of the faster device, hatched where the two are too close.
@@ -50,33 +50,33 @@ def winners(
     """
     rows = [_cell_row(cell, devices) for cell in cells]
     fills = {
-        **dict(zip(devices, _tints(look.kinds_of(devices, kinds)), strict=True)),
+        **dict(zip(devices, _tints(look.resolve_device_kinds(devices, kinds)), strict=True)),
         HATCHED: look.PALEST,
         MISSING: GREY,
     }
     present = [name for name in fills if any(row["winner"] == name for row in rows)]
     across, up = (axis_title(axis) for axis in axes)
-    x = alt.X("x:O", title=across, axis=alt.Axis(labelExpr=look.COMPACT, labelAngle=0, labelOverlap=True))
-    y = alt.Y("y:O", title=up, sort="descending", axis=alt.Axis(labelExpr=look.COMPACT))
-    legend = look.legend(present, symbolType="square", symbolStrokeColor=look.NEUTRAL, symbolStrokeWidth=1)
-    said = (("winner", "faster"), ("figure", f"speedup of {wording.short(devices[1])}"), ("reason", "reason"))
+    x = alt.X("x:O", title=across, axis=alt.Axis(labelExpr=look.COMPACT_LABEL, labelAngle=0, labelOverlap=True))
+    y = alt.Y("y:O", title=up, sort="descending", axis=alt.Axis(labelExpr=look.COMPACT_LABEL))
+    legend = look.names_legend(present, symbolType="square", symbolStrokeColor=look.NEUTRAL, symbolStrokeWidth=1)
+    said = (("winner", "faster"), ("figure", f"speedup of {wording.short_device(devices[1])}"), ("reason", "reason"))
     base = alt.Chart().encode(x=x, y=y, tooltip=look.tooltips(("x", across), ("y", up), *said))
-    colour = look.by(alt.Color, "winner", present, [fills[name] for name in present], legend=legend)
+    colour = look.names_channel(alt.Color, "winner", present, [fills[name] for name in present], legend=legend)
     rects = base.mark_rect(stroke="white", strokeWidth=1).encode(color=colour)
     close = [_hatch(base.transform_filter(f"datum.winner == '{HATCHED}'"), line) for line in HATCH]
     # Black is right in every theme, since the cell below it is always light.
     columns = len({cell.x for cell in cells})
     room = 1.0 if columns <= MOST_FIGURES else {"expr": f"width > {columns * FIGURE_WIDTH} ? 1 : 0"}
     figures = base.mark_text(color="black", fontSize=11, opacity=room).encode(text=alt.Text("text:N"))
-    return look.finished(alt.layer(rects, *close, figures), rows, height=alt.Step(CELL_HEIGHT))
+    return look.finish_chart(alt.layer(rects, *close, figures), rows, height=alt.Step(CELL_HEIGHT))
 
 
 def _tints(kinds: tuple[str, str]) -> list[str]:
     """The devices' colours, light enough for black figures."""
-    return [look.mixed(look.PALEST, colour, look.TINT) for colour in look.colours(kinds)]
+    return [look.mix_colours(look.PALEST, colour, look.TINT) for colour in look.contender_colours(kinds)]
 
 
-def _cell_row(cell: Cell, devices: tuple[str, str]) -> Row:
+def _cell_row(cell: Cell, devices: tuple[str, str]) -> ChartRow:
     speedup = cell.speedup
     if speedup is None:
         return {"x": cell.x, "y": cell.y, "winner": MISSING, "figure": "—", "text": "✕", "reason": cell.reason}
@@ -85,7 +85,7 @@ def _cell_row(cell: Cell, devices: tuple[str, str]) -> Row:
         "x": cell.x,
         "y": cell.y,
         "winner": devices[speedup > 1] if decided else HATCHED if cell.verdict == "too_close" else MISSING,
-        "figure": units.ratio(speedup),
+        "figure": units.format_ratio(speedup),
         "text": f"{speedup:.2f}×" if speedup < 10 else f"{speedup:.0f}×",
         "reason": cell.reason or "—",
     }

@@ -15,14 +15,14 @@ import altair as alt
 
 from core import units
 from core.answer.charts import labels, look
-from core.answer.charts.labels import Name
-from core.answer.charts.look import Row, Spec
-from core.answer.run.busy import MARK
+from core.answer.charts.labels import NamePlace
+from core.answer.charts.look import ChartRow, Spec
+from core.answer.run.busy import BUSY_MARK
 from core.answer.study import wording
 from core.answer.study.result import Basis, Crossing, Crossover, Evidence
 from core.question.fields import axis_title
 
-TIMED: dict[Basis, str] = {
+BASIS_AXIS_TITLES: dict[Basis, str] = {
     "steady": "time per step",
     "with_transfer": "time per step, copying the data included",
     "cold_start": "time per step, start-up included",
@@ -30,23 +30,23 @@ TIMED: dict[Basis, str] = {
 }
 """What a reading is, by cost basis."""
 
-MOST_READINGS = 1_000
+MAX_READINGS_DRAWN = 1_000
 """Raw readings on one chart; beyond, browsers draw slowly. Those that are left out are counted at the axis."""
 
 MOST_MARKED = 60
 """Sizes of one curve before its points are left out and the line stands alone."""
 
-HEIGHT, PLOT = 420, 230
+CROSSOVER_CHART_HEIGHT, CROSSOVER_PLOT_HEIGHT = 420, 230
 """Pixels of a chart, with its axes and legends, which is what a page gives it, and what is left for the curves."""
 
-INTERVAL, TIED = "95 % interval of the crossover", "difference within ±10 %"
+INTERVAL_ZONE, TIE_ZONE = "95 % interval of the crossover", "difference within ±10 %"
 """What is shaded, with its name in the legend."""
 
-OPEN, ASSUMED = "either may be faster", "crossover, if readings scatter as is usual"
+OPEN_ZONE, ASSUMPTION_ZONE = "either may be faster", "crossover, if readings scatter as is usual"
 """The same where no crossover is certain."""
 
-ZONE_FILLS = dict.fromkeys((INTERVAL, OPEN), "rgba(128, 128, 128, 0.34)") | dict.fromkeys(
-    (TIED, ASSUMED), "rgba(128, 128, 128, 0.18)"
+ZONE_FILLS = dict.fromkeys((INTERVAL_ZONE, OPEN_ZONE), "rgba(128, 128, 128, 0.34)") | dict.fromkeys(
+    (TIE_ZONE, ASSUMPTION_ZONE), "rgba(128, 128, 128, 0.18)"
 )
 BAND_OPACITY = 0.2
 
@@ -60,7 +60,7 @@ EDGE_SHARE = 0.3
 """Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
 
 
-def crossover(
+def crossover_chart(
     answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None, recorded: bool = False
 ) -> Spec:
     """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
@@ -70,43 +70,54 @@ def crossover(
     """
     shown = [entry for entry in pairs if 0 < entry.size < math.inf]
     readings, number = _readings(answer, shown)
-    medians = [row for entry in shown for row in _medians(answer, entry)]
-    obstacles: list[Row] = [
+    medians = [row for entry in shown for row in _reading_medians(answer, entry)]
+    obstacles: list[ChartRow] = [
         {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
     ]
     close = [*([answer.tie] if answer.tie else []), *answer.also_close]
-    zones = [_zone(answer.axis, TIED, *zone) for zone in close]  # the wider zones first, so that they lie below
-    zones += [_zone(answer.axis, INTERVAL, crossing.low, crossing.high) for crossing in answer.crossings]
-    zones += [_zone(answer.axis, OPEN, *between) for between in _open(answer)]
+    zones = [_zone_row(answer.axis, TIE_ZONE, *zone) for zone in close]  # the wider zones first, so that they lie below
+    zones += [_zone_row(answer.axis, INTERVAL_ZONE, crossing.low, crossing.high) for crossing in answer.crossings]
+    zones += [_zone_row(answer.axis, OPEN_ZONE, *between) for between in _open_ranges(answer)]
     assumed = answer.assumed.crossings if answer.assumed else ()
-    zones += [_zone(answer.axis, ASSUMED, crossing.low, crossing.high) for crossing in assumed]
+    zones += [_zone_row(answer.axis, ASSUMPTION_ZONE, crossing.low, crossing.high) for crossing in assumed]
     crossings = crossing_rows(answer)
     sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
     times = [row["time"] for row in (*readings, *medians)]
-    times = labels.headroom(times) if times else times
-    placed = _named(answer, medians, sizes, times, recorded=recorded)
-    x, y = size_channel(answer.axis, sizes), look.logged(TIMED[answer.basis], times, look.SECONDS)
+    times = labels.add_headroom(times) if times else times
+    placed = _place_curve_names(answer, medians, sizes, times, recorded=recorded)
+    x, y = (
+        size_channel(answer.axis, sizes),
+        look.log_channel(BASIS_AXIS_TITLES[answer.basis], times, look.SECONDS_LABEL),
+    )
     if len(readings) < number:
         y["title"] = [y["title"], f"{len(readings):,} of {number:,} readings drawn"]
     pointed, bottom = len(shown) <= MOST_MARKED, size_axis(sizes)
     layers = _zone_layers(x, zones)
     layers += _curve_layers(answer, kinds, x, y, placed, bottom=bottom, pointed=pointed, recorded=recorded)
     layers += crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
-    chart = look.marked(alt.layer(*layers).resolve_axis(x="independent"), MARK if answer.busy else "")
-    return look.finished(chart, [*zones, *medians, *readings, *crossings, *obstacles], height=HEIGHT)
+    chart = look.add_measurement_mark(
+        alt.layer(*layers).resolve_axis(x="independent"), BUSY_MARK if answer.busy else ""
+    )
+    return look.finish_chart(
+        chart, [*zones, *medians, *readings, *crossings, *obstacles], height=CROSSOVER_CHART_HEIGHT
+    )
 
 
-def _named(
-    answer: Crossover, medians: Sequence[Row], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
-) -> dict[str, Name]:
+def _place_curve_names(
+    answer: Crossover, medians: Sequence[ChartRow], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
+) -> dict[str, NamePlace]:
     """Where the names stand beside the medians, each of which is told whether it has its curve's name."""
-    written = {name: wording.short(name) for name in (answer.baseline, answer.challenger)}
+    written = {name: wording.short_device(name) for name in (answer.baseline, answer.challenger)}
     if recorded:
         written[answer.challenger] += ", recorded"
     for row in medians:
         row["name"] = written[row["device"]]
     curves = {name: [(row["size"], row["time"]) for row in medians if row["name"] == name] for name in written.values()}
-    placed = labels.names(curves, x=sizes, y=times, height=PLOT) if medians and len(curves) == len(written) else {}
+    placed = (
+        labels.place_names(curves, x=sizes, y=times, height=CROSSOVER_PLOT_HEIGHT)
+        if medians and len(curves) == len(written)
+        else {}
+    )
     for row in medians:
         row["named"] = row["name"] in placed and placed[row["name"]].at == (row["size"], row["time"])
     return placed
@@ -114,7 +125,7 @@ def _named(
 
 def size_channel(axis: str, sizes: Sequence[float]) -> Any:
     """Makes the horizontal channel, the same for every layer but for its axis."""
-    title, scale = f"{axis_title(axis)} (log scale)", look.log(sizes)
+    title, scale = f"{axis_title(axis)} (log scale)", look.altair_log_scale(sizes)
 
     def channel(field: str = "size", *, axis: alt.Axis | None = None) -> alt.X:
         return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
@@ -124,10 +135,10 @@ def size_channel(axis: str, sizes: Sequence[float]) -> Any:
 
 def size_axis(sizes: Sequence[float]) -> alt.Axis:
     """The axis of sizes; labels that would touch each other are left out."""
-    return alt.Axis(labelExpr=look.COMPACT, values=look.ticks(sizes), labelOverlap="greedy", grid=False)
+    return alt.Axis(labelExpr=look.COMPACT_LABEL, values=look.log_ticks(sizes), labelOverlap="greedy", grid=False)
 
 
-def _readings(answer: Crossover, pairs: Sequence[Evidence]) -> tuple[list[Row], int]:
+def _readings(answer: Crossover, pairs: Sequence[Evidence]) -> tuple[list[ChartRow], int]:
     """Raw readings, thinned evenly from the fastest to the slowest of each size, and how many there are in all."""
     known = [
         (device, entry.size, times)
@@ -135,28 +146,28 @@ def _readings(answer: Crossover, pairs: Sequence[Evidence]) -> tuple[list[Row], 
         for device, times in ((answer.baseline, entry.baseline_s), (answer.challenger, entry.challenger_s))
         if times
     ]
-    each = max(2, MOST_READINGS // max(1, len(known)))
+    each = max(2, MAX_READINGS_DRAWN // max(1, len(known)))
     rows = [
-        {"layer": "reading", "device": device, "size": size, "time": time, "shown": units.duration(time)}
+        {"layer": "reading", "device": device, "size": size, "time": time, "shown": units.format_duration(time)}
         for device, size, times in known
-        for time in _thinned([time for time in times if 0 < time < math.inf], each)
+        for time in _thin_readings([time for time in times if 0 < time < math.inf], each)
     ]
-    return rows[: 2 * MOST_READINGS], sum(len(times) for _, _, times in known)
+    return rows[: 2 * MAX_READINGS_DRAWN], sum(len(times) for _, _, times in known)
 
 
-def _thinned(times: Sequence[float], most: int) -> list[float]:
-    if len(times) <= most:
+def _thin_readings(times: Sequence[float], limit: int) -> list[float]:
+    if len(times) <= limit:
         return list(times)
     ordered = sorted(times)
-    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
+    return [ordered[round(place * (len(ordered) - 1) / (limit - 1))] for place in range(limit)]
 
 
-def _medians(answer: Crossover, entry: Evidence) -> list[Row]:
-    rows: list[Row] = []
+def _reading_medians(answer: Crossover, entry: Evidence) -> list[ChartRow]:
+    rows: list[ChartRow] = []
     for device, times in ((answer.baseline, entry.baseline_s), (answer.challenger, entry.challenger_s)):
         valid = [time for time in times if 0 < time < math.inf]
         if valid:
-            middle, low, high = statistics.median(valid), *_middle_half(valid)
+            middle, low, high = statistics.median(valid), *_interquartile_range(valid)
             rows.append(
                 {
                     "layer": "median",
@@ -165,15 +176,15 @@ def _medians(answer: Crossover, entry: Evidence) -> list[Row]:
                     "time": middle,
                     "low": low,
                     "high": high,
-                    "shown": units.duration(middle),
-                    "noise": f"{units.duration(low)} to {units.duration(high)}",
+                    "shown": units.format_duration(middle),
+                    "noise": f"{units.format_duration(low)} to {units.format_duration(high)}",
                     "readings": len(times),
                 }
             )
     return rows
 
 
-def _middle_half(times: Sequence[float]) -> tuple[float, float]:
+def _interquartile_range(times: Sequence[float]) -> tuple[float, float]:
     """Between these lies the middle half of the readings."""
     if len(times) < 2:
         return times[0], times[0]
@@ -181,30 +192,33 @@ def _middle_half(times: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _zone(axis: str, name: str, low: float, high: float) -> Row:
-    return {"layer": name, "zone": name, "from": low, "to": high, "shown": _span(axis, low, high)}
+def _zone_row(axis: str, name: str, low: float, high: float) -> ChartRow:
+    return {"layer": name, "zone": name, "from": low, "to": high, "shown": _range_label(axis, low, high)}
 
 
-def _span(axis: str, low: float, high: float) -> str:
+def _range_label(axis: str, low: float, high: float) -> str:
     """An interval of sizes in few characters, rounded as the sentence rounds it."""
-    return look.span(*wording.outwards(axis, low, high))
+    return look.format_size_range(*wording.round_interval_outwards(axis, low, high))
 
 
-def crossing_rows(answer: Crossover) -> list[Row]:
+def crossing_rows(answer: Crossover) -> list[ChartRow]:
     """Where the faster device changes, as it is written above a chart."""
-    return [_crossing(answer.axis, at) for at in answer.crossings]
+    return [_crossing_row(answer.axis, at) for at in answer.crossings]
 
 
-def _crossing(axis: str, at: Crossing) -> Row:
+def _crossing_row(axis: str, crossing: Crossing) -> ChartRow:
     """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
-    size, span = look.compact(wording.buildable(axis, at.estimate)), _span(axis, at.low, at.high)
+    size, span = (
+        look.format_size_compactly(wording.buildable_size(axis, crossing.estimate)),
+        _range_label(axis, crossing.low, crossing.high),
+    )
     label = f"about {size} ({span})"
-    if wording.whole(axis) and at.high <= wording.MOST_WHOLE:
-        label = f"from {size} on" if math.ceil(at.low) == math.ceil(at.high) else f"from {size} on ({span})"
-    return {"layer": "crossing", "size": at.estimate, "shown": f"{size}, {span}", "label": label}
+    if wording.is_whole_axis(axis) and crossing.high <= wording.MOST_WHOLE:
+        label = f"from {size} on" if math.ceil(crossing.low) == math.ceil(crossing.high) else f"from {size} on ({span})"
+    return {"layer": "crossing", "size": crossing.estimate, "shown": f"{size}, {span}", "label": label}
 
 
-def _open(answer: Crossover) -> list[tuple[float, float]]:
+def _open_ranges(answer: Crossover) -> list[tuple[float, float]]:
     """Between which sizes nothing is clear, where it is elsewhere; to an end of the range where that is open."""
     timed = [size.size for size in answer.sizes if size.speedup is not None]
     edges = (
@@ -213,10 +227,10 @@ def _open(answer: Crossover) -> list[tuple[float, float]]:
     return [(low, high) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high]
 
 
-def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:
+def _zone_layers(x: Any, zones: Sequence[ChartRow]) -> list[alt.Chart]:
     names = list(dict.fromkeys(row["zone"] for row in zones))
     return [
-        look.layer(name)
+        look.layer_chart(name)
         .mark_rect()
         .encode(
             x=x("from"), x2="to", fill=zone_fill(names), tooltip=look.tooltips(("zone", "shaded"), ("shown", "sizes"))
@@ -227,8 +241,8 @@ def _zone_layers(x: Any, zones: Sequence[Row]) -> list[alt.Chart]:
 
 def zone_fill(names: Sequence[str]) -> alt.Fill:
     """The fill of what is shaded, with its names in the legend."""
-    legend = look.legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
-    fill: alt.Fill = look.by(alt.Fill, "zone", names, [ZONE_FILLS[name] for name in names], legend=legend)
+    legend = look.names_legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
+    fill: alt.Fill = look.names_channel(alt.Fill, "zone", names, [ZONE_FILLS[name] for name in names], legend=legend)
     return fill
 
 
@@ -237,7 +251,7 @@ def _curve_layers(
     kinds: tuple[str, str] | None,
     x: Any,
     y: dict[str, Any],
-    placed: Mapping[str, Name],
+    placed: Mapping[str, NamePlace],
     *,
     bottom: alt.Axis,
     pointed: bool,
@@ -245,12 +259,12 @@ def _curve_layers(
 ) -> list[alt.Chart]:
     """Noise, readings, median lines with names and points; the first has the axis that all stand on."""
     names, width = [answer.baseline, answer.challenger], 0 if pointed else 2
-    legend = None if placed else look.legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=width)
-    colours = look.colours(look.kinds_of((answer.baseline, answer.challenger), kinds))
-    colour = look.by(alt.Color, "device", names, colours, legend=legend)
-    shapes = [look.SHAPES[0], look.RECORDED if recorded else look.SHAPES[1]]
-    shape = look.by(alt.Shape, "device", names, shapes, legend=legend)
-    dash = look.by(alt.StrokeDash, "device", names, look.DASHES, legend=None if pointed else legend)
+    legend = None if placed else look.names_legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=width)
+    colours = look.contender_colours(look.resolve_device_kinds((answer.baseline, answer.challenger), kinds))
+    colour = look.names_channel(alt.Color, "device", names, colours, legend=legend)
+    shapes = [look.POINT_SHAPES[0], look.RECORDED if recorded else look.POINT_SHAPES[1]]
+    shape = look.names_channel(alt.Shape, "device", names, shapes, legend=legend)
+    dash = look.names_channel(alt.StrokeDash, "device", names, look.DASHES, legend=None if pointed else legend)
     which = (("device", "device"), ("size", axis_title(answer.axis), "~r"))
     summary = (("shown", "median"), ("noise", "middle half of the readings"), ("readings", "readings", ",d"))
     base = alt.Chart().encode(color=colour, tooltip=look.tooltips(*which, *summary))
@@ -263,7 +277,7 @@ def _curve_layers(
             **at, shape=shape, tooltip=look.tooltips(*which, ("shown", "one reading"))
         ),
         medians.mark_line(strokeWidth=2).encode(**at, strokeDash=dash),
-        *labels.layers(medians.encode(**at), placed, "name"),
+        *labels.name_layers(medians.encode(**at), placed, "name"),
     ]
     if not pointed:
         return layers
@@ -275,7 +289,7 @@ def _curve_layers(
     return [*layers, points.transform_filter(ours), hollow.transform_filter(theirs)]
 
 
-def crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) -> list[alt.Chart]:
+def crossing_layers(x: Any, crossings: Sequence[ChartRow], sizes: Sequence[float]) -> list[alt.Chart]:
     """A thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
 
     Each label stands higher than the one before, as they would lie on each other where the window is narrow.
@@ -297,7 +311,9 @@ def crossing_layers(x: Any, crossings: Sequence[Row], sizes: Sequence[float]) ->
             ticks=False,
             domain=False,
         )
-        rule = look.layer("crossing").transform_filter(f"datum.label == {json.dumps(row['label'], ensure_ascii=False)}")
+        rule = look.layer_chart("crossing").transform_filter(
+            f"datum.label == {json.dumps(row['label'], ensure_ascii=False)}"
+        )
         layers.append(rule.mark_rule(color=look.NEUTRAL, strokeWidth=1).encode(x=x(axis=axis), tooltip=tooltip))
     return layers
 
@@ -309,10 +325,10 @@ def _alignment(size: float, sizes: Sequence[float]) -> Literal["left", "center",
     return "left" if share < EDGE_SHARE else "right" if share > 1 - EDGE_SHARE else "center"
 
 
-def _obstacle_layers(x: Any, obstacles: Sequence[Row]) -> list[alt.Chart]:
+def _obstacle_layers(x: Any, obstacles: Sequence[ChartRow]) -> list[alt.Chart]:
     if not obstacles:
         return []
-    crosses = look.layer("obstacle").mark_point(
+    crosses = look.layer_chart("obstacle").mark_point(
         shape=CROSS, size=90, stroke=look.NEUTRAL, strokeWidth=2, filled=False, opacity=1, yOffset=-8
     )
     tooltip = look.tooltips(("size", "size", "~r"), ("reason", "not timed"))

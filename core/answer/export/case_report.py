@@ -8,86 +8,86 @@ from core import units
 from core.answer.lesson import cases
 from core.answer.run.speedup import step_time
 from core.question import describe
-from core.question.experiment import titled
+from core.question.experiment import display_name
 from core.question.published.cases import CAUSES, Case
 from core.results.schema import Trial
 
-WIDTH = 12
+LABEL_WIDTH = 12
 """Letters of a line's beginning."""
 
 
-def listed(shown: Sequence[Case]) -> str:
+def case_list_text(cases: Sequence[Case]) -> str:
     """A line for each: its name, what it is about, its cause, and whether anything of it runs here."""
-    longest = max(len(case.name) for case in shown)
+    longest = max(len(case.name) for case in cases)
     return "\n".join(
         f"{case.name:{longest}}  {case.title}: {CAUSES[case.cause]}{'' if case.runnable else ' (not run here)'}"
-        for case in shown
+        for case in cases
     )
 
 
-def figures(case: Case) -> str:
+def case_figures_text(case: Case) -> str:
     """The reported figures in a line; empty where none were told."""
-    told = ", ".join(f"{one.name} {units.significant(one.value)}" for one in case.figures)
+    told = ", ".join(f"{one.name} {units.format_significant(one.value)}" for one in case.figures)
     return f"{told} {case.unit}" if told else ""
 
 
-def source(case: Case) -> str:
+def case_source(case: Case) -> str:
     """Who reported a case, and when."""
     return f"{case.thread}, {case.date or 'undated'}"
 
 
-def text(case: Case, before: Sequence[Trial] = (), after: Sequence[Trial] = ()) -> str:
+def case_text(case: Case, before: Sequence[Trial] = (), after: Sequence[Trial] = ()) -> str:
     """A case with what was measured of it, for a terminal."""
     lines = [
-        f"{case.title} ({source(case)})",
+        f"{case.title} ({case_source(case)})",
         case.address,
         "",
-        *_told("Trained", case.model),
-        *_told("On", case.devices),
-        *_told("Reported", case.reported),
-        *_told("Published", figures(case)),
-        *_told("Cause", f"{CAUSES[case.cause]}. {case.found}"),
-        *_told("Advice", case.remedied),
-        *_told("Not known", case.open),
-        *_told("On a GPU", case.gpu),
+        *_label_line("Trained", case.model),
+        *_label_line("On", case.devices),
+        *_label_line("Reported", case.reported),
+        *_label_line("Published", case_figures_text(case)),
+        *_label_line("Cause", f"{CAUSES[case.cause]}. {case.found}"),
+        *_label_line("Advice", case.remedied),
+        *_label_line("Not known", case.open),
+        *_label_line("On a GPU", case.gpu),
         "",
-        *_runs(case),
+        *_case_training_lines(case),
     ]
-    return "\n".join([*lines, *measured(case, before, after)]).rstrip()
+    return "\n".join([*lines, *case_measurement_lines(case, before, after)]).rstrip()
 
 
-def measured(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> list[str]:
+def case_measurement_lines(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> list[str]:
     """What was measured here, a sentence a line; empty where nothing was."""
     if not before:
         return []
-    found = cases.diagnosis(case, before, after)
-    times = {titled(row.contender): step_time(row).median_s for row in before}
-    steps = [f"{name} {units.duration(median_s)}" for name, median_s in times.items() if median_s]
-    told = [*_told("Measured", f"{', '.join(steps)} a step")] if len(steps) == len(times) else []
-    told += [line for one in found.named for line in _told("Named", one.sentence)]
-    told += _told("Compared", found.sentence)
-    told += [line for one in cases.gains(case, before, after) for line in _told("Remedy", one.sentence)]
-    return [*told, *_told("Remedy", cases.then(after))]
+    found = cases.diagnose_case(case, before, after)
+    times = {display_name(row.contender): step_time(row).median_s for row in before}
+    steps = [f"{name} {units.format_duration(median_s)}" for name, median_s in times.items() if median_s]
+    told = [*_label_line("Measured", f"{', '.join(steps)} a step")] if len(steps) == len(times) else []
+    told += [line for one in found.named for line in _label_line("Named", one.sentence)]
+    told += _label_line("Compared", found.sentence)
+    told += [line for one in cases.remedy_gains(case, before, after) for line in _label_line("Remedy", one.sentence)]
+    return [*told, *_label_line("Remedy", cases.remedy_verdict(after))]
 
 
-def document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> dict[str, Any]:
+def case_document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> dict[str, Any]:
     """A case with what was measured of it, as plain data."""
-    found = cases.diagnosis(case, before, after) if before else None
+    found = cases.diagnose_case(case, before, after) if before else None
     return {
         "case": dataclasses.asdict(case),
         "diagnosis": dataclasses.asdict(found) if found else None,
-        "gains": [dataclasses.asdict(one) for one in cases.gains(case, before, after)],
+        "gains": [dataclasses.asdict(one) for one in cases.remedy_gains(case, before, after)],
         "runs": [rows[0].run_id for rows in (before, after) if rows],
     }
 
 
-def _runs(case: Case) -> list[str]:
+def _case_training_lines(case: Case) -> list[str]:
     if not case.runnable:
-        return _told("Here", "Nothing of it runs here.")
-    remedied = case.remedied_point()
-    said = [*_told("Here", describe.sentence(case.point())), *_told("", case.note)]
-    return [*said, *_told("Remedy", case.remedy.title)] if remedied and case.remedy else said
+        return _label_line("Here", "Nothing of it runs here.")
+    remedied = case.point_with_remedy()
+    said = [*_label_line("Here", describe.describe_question(case.point())), *_label_line("", case.note)]
+    return [*said, *_label_line("Remedy", case.remedy.title)] if remedied and case.remedy else said
 
 
-def _told(beginning: str, sentence: str) -> list[str]:
-    return [f"{beginning:{WIDTH}}{sentence}"] if sentence else []
+def _label_line(beginning: str, sentence: str) -> list[str]:
+    return [f"{beginning:{LABEL_WIDTH}}{sentence}"] if sentence else []

@@ -14,54 +14,54 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from core.answer.export.template import filled
+from core.answer.export.template import fill_template
 from core.errors import CrossoverError
 from core.files.project import PROJECT
-from core.text import as_label, as_lines, in_html
+from core.text import as_label, as_lines, to_html
 
 Picture = Literal["png", "svg"]
 Spec = dict[str, Any]
 
-WIDTH = 760
+PICTURE_WIDTH = 760
 """Pixels of a picture whose chart takes the width of its page."""
 
 SCALE = 2
 """Pixels of a PNG for each of the chart's, sharp on paper and on dense screens."""
 
-SECONDS = 60
+DRAWING_TIMEOUT_S = 60
 """How long drawing may take; a second or two on an idle machine."""
 
-AT_ONCE = 2
+MAX_DRAWING_PROCESSES = 2
 """Processes that draw at one time; whoever comes third waits, so that a class that hands in leaves the host a core."""
 
-_places = threading.BoundedSemaphore(AT_ONCE)
+_drawing_slots = threading.BoundedSemaphore(MAX_DRAWING_PROCESSES)
 
 NO_NETWORK: list[str] = []
 """Addresses that drawing may read from: none."""
 
 
-def picture(spec: Spec, kind: Picture) -> bytes:
+def draw_picture(spec: Spec, kind: Picture) -> bytes:
     """A chart as the bytes of a picture on white; raises CrossoverError where it cannot be drawn."""
-    return _converted(kind, _on_white(spec, WIDTH))
+    return _convert_chart(kind, _on_white(spec, PICTURE_WIDTH))
 
 
-def drawings(specs: Sequence[Spec], width: int = WIDTH) -> list[str]:
-    """Several charts as SVG on white, by one process, `width` pixels if as wide as their page; raises as `picture`."""
+def draw_svgs(specs: Sequence[Spec], width: int = PICTURE_WIDTH) -> list[str]:
+    """Several charts as SVG on white, by one process, `width` pixels if page-wide; raises as `draw_picture`."""
     if not specs:
         return []
-    found: list[str] = json.loads(_converted("drawings", [_on_white(spec, width) for spec in specs]))
+    found: list[str] = json.loads(_convert_chart("drawings", [_on_white(spec, width) for spec in specs]))
     return found
 
 
-def page(spec: Spec, title: str) -> bytes:
-    """A chart with its tooltips as a page of HTML that needs nothing else; raises as `picture` does.
+def chart_page(spec: Spec, title: str) -> bytes:
+    """A chart with its tooltips as a page of HTML that needs nothing else; raises as `draw_picture` does.
 
     The title stands above a chart that has none of its own.
     """
-    embedded = json.dumps(drawable({**spec, "background": "white"}))
+    embedded = json.dumps(clean_spec({**spec, "background": "white"}))
     embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
-    return filled(
-        "chart.html.j2", in_html, title=as_label(title), headed="title" in spec, library=_library(), spec=embedded
+    return fill_template(
+        "chart.html.j2", to_html, title=as_label(title), headed="title" in spec, library=_library(), spec=embedded
     ).encode()
 
 
@@ -70,34 +70,34 @@ def _on_white(spec: Spec, usual: int) -> Spec:
     return {**spec, "width": usual if width == "container" else width, "background": "white"}
 
 
-def drawable(value: Any) -> Any:
+def clean_spec(value: Any) -> Any:
     """A specification without letters that cannot be seen; what XML or JavaScript does not have would end it."""
     match value:
         case str():
             return as_lines(value, len(value)).replace("\t", " ")
         case dict():
-            return {drawable(name): drawable(entry) for name, entry in value.items()}
+            return {clean_spec(name): clean_spec(entry) for name, entry in value.items()}
         case list() | tuple():
-            return [drawable(entry) for entry in value]
+            return [clean_spec(entry) for entry in value]
     return value
 
 
 @functools.cache
 def _library() -> str:
     """Vega with what it needs, 0.9 MB of JavaScript that is the same for every chart."""
-    return _converted("library", {}).decode()
+    return _convert_chart("library", {}).decode()
 
 
-def _converted(kind: str, what: Spec | Sequence[Spec]) -> bytes:
+def _convert_chart(kind: str, what: Spec | Sequence[Spec]) -> bytes:
     command = [sys.executable, "-m", "core.answer.export.pictures", kind]
     try:
-        with _places:
+        with _drawing_slots:
             done = subprocess.run(
                 command,
-                input=json.dumps(drawable(what)).encode(),
+                input=json.dumps(clean_spec(what)).encode(),
                 capture_output=True,
                 cwd=PROJECT,
-                timeout=SECONDS,
+                timeout=DRAWING_TIMEOUT_S,
                 check=True,
             )
     except (OSError, subprocess.SubprocessError) as error:

@@ -1,13 +1,13 @@
 """A published study to take along: its figures as a table, and a report; both say who published them, and when."""
 
 from core.answer.charts import published
-from core.answer.export.sweep_report import figures
+from core.answer.export.sweep_report import size_figures
 from core.answer.gallery.published_studies import PublishedStudy
-from core.answer.lesson.handout import Figure, Handout, Section, Table
+from core.answer.lesson.handout import Handout, HandoutFigure, HandoutSection, HandoutTable
 from core.text import as_line
 
 
-def csv(study: PublishedStudy) -> str:
+def study_csv(study: PublishedStudy) -> str:
     """Its figures as a table that says in comments whose they are, and that the app reads as anybody's timings."""
     source = study.source
     said = {
@@ -29,7 +29,7 @@ def csv(study: PublishedStudy) -> str:
     return "\n".join([*comments, "size,device,seconds", *readings]) + "\n"
 
 
-def report(study: PublishedStudy, link: str) -> Handout:
+def study_report(study: PublishedStudy, link: str) -> Handout:
     """What the study says, on what machines, by whom and under which licence."""
     source = study.source
     quoted = (
@@ -37,15 +37,15 @@ def report(study: PublishedStudy, link: str) -> Handout:
         f"Licence: {source.licence}." if source.licence else "Single figures, quoted with their source.",
     )
     header = (study.axis[:1].upper() + study.axis[1:], "CPU", "GPU", "Speedup of the GPU", "95 % interval")
-    table = Table(title="Size by size", header=header, rows=tuple(map(figures, study.answer.sizes)))
-    chart = Figure(title=f"Time of one {study.per}", spec=published.study(study))
-    shown = Section(
+    table = HandoutTable(title="Size by size", header=header, rows=tuple(map(size_figures, study.answer.sizes)))
+    chart = HandoutFigure(title=f"Time of one {study.per}", spec=published.chart_published_study(study))
+    shown = HandoutSection(
         title="Published figures",
         sentences=(study.headline, *study.answer.cautions),
         figures=(chart,),
         tables=(table,),
     )
-    whose = Section(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
+    whose = HandoutSection(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
     return Handout(
         title=study.title,
         student=source.name,

@@ -10,26 +10,26 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.answer.export.template import filled
+from core.answer.export.template import fill_template
 from core.errors import CrossoverError, InvalidValue
 from core.files.project import PROJECT
 from core.question import catalog, models, own
 from core.question.experiment import Contender, Point
-from core.question.fields import LOADER_PATHS, TRAINING, title
+from core.question.fields import LOADER_PATHS, TRAINING, field_title
 from core.question.lanes import PLAIN
 from core.results.schema import Trial
-from core.text import in_python
+from core.text import to_python_literal
 
-FINGERPRINT = (
+FINGERPRINT_COLUMNS = (
     *("run_id", "started_at", "machine_id", "cpu_name", "cores_usable", "memory_bytes", "system", "python_version"),
     *("torch_version", "app_version", "app_commit", "omp_wait_policy", "protocol_version"),
 )
 """Columns that say on what the stored times were measured."""
 
-MODULES = PROJECT / "core" / "measure" / "networks"
+NETWORK_MODULES = PROJECT / "core" / "measure" / "networks"
 """Where modules are that torch has none for."""
 
-VARIED = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
+VARYING_FIELDS = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
 """In what the runs of one script may differ; data, their order and their way to the device are the same."""
 
 
@@ -49,7 +49,7 @@ class _Run:
     stored: list[tuple[Trial, str, str]]
 
 
-def script(trials: Sequence[Trial]) -> str:
+def training_script(trials: Sequence[Trial]) -> str:
     """The script that repeats a run, or the runs of a study, which differ in one size; lanes are left out, and named.
 
     Raises:
@@ -59,21 +59,21 @@ def script(trials: Sequence[Trial]) -> str:
     plain = [trial for trial in trials if Contender.parse(trial.contender).lane == PLAIN and trial.block_steps]
     if point.data_path == "tutorial":
         raise CrossoverError("There is no script for it: the tutorials' loader is part of the tutorial itself.")
-    if point.data_path == own.OWN:
+    if point.data_path == own.CUSTOM:
         file = point.training.partition(":")[0]
         raise CrossoverError(f"There is no script for it: to repeat it, its own file {file} is needed.")
     if not plain:
         raise CrossoverError("There is no script for it: none of its devices was timed in a plain eager training.")
     kept = set(map(id, plain))  # rows are large, and comparing each with each takes long
-    runs = _runs(plain)
+    runs = _script_runs(plain)
     lines = [line for run in runs for line in run.layers]
-    return filled(
+    return fill_template(
         "fits.py.j2" if point.is_fit else "script.py.j2",
-        in_python,
+        to_python_literal,
         first=plain[0],
         point=point,
         facts=catalog.dataset(point.dataset),
-        fingerprint=FINGERPRINT,
+        fingerprint=FINGERPRINT_COLUMNS,
         loader_paths=LOADER_PATHS,
         modules=[code for name, code in _modules().items() if any(line.startswith(f"{name}(") for line in lines)],
         left_out=list(dict.fromkeys(trial.contender for trial in trials if id(trial) not in kept)),
@@ -81,39 +81,39 @@ def script(trials: Sequence[Trial]) -> str:
     )
 
 
-def _runs(rows: Sequence[Trial]) -> list[_Run]:
+def _script_runs(rows: Sequence[Trial]) -> list[_Run]:
     together: dict[str, list[Trial]] = {}
     for row in rows:
         together.setdefault(row.run_id, []).append(row)
     points = [_point(run[0]) for run in together.values()]
     said = [(name, {getattr(point, name) for point in points}) for name in TRAINING]
     varied = [name for name, values in said if len(values) > 1]
-    if not set(varied) <= VARIED:
+    if not set(varied) <= VARYING_FIELDS:
         raise CrossoverError("There is no script for it: its runs differ in more than one size.")
     return [
         _Run(
-            title="".join(f"{title(name)} {getattr(point, name)}: " for name in varied),
+            title="".join(f"{field_title(name)} {getattr(point, name)}: " for name in varied),
             first=run[0],
             point=point,
-            layers=_layers(point),
-            stored=[(row, Contender.parse(row.contender).device, _steps(row)) for row in run],
+            layers=_layer_code(point),
+            stored=[(row, Contender.parse(row.contender).device, _step_literals(row)) for row in run],
         )
         for run, point in zip(together.values(), points, strict=True)
     ]
 
 
-def _steps(row: Trial) -> str:
+def _step_literals(row: Trial) -> str:
     return ", ".join(f"{step_s:.6g}" for step_s in row.step_s)
 
 
 def _point(trial: Trial) -> Point:
     try:
-        return Point.of(trial)
+        return Point.from_row(trial)
     except InvalidValue as error:
         raise CrossoverError(f"There is no script for it, this version does not offer its settings: {error}") from error
 
 
-def _layers(point: Point) -> list[str]:
+def _layer_code(point: Point) -> list[str]:
     made = [layer.module for layer in point.network.layers]
     ours = _modules()
     return [f"{'' if name in ours else 'nn.'}{name}({', '.join(map(repr, arguments))})" for name, arguments in made]
@@ -122,6 +122,6 @@ def _layers(point: Point) -> list[str]:
 @functools.cache
 def _modules() -> dict[str, str]:
     """The very lines of the modules that torch has none for, by name; read as text, as they import torch."""
-    files = [file.read_text(encoding="utf-8") for file in sorted(MODULES.glob("*.py"))]
+    files = [file.read_text(encoding="utf-8") for file in sorted(NETWORK_MODULES.glob("*.py"))]
     found = [(node, file) for file in files for node in ast.parse(file).body if isinstance(node, ast.ClassDef)]
     return {node.name: ast.get_source_segment(file, node) or "" for node, file in found}

@@ -16,16 +16,16 @@ from core.answer.study.result import BASES, BASIS_TITLES, Crossover, Size
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe, models
-from core.question.experiment import Point, titled
-from core.question.fields import Training, axis_title, label, title
-from core.question.sweep import Sweep, size_of
+from core.question.experiment import Point, display_name
+from core.question.fields import Training, axis_title, field_title, value_label
+from core.question.sweep import Sweep, size_on_axis
 from core.results.schema import OUTCOMES, Trial
 
-SELDOM = ("loader_workers", "shuffle", "seed")
+QUIET_FIELDS = ("loader_workers", "shuffle", "seed")
 """Fields that are only mentioned where they are not the default."""
 
 
-def document(answer: Crossover) -> dict[str, Any]:
+def crossover_document(answer: Crossover) -> dict[str, Any]:
     """A crossover as plain data.
 
     Returns:
@@ -40,13 +40,17 @@ def document(answer: Crossover) -> dict[str, Any]:
     return {name: data.pop(name) for name in ("outcome", "estimate", "low", "high")} | data
 
 
-def text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
+def crossover_text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
     """A crossover for a terminal: the sentence, a line for each size, the cost basis, and notes."""
     lines = [answer.sentence, ""]
     if answer.sizes:
-        names = (axis_title(answer.axis), wording.short(answer.baseline), wording.short(answer.challenger))
+        names = (
+            axis_title(answer.axis),
+            wording.short_device(answer.baseline),
+            wording.short_device(answer.challenger),
+        )
         header = (*names, "speedup", f"{100 * answer.level:.4g} % interval", "faster")
-        lines += [*columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
+        lines += [*align_columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
     known = BASES.get(answer.basis)
     counted = f"What is counted, {BASIS_TITLES[answer.basis]}: {known}."
     basis = counted if known else "The seconds are compared as they were given."
@@ -57,26 +61,28 @@ def text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
 def study_line(study: Study) -> str:
     """One line by which people tell a study from others: name, axis, training, machine, devices, sizes."""
     row = study.runs[0][0]
-    sizes = [size_of(pair[0], study.axis) for pair in study.runs]
+    sizes = [size_on_axis(pair[0], study.axis) for pair in study.runs]
     return (
-        f"{study.id}  {describe.along(study.axis, row.model)} {wording.size(min(sizes))} to {wording.size(max(sizes))} "
-        f"({len(sizes)} sizes), {titled(study.challenger)} against {titled(study.baseline)}, {_training(study)}, "
+        f"{study.id}  {describe.label_axis(study.axis, row.model)} {wording.format_size(min(sizes))} to "
+        f"{wording.format_size(max(sizes))} "
+        f"({len(sizes)} sizes), {display_name(study.challenger)} against {display_name(study.baseline)}, "
+        f"{_study_training(study)}, "
         f"{row.cpu_name} ({row.machine_id}), torch {row.torch_version}"
     )
 
 
-def points(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]:
+def sweep_documents(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]:
     """The runs of a sweep as plain data, in the order of `rows`: the values of the axes, and an object a trial."""
     runs: dict[str, list[Trial]] = {}
     for row in rows:
         runs.setdefault(row.run_id, []).append(row)
     return [
         {
-            **{axis.name: size_of(run[0], axis.name) for axis in sweep.axes},
+            **{axis.name: size_on_axis(run[0], axis.name) for axis in sweep.axes},
             "run_id": run[0].run_id,
             "measured_at": run[0].started_at,
             "parameters": run[0].parameters,
-            "trials": [_trial(row) for row in run],
+            "trials": [_sweep_trial_document(row) for row in run],
         }
         for run in runs.values()
     ]
@@ -90,49 +96,51 @@ def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
     times = ("step",) if sweep.point.training else ("epoch", "step")
     header = (*(axis.title for axis in sweep.axes), "device", *times, "speedup", "")
     baseline = {row.run_id: row for row in rows if row.contender == str(sweep.contenders[0])}
-    ordered = sorted(rows, key=lambda row: epoch_s(row) or math.inf)
+    ordered = sorted(rows, key=lambda row: median_epoch_s(row) or math.inf)
     body = [_trial_cells(sweep, row, baseline.get(row.run_id)) for row in ordered]
-    return "\n".join(columns([header, *body])) + "\n"
+    return "\n".join(align_columns([header, *body])) + "\n"
 
 
-def epoch_s(row: Trial) -> float | None:
+def median_epoch_s(row: Trial) -> float | None:
     """Seconds of one epoch: median step × steps per epoch; None if nothing was timed."""
     return statistics.median(row.step_s) * row.steps_per_epoch if row.step_s else None
 
 
-def columns(table: Sequence[Sequence[str]]) -> list[str]:
+def align_columns(table: Sequence[Sequence[str]]) -> list[str]:
     """Lines of text in which the cells of each column begin below each other."""
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
 
 
-def held(sweep: Sweep, study: Study) -> dict[str, float]:
+def other_axis_values(sweep: Sweep, study: Study) -> dict[str, float]:
     """The other axes of a sweep, with the values that they have in one study of it."""
     row = study.runs[0][0]
-    return {axis.name: size_of(row, axis.name) for axis in sweep.axes if axis.name != study.axis}
+    return {axis.name: size_on_axis(row, axis.name) for axis in sweep.axes if axis.name != study.axis}
 
 
-def held_text(sweep: Sweep, study: Study) -> str:
+def other_axes_text(sweep: Sweep, study: Study) -> str:
     """The other axes of a sweep with their values in one study, for people: `batch size 64, learning rate 0.1`."""
-    return ", ".join(f"{axis_title(name)} {wording.size(value)}" for name, value in held(sweep, study).items())
+    return ", ".join(
+        f"{axis_title(name)} {wording.format_size(value)}" for name, value in other_axis_values(sweep, study).items()
+    )
 
 
-def figures(size: Size) -> tuple[str, ...]:
+def size_figures(size: Size) -> tuple[str, ...]:
     """A size of an answer with its times, its speedup and the interval of that, as text."""
-    times = (units.if_known(seconds, units.duration) for seconds in (size.baseline_s, size.challenger_s))
-    interval = units.interval(size.low, size.high, units.ratio)
-    return (wording.size(size.size), *times, units.if_known(size.speedup, units.ratio), interval)
+    times = (units.format_if_known(seconds, units.format_duration) for seconds in (size.baseline_s, size.challenger_s))
+    interval = units.format_interval(size.low, size.high, units.format_ratio)
+    return (wording.format_size(size.size), *times, units.format_if_known(size.speedup, units.format_ratio), interval)
 
 
 def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
     if size.verdict in ("gpu_faster", "cpu_faster") and size.speedup is not None:
-        said = wording.short(answer.challenger if size.speedup > 1 else answer.baseline)
+        said = wording.short_device(answer.challenger if size.speedup > 1 else answer.baseline)
     else:
         said = f"neither: {size.reason}" if size.verdict == "too_close" else f"not known: {size.reason}"
-    return (*figures(size), said)
+    return (*size_figures(size), said)
 
 
-def _trial(row: Trial) -> dict[str, Any]:
+def _sweep_trial_document(row: Trial) -> dict[str, Any]:
     return {
         "trial_id": row.trial_id,
         "contender": row.contender,
@@ -141,41 +149,41 @@ def _trial(row: Trial) -> dict[str, Any]:
         "outcome": row.outcome,
         "message": row.message,
         "step": dataclasses.asdict(speedup.step_time(row)),
-        "epoch_s": epoch_s(row),
+        "epoch_s": median_epoch_s(row),
     }
 
 
 def _trial_cells(sweep: Sweep, row: Trial, baseline: Trial | None) -> tuple[str, ...]:
     step_s = statistics.median(row.step_s) if row.step_s else None
     note = "" if row.step_s else row.message or OUTCOMES[row.outcome]
-    where = [wording.size(size_of(row, axis.name)) for axis in sweep.axes]
-    known = (step_s,) if row.training else (epoch_s(row), step_s)
-    times = (units.if_known(seconds, units.duration) for seconds in known)
-    return (*where, titled(row.contender), *times, _speedup(baseline, row), note)
+    where = [wording.format_size(size_on_axis(row, axis.name)) for axis in sweep.axes]
+    known = (step_s,) if row.training else (median_epoch_s(row), step_s)
+    times = (units.format_if_known(seconds, units.format_duration) for seconds in known)
+    return (*where, display_name(row.contender), *times, _speedup_cell(baseline, row), note)
 
 
-def _speedup(baseline: Trial | None, row: Trial) -> str:
+def _speedup_cell(baseline: Trial | None, row: Trial) -> str:
     if baseline is None or baseline is row:
         return ""
     try:
-        return units.if_known(speedup.speedup(baseline, row).value, units.ratio)
+        return units.format_if_known(speedup.speedup(baseline, row).value, units.format_ratio)
     except CrossoverError:
         return ""
 
 
-def _training(study: Study) -> str:
+def _study_training(study: Study) -> str:
     """What the runs of a study have in common."""
     rows = [pair[0] for pair in study.runs]
     if rows[0].training:
-        return describe.sentence(Point.of(rows[0]), without=[study.axis])
-    said = [describe.in_short(rows[0])]
+        return describe.describe_question(Point.from_row(rows[0]), without=[study.axis])
+    said = [describe.describe_training(rows[0])]
     for field in dataclasses.fields(Training):
         values = {getattr(row, field.name) for row in rows}
         name, value = field.name, values.pop()
-        plain = (name in models.AXES and not value) or (name in SELDOM and value == field.default)
+        plain = (name in models.AXES and not value) or (name in QUIET_FIELDS and value == field.default)
         if name in ("dataset", "model") or values or plain:
             continue
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        shown = wording.size(value) if number else label(name, value)
-        said.append(f"{title(name)} {shown}")
+        shown = wording.format_size(value) if number else value_label(name, value)
+        said.append(f"{field_title(name)} {shown}")
     return ", ".join(said)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-FOLDER = Path(__file__).with_name("templates")
+TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 
 
-def filled(name: str, fit: Callable[[Any], str], **values: Any) -> str:
+def fill_template(name: str, fit: Callable[[Any], str], **values: Any) -> str:
     """The template of this name with its values, each as `fit`, a function of `core.text`, makes it."""
     return _environment(fit).get_template(name).render(values)
 
@@ -26,7 +26,7 @@ def _environment(fit: Callable[[Any], str]) -> "Environment":
     from markupsafe import Markup
 
     return Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(TEMPLATE_FOLDER),
         autoescape=True,  # what macros and `safe` return is marked, and all else goes through `finalize` first
         finalize=lambda value: value if isinstance(value, Markup) else Markup(fit(value)),
         undefined=StrictUndefined,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import StoreError, unwritable
-from core.text import in_file_name
+from core.text import to_file_name
 
 _LONGEST_NAME = 200
 """Letters of a folder's name; every file system takes 255 bytes."""
@@ -41,7 +41,7 @@ class EventRecording:
     scalars: Mapping[str, tuple[Scalar, ...]]
 
 
-def require(folder: Path) -> None:
+def require_event_folder(folder: Path) -> None:
     """Say before a measurement what would go wrong after it.
 
     Raises:
@@ -57,17 +57,17 @@ def require(folder: Path) -> None:
         raise StoreError(f"{folder} cannot hold event files: it is not writable.")
 
 
-def write(folder: Path, recordings: Iterable[EventRecording]) -> list[Path]:
+def write_event_files(folder: Path, recordings: Iterable[EventRecording]) -> list[Path]:
     """Write each recording as a run of its own below `folder`; returns the files.
 
     Raises:
-        StoreError: see `require`; or the disk is full.
+        StoreError: see `require_event_folder`; or the disk is full.
     """
-    require(folder)
+    require_event_folder(folder)
     files = []
     for recording in recordings:
-        run = folder / "=".join(map(in_file_name, recording.name[:_LONGEST_NAME].split("=")))
-        file = run / f"events.out.tfevents.{int(recording.began)}.{in_file_name(recording.id)}"
+        run = folder / "=".join(map(to_file_name, recording.name[:_LONGEST_NAME].split("=")))
+        file = run / f"events.out.tfevents.{int(recording.began)}.{to_file_name(recording.id)}"
         part = file.with_name(f".{file.name}.part")
         try:
             run.mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ def _events(recording: EventRecording) -> bytes:
     events = [
         Event(wall_time=began, file_version="brain.Event:2"),
         Event(wall_time=began, summary=settings),
-        Event(wall_time=began, summary=Summary(value=[_text("settings", recording.text)])),
+        Event(wall_time=began, summary=Summary(value=[_text_summary("settings", recording.text)])),
     ]
     events += [
         Event(wall_time=began + seconds, step=step, summary=Summary(value=[{"tag": tag, "simple_value": value}]))
@@ -104,7 +104,7 @@ def _events(recording: EventRecording) -> bytes:
     return buffer.getvalue()
 
 
-def _text(tag: str, text: str) -> dict[str, Any]:
+def _text_summary(tag: str, text: str) -> dict[str, Any]:
     """A value that TensorBoard's text tab shows; 7 is the type of a string tensor."""
     return {
         "tag": f"{tag}/text_summary",

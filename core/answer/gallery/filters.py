@@ -33,13 +33,13 @@ FILTERS: dict[str, str] = {
 }
 """Name of a filter, as in the link → column of the table."""
 
-MACHINE = (
+MACHINE_LINE_COLUMNS = (
     *("machine", "cores", "memory_bytes", "device_kind", "device_name", "run_id", "trust", "system"),
     *("torch_version", "source", "started_at"),
 )
 """Columns that a line about a machine needs."""
 
-MOST_MACHINES = 200
+MAX_MACHINE_LINES = 200
 """Machines that have a line; a line takes some milliseconds, and nobody reads so many."""
 
 ANSWERS: dict[Outcome, str] = {
@@ -52,14 +52,14 @@ ANSWERS: dict[Outcome, str] = {
 }
 """What a study says, for people; the second device is the GPU where there is one."""
 
-LISTED = 3
+MAX_NAMES_LISTED = 3
 """Names in one cell before the rest is counted."""
 
-Places = Sequence[int] | npt.NDArray[np.int32]
+LinePlaces = Sequence[int] | npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Held:
+class GalleryData:
     """Everything a store holds, with what follows from it.
 
     Attributes:
@@ -80,54 +80,54 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FilterResult:
     """What filters let through, as places in `Held.trials` and in `Held.studies`, ascending."""
 
     trials: npt.NDArray[np.int32]
     studies: tuple[int, ...]
 
 
-def held(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> Held:
+def build_gallery_data(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> GalleryData:
     """What follows from the table of all trials and the studies that it holds."""
-    met = trust.marks(trials) if len(trials) else np.ones((0, len(trust.CHECKS)), dtype=bool)
-    known = trials.assign(trust=pd.Categorical(trust.levels(met)), mark=pd.Categorical(trust.labels(met)))
+    met = trust.check_matrix(trials) if len(trials) else np.ones((0, len(trust.CHECKS)), dtype=bool)
+    known = trials.assign(trust=pd.Categorical(trust.mark_levels(met)), mark=pd.Categorical(trust.mark_labels(met)))
     known["protocol_version"] = pd.Categorical(known["protocol_version"].astype(str))
     places = {name: place for place, name in enumerate(known["trial_id"])}
     rows = [np.array([places[name] for name in line.trial_ids], dtype=np.intp) for line in studies]
     together = [met[group].all(axis=0) for group in rows]
     of_studies = np.array(together, dtype=bool).reshape(-1, len(trust.CHECKS))
-    return Held(
+    return GalleryData(
         trials=known,
         studies=tuple(studies),
-        marks=tuple(trust.labels(of_studies)),
-        levels=tuple(trust.levels(of_studies).tolist()),
+        marks=tuple(trust.mark_labels(of_studies)),
+        levels=tuple(trust.mark_levels(of_studies).tolist()),
         row_of=np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
         study_of=np.repeat(np.arange(len(rows)), list(map(len, rows))),
         options={name: tuple(sorted(set(map(str, known[column].unique())))) for name, column in FILTERS.items()},
     )
 
 
-def found(held: Held, chosen: Mapping[str, Sequence[str]]) -> Found:
+def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> FilterResult:
     """What the chosen values of each filter let through; a filter without any lets all through.
 
     A study is there if one of its rows is, so that filtering by a GPU finds the study of it; but its own mark counts.
     """
-    kept = np.ones(len(held.trials), dtype=bool)
+    kept = np.ones(len(data.trials), dtype=bool)
     for name, values in chosen.items():
         if values and name in FILTERS and name != "in_trust":
-            kept &= held.trials[FILTERS[name]].isin(list(values)).to_numpy()
-    present = np.unique(held.study_of[kept[held.row_of]]).tolist()
+            kept &= data.trials[FILTERS[name]].isin(list(values)).to_numpy()
+    present = np.unique(data.study_of[kept[data.row_of]]).tolist()
     levels = set(chosen.get("in_trust", ())) or set(trust.LEVELS)
     if chosen.get("in_trust"):
-        kept &= held.trials["trust"].isin(list(levels)).to_numpy()
-    return Found(
+        kept &= data.trials["trust"].isin(list(levels)).to_numpy()
+    return FilterResult(
         trials=np.flatnonzero(kept).astype(np.int32),
-        studies=tuple(place for place in present if held.levels[place] in levels),
+        studies=tuple(place for place in present if data.levels[place] in levels),
     )
 
 
-def listed_studies(
-    held: Held, places: Sequence[int], answers: Sequence[Outcome | None], wanted: Sequence[str] = ()
+def select_studies(
+    data: GalleryData, places: Sequence[int], answers: Sequence[Outcome | None], outcomes: Sequence[str] = ()
 ) -> tuple[int, ...]:
     """Of these studies those with a wanted answer, those that are decided and trusted first.
 
@@ -135,42 +135,45 @@ def listed_studies(
     unless it is wanted.
 
     Args:
-        held: with the trust level of each study.
+        data: with the trust level of each study.
         places: of studies.
         answers: of every study; None where its rows cannot be read or compared, and where nobody has looked yet.
-        wanted: some of them; none lets all through but what is not measurable.
+        outcomes: some of them; none lets all through but what is not measurable.
     """
     unasked = {None, *ANSWERS} - {"not_measurable"}
-    shown = [place for place in places if answers[place] in (set(wanted) or unasked)]
+    shown = [place for place in places if answers[place] in (set(outcomes) or unasked)]
     levels = list(trust.LEVELS)
-    return tuple(sorted(shown, key=lambda at: (answers[at] not in DECIDED, levels.index(held.levels[at]), at)))
+    return tuple(sorted(shown, key=lambda at: (answers[at] not in DECIDED, levels.index(data.levels[at]), at)))
 
 
-def in_one_line(held: Held) -> str:
+def gallery_summary(data: GalleryData) -> str:
     """What is here, for people: trials, studies, machines, and the sorts of devices."""
-    if not len(held.trials):
+    if not len(data.trials):
         return "Results of real machines, to look at and to compare."
-    machines, kinds = held.trials["machine_id"].nunique(), held.trials["device_kind"].astype(str).unique()
+    machines, kinds = data.trials["machine_id"].nunique(), data.trials["device_kind"].astype(str).unique()
     accelerators = sorted(DEVICE_KINDS[kind].title for kind in {*kinds} - {"cpu"} if kind in DEVICE_KINDS)
     *others, last = ["CPUs", *(f"{title.removeprefix('another ')}s" for title in accelerators)]
     devices = f"{', '.join(others)} and {last}" if others else "CPUs only"
-    parts = [units.counted(len(held.trials), "trial"), units.counted(len(held.studies), "study", "studies")]
-    return f"{parts[0]} in {parts[1]} from {units.counted(machines, 'machine')}; {devices}."
+    parts = [
+        units.format_quantity(len(data.trials), "trial"),
+        units.format_quantity(len(data.studies), "study", "studies"),
+    ]
+    return f"{parts[0]} in {parts[1]} from {units.format_quantity(machines, 'machine')}; {devices}."
 
 
-def lines(held: Held, places: Places, columns: Sequence[str]) -> pd.DataFrame:
+def select_lines(data: GalleryData, places: LinePlaces, columns: Sequence[str]) -> pd.DataFrame:
     """Some columns of some lines."""
-    return held.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
+    return data.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
 
 
-def machines(held: Held, places: Places) -> list[dict[str, Any]]:
+def machine_table(data: GalleryData, places: LinePlaces) -> list[dict[str, Any]]:
     """One line a machine, the one with the most trials first: what it is, its devices, and what was measured on it.
 
-    Of very many machines the `MOST_MACHINES` with the most trials.
+    Of very many machines the `MAX_MACHINE_LINES` with the most trials.
     """
-    rows = lines(held, places, MACHINE)
+    rows = select_lines(data, places, MACHINE_LINE_COLUMNS)
     counts = rows["machine"].astype(str).value_counts()
-    first = sorted(counts.index, key=lambda name: (-counts[name], name))[:MOST_MACHINES]
+    first = sorted(counts.index, key=lambda name: (-counts[name], name))[:MAX_MACHINE_LINES]
     some = rows[rows["machine"].isin(first)]
     known = {str(name): group for name, group in some.groupby("machine", observed=True, sort=False)}
     return [_machine(name, known[name]) for name in first]
@@ -182,19 +185,21 @@ def _machine(name: str, rows: pd.DataFrame) -> dict[str, Any]:
     return {
         "Machine": name,
         "Processor threads": int(first["cores"]),
-        "Memory": units.memory(float(first["memory_bytes"])),
-        "Accelerators": listed(accelerators) or "none",
+        "Memory": units.format_memory(float(first["memory_bytes"])),
+        "Accelerators": frequent_names(accelerators) or "none",
         "Trials": len(rows),
         "Runs": int(rows["run_id"].nunique()),
-        "Fully trusted": units.share(float((rows["trust"] == "full").mean())),
+        "Fully trusted": units.format_share(float((rows["trust"] == "full").mean())),
         "System": str(first["system"]),
-        "torch": listed(rows["torch_version"]),
-        "Source": listed(rows["source"]),
+        "torch": frequent_names(rows["torch_version"]),
+        "Source": frequent_names(rows["source"]),
         "Newest (UTC)": str(max(rows["started_at"]))[:10],
     }
 
 
-def listed(values: "pd.Series[Any]") -> str:
-    """The names that occur, the most frequent first; those beyond `LISTED` are counted."""
+def frequent_names(values: "pd.Series[Any]") -> str:
+    """The names that occur, the most frequent first; those beyond `MAX_NAMES_LISTED` are counted."""
     names = [str(name) for name, count in values.value_counts().items() if count and name != ""]
-    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    return ", ".join(names[:MAX_NAMES_LISTED]) + (
+        f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+    )

@@ -52,7 +52,7 @@ def line(stores: Sequence[Store], frame: pd.DataFrame, study_id: str) -> StudyLi
     found = _named([*rows, *_listed(frame, found)], study_id) or found
     trials = [row.trial_id for run in found.runs for row in run]
     whole = pa.concat_tables([store.rows(trial_id=trials) for store in stores])
-    lines = table.studies(table.framed(whole.select(table.SCALARS)), axis=found.axis, least=1)
+    lines = table.find_study_lines(table.to_dataframe(whole.select(table.SCALARS)), axis=found.axis, least=1)
     return next((line for line in lines if line.id == study_id), None)
 
 
@@ -66,7 +66,7 @@ def _rows(store: Store, study_id: str) -> list[Any]:
     for _ in range(TRIES):
         rows.clear()
         try:
-            for file in set(table.index_of(store).now().older) - gone:
+            for file in set(table.open_table_index(store).now().older) - gone:
                 rows += _in_file(file, study_id)
             break
         except FileNotFoundError:  # merged into another since the folder was listed
@@ -76,16 +76,16 @@ def _rows(store: Store, study_id: str) -> list[Any]:
 
 
 def _in_file(file: File, study_id: str) -> Iterator[Any]:
-    key = study_keys.key(study_id)
+    key = study_keys.study_key(study_id)
     groups = keys.groups_beside(file.path, key)
     try:
         if groups is None:
             groups = keys.groups_among(_kept.get(file, lambda: _worked_out(file.path)), key)
         if groups:
-            read = read_piece(mirrored.here(file.path), columns=study_keys.COLUMNS, groups=groups).table
+            read = read_piece(mirrored.here(file.path), columns=study_keys.STUDY_KEY_COLUMNS, groups=groups).table
             of_study = {place for number, places in study_keys.STUDIES.of(read) if number == key for place in places}
             theirs = read.take(pa.array(sorted(of_study), pa.int64()))
-            yield from study_keys.lines(theirs[name].to_pylist() for name in study_keys.COLUMNS)
+            yield from study_keys.study_key_lines(theirs[name].to_pylist() for name in study_keys.STUDY_KEY_COLUMNS)
     except FileNotFoundError:
         raise
     except (ForeignFile, OSError, IndexError):  # it is named by who reads all of it; a group may not be there
@@ -93,13 +93,13 @@ def _in_file(file: File, study_id: str) -> Iterator[Any]:
 
 
 def _worked_out(path: Path) -> Pairs:
-    piece = read_piece(mirrored.here(path), columns=study_keys.COLUMNS)
+    piece = read_piece(mirrored.here(path), columns=study_keys.STUDY_KEY_COLUMNS)
     return study_keys.STUDIES.pairs(piece.table, piece.groups)
 
 
 def _listed(frame: pd.DataFrame, of: Study) -> list[Any]:
     """The lines of a list that may be of a study: as one run of it is, but for the axis."""
     known, alike = of.runs[0][0], pd.Series(True, index=frame.index)
-    for name in comparable.along(comparable.STUDY, of.axis):
+    for name in comparable.columns_except_axis(comparable.STUDY_COLUMNS, of.axis):
         alike &= frame[name] == getattr(known, name)
-    return study_keys.lines(frame.loc[alike, name].tolist() for name in study_keys.COLUMNS)
+    return study_keys.study_key_lines(frame.loc[alike, name].tolist() for name in study_keys.STUDY_KEY_COLUMNS)

@@ -14,13 +14,13 @@ from core.answer.study.brought import timings
 from core.answer.study.result import Crossover, Evidence, Outcome
 from core.files import documents
 from core.files.project import PROJECT
-from core.question.published.tutorials import Published, published
+from core.question.published.tutorials import Published, list_published
 
-FOLDER = PROJECT / "data" / "published"
+PUBLISHED_STUDIES_FOLDER = PROJECT / "data" / "published"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class StudySource:
     """Who published a table.
 
     Attributes:
@@ -60,18 +60,18 @@ class PublishedStudy:
     title: str
     axis: str
     per: str
-    source: Source
+    source: StudySource
     evidence: tuple[Evidence, ...]
 
     @functools.cached_property
     def answer(self) -> Crossover:
         """Where the faster device changes, by these figures."""
-        return crossover.locate(self.evidence, axis=self.axis, baseline="the CPU", challenger="the GPU")
+        return crossover.locate_crossover(self.evidence, axis=self.axis, baseline="the CPU", challenger="the GPU")
 
     @property
     def headline(self) -> str:
         """The answer in a sentence, with what it assumes."""
-        said = wording.headline(self.answer)
+        said = wording.crossover_headline(self.answer)
         return said[:1].upper() + said[1:]
 
     @property
@@ -96,11 +96,11 @@ class _Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class _Listed:
-    sources: dict[str, Source]
+    sources: dict[str, StudySource]
     studies: tuple[_Entry, ...]
 
 
-def published_studies(folder: Path = FOLDER) -> tuple[PublishedStudy, ...]:
+def load_published_studies(folder: Path = PUBLISHED_STUDIES_FOLDER) -> tuple[PublishedStudy, ...]:
     """Every published study, the tutorial's first.
 
     Args:
@@ -110,13 +110,13 @@ def published_studies(folder: Path = FOLDER) -> tuple[PublishedStudy, ...]:
         DamagedFile: the list of studies is not what it should be.
         ForeignFile: a table cannot be read.
     """
-    listed = documents.typed(documents.read_toml(folder / "studies.toml") or {}, _Listed)
-    return (_tutorial(), *(_study(entry, listed.sources[entry.source], folder) for entry in listed.studies))
+    listed = documents.convert_to_type(documents.read_toml(folder / "studies.toml") or {}, _Listed)
+    return (_tutorial(), *(_load_study(entry, listed.sources[entry.source], folder) for entry in listed.studies))
 
 
-def _study(entry: _Entry, source: Source, folder: Path) -> PublishedStudy:
+def _load_study(entry: _Entry, source: StudySource, folder: Path) -> PublishedStudy:
     file = folder / f"{entry.name}.csv"
-    table = timings.read(file.read_bytes(), file.name, devices=("cpu", "gpu"))
+    table = timings.read_timings(file.read_bytes(), file.name, devices=("cpu", "gpu"))
     return PublishedStudy(
         name=entry.name, title=entry.title, axis=entry.axis, per=entry.per, source=source, evidence=table.evidence
     )
@@ -124,16 +124,16 @@ def _study(entry: _Entry, source: Source, folder: Path) -> PublishedStudy:
 
 def _tutorial() -> PublishedStudy:
     """The figure of the signal tutorial, whose two lines were read off by eye."""
-    entries = published("signal", "seconds")
+    entries = list_published("signal", "seconds")
     first = entries[0]
     names = {entry.device: entry.device_name for entry in entries}
     return PublishedStudy(
-        evidence=tuple(_evidence(entries, size) for size in sorted({entry.size or 0.0 for entry in entries})),
+        evidence=tuple(_evidence_at_size(entries, size) for size in sorted({entry.size or 0.0 for entry in entries})),
         name="signal",
         title="Two hidden layers, signal against background",
         axis="neurons a layer",
         per=first.per,
-        source=Source(
+        source=StudySource(
             name=first.source,
             date=first.date,
             cpu=names["cpu"],
@@ -143,6 +143,6 @@ def _tutorial() -> PublishedStudy:
     )
 
 
-def _evidence(entries: tuple[Published, ...], size: float) -> Evidence:
+def _evidence_at_size(entries: tuple[Published, ...], size: float) -> Evidence:
     times = {entry.device: (entry.value,) for entry in entries if entry.size == size}
     return Evidence(size=size, baseline_s=times["cpu"], challenger_s=times["gpu"], paired=False)

@@ -16,17 +16,22 @@ from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
 from core.question import describe
-from core.question.experiment import titled
-from core.question.fields import axis_title, label, title
+from core.question.experiment import display_name
+from core.question.fields import axis_title, field_title, value_label
 from core.results.schema import Trial
 
-TRAINING = (*comparable.TRAINING, "parameters", "dataset_hash")
-MEASURING = (*(name for name in comparable.TOGETHER if name not in TRAINING), "budget_s", "app_version", "app_commit")
-MACHINE = (
+TRAINING_FACTS = (*comparable.TRAINING_COLUMNS, "parameters", "dataset_hash")
+MEASURING = (
+    *(name for name in comparable.CHART_COLUMNS if name not in TRAINING_FACTS),
+    "budget_s",
+    "app_version",
+    "app_commit",
+)
+MACHINE_FACTS = (
     *("machine_id", "cpu_name", "cores", "cores_usable", "memory_bytes", "system"),
     *("python_version", "torch_version", "torchvision_version", "omp_wait_policy"),
 )
-DEVICE = ("contender", "device_name", "device_memory_bytes", "device_driver", "threads")
+DEVICE_FACTS = ("contender", "device_name", "device_memory_bytes", "device_driver", "threads")
 
 Facts = Mapping[tuple[str, str], str]
 """(group, what) → what is said of it."""
@@ -34,15 +39,15 @@ Facts = Mapping[tuple[str, str], str]
 IN_WORDS = "in words"
 """What the answer of a study in a sentence is called."""
 
-CELL = 48
+CELL_LETTERS = 48
 """Letters that a cell of a table shows; an answer that is longer is a sentence, and stands above the table."""
 
-LISTED = 4
+MAX_VALUES_LISTED = 4
 """Different values of one thing that are listed before they are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class SideDifference:
     """One thing in which two sides differ: a group of things, its name for people, and what each side says of it."""
 
     group: str
@@ -53,34 +58,34 @@ class Difference:
     @property
     def is_sentence(self) -> bool:
         """Whether it is an answer in words, too long for a cell."""
-        return self.group == "Answer" and max(len(self.first), len(self.second)) > CELL
+        return self.group == "Answer" and max(len(self.first), len(self.second)) > CELL_LETTERS
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideBySide:
     """Two sides beside each other: what differs, in the order of the groups, and how many things are alike."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[SideDifference, ...]
     alike: int
 
 
-def studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> SideBySide:
+def compare_studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> SideBySide:
     """Two studies, with their answers where they have one."""
-    return _compared(*(_study(of, answer) for of, answer in zip((first, second), answers, strict=True)))
+    return _find_differences(*(_study_facts(of, answer) for of, answer in zip((first, second), answers, strict=True)))
 
 
-def runs(first: Sequence[Trial], second: Sequence[Trial]) -> SideBySide:
+def compare_runs(first: Sequence[Trial], second: Sequence[Trial]) -> SideBySide:
     """Two runs: the rows of each, the baseline first."""
-    return _compared(_run(first), _run(second))
+    return _find_differences(_run_facts(first), _run_facts(second))
 
 
-def fingerprint(rows: Sequence[Trial]) -> dict[str, str]:
+def environment_facts(rows: Sequence[Trial]) -> dict[str, str]:
     """Machine, devices, versions and the way of measuring of rows, by name for people; what varies is listed."""
-    found = {**_columns("Machine", rows, MACHINE), **_devices(rows), **_columns("Measuring", rows, MEASURING)}
+    found = {**_columns("Machine", rows, MACHINE_FACTS), **_devices(rows), **_columns("Measuring", rows, MEASURING)}
     return {what: said for (_, what), said in found.items() if said}
 
 
-def refusal(first: Study, second: Study) -> str:
+def chart_refusal(first: Study, second: Study) -> str:
     """Why two studies must not share a chart, in a sentence; empty if they may."""
     one, other = first.runs[0][0], second.runs[0][0]
     if one.protocol_version != other.protocol_version:
@@ -91,37 +96,46 @@ def refusal(first: Study, second: Study) -> str:
     if first.axis != second.axis:
         axes = axis_title(second.axis), axis_title(first.axis)
         return f"It varies the {axes[0]}, the study that is open the {axes[1]}: they have no axis in common."
-    for name in comparable.differing(one, other, comparable.along(comparable.TOGETHER, first.axis)):
-        theirs, ours = _text(name, getattr(other, name)), _text(name, getattr(one, name))
+    for name in comparable.differing_columns(
+        one, other, comparable.columns_except_axis(comparable.CHART_COLUMNS, first.axis)
+    ):
+        theirs, ours = _format_value(name, getattr(other, name)), _format_value(name, getattr(one, name))
         return (
-            f"Its {_title(name)} is {theirs}, that of the study that is open is {ours}: only the same training shares "
+            f"Its {_column_title(name)} is {theirs}, that of the study that is open is {ours}: only the same "
+            "training shares "
             "a chart."
         )
     return ""
 
 
-def _compared(first: Facts, second: Facts) -> SideBySide:
+def _find_differences(first: Facts, second: Facts) -> SideBySide:
     keys = list(dict.fromkeys([*first, *second]))
     groups = list(dict.fromkeys(group for group, _ in keys))
     differences = [
-        Difference(group=key[0], what=key[1], first=first.get(key, ""), second=second.get(key, ""))
+        SideDifference(group=key[0], what=key[1], first=first.get(key, ""), second=second.get(key, ""))
         for key in sorted(keys, key=lambda key: groups.index(key[0]))
         if first.get(key, "") != second.get(key, "")
     ]
     return SideBySide(differences=tuple(differences), alike=len(keys) - len(differences))
 
 
-def _study(study: Study, answer: Crossover | None) -> Facts:
+def _study_facts(study: Study, answer: Crossover | None) -> Facts:
     rows = [row for run in study.runs for row in run]
-    varied = comparable.varying(study.axis) | {"parameters"}
-    sizes = f"{wording.size(study.sizes[0])} to {wording.size(study.sizes[-1])} ({len(study.sizes)} sizes)"
+    varied = comparable.axis_dependent_columns(study.axis) | {"parameters"}
+    sizes = (
+        f"{wording.format_size(study.sizes[0])} to {wording.format_size(study.sizes[-1])} ({len(study.sizes)} sizes)"
+    )
     return {
-        ("Settings", "varied"): describe.along(study.axis, rows[0].model),
+        ("Settings", "varied"): describe.label_axis(study.axis, rows[0].model),
         ("Settings", "sizes"): sizes,
-        **_columns("Settings", rows, [name for name in comparable.telling(TRAINING, rows[0]) if name not in varied]),
+        **_columns(
+            "Settings",
+            rows,
+            [name for name in comparable.meaningful_columns(TRAINING_FACTS, rows[0]) if name not in varied],
+        ),
         **_columns("Measuring", rows, MEASURING),
-        ("Measuring", "trust mark"): trust.of(rows).label,
-        **_columns("Machine", rows, MACHINE),
+        ("Measuring", "trust mark"): trust.trust_mark(rows).label,
+        **_columns("Machine", rows, MACHINE_FACTS),
         **_devices(rows),
         **(_crossover(answer) if answer else {}),
     }
@@ -130,18 +144,18 @@ def _study(study: Study, answer: Crossover | None) -> Facts:
 def _crossover(answer: Crossover) -> Facts:
     said = {("Answer", IN_WORDS): answer.sentence}
     if answer.estimate is not None and answer.low is not None and answer.high is not None:
-        said[("Answer", "crossover")] = wording.size(float(f"{answer.estimate:.3g}"))
-        said[("Answer", "95 % interval")] = f"{wording.size(answer.low)} to {wording.size(answer.high)}"
+        said[("Answer", "crossover")] = wording.format_size(float(f"{answer.estimate:.3g}"))
+        said[("Answer", "95 % interval")] = f"{wording.format_size(answer.low)} to {wording.format_size(answer.high)}"
     return said
 
 
-def _run(rows: Sequence[Trial]) -> Facts:
+def _run_facts(rows: Sequence[Trial]) -> Facts:
     return {
-        **_columns("Settings", rows, comparable.telling(TRAINING, rows[0])),
+        **_columns("Settings", rows, comparable.meaningful_columns(TRAINING_FACTS, rows[0])),
         **_columns("Measuring", rows, MEASURING),
         ("Measuring", "measured at"): rows[0].started_at,
-        ("Measuring", "trust mark"): trust.of(rows).label,
-        **_columns("Machine", rows, MACHINE),
+        ("Measuring", "trust mark"): trust.trust_mark(rows).label,
+        **_columns("Machine", rows, MACHINE_FACTS),
         **_devices(rows),
         **_run_answer(rows),
     }
@@ -152,17 +166,19 @@ def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     run = RunAnswer(rows)
     for answer in run.rows:
         row, step_s, start_s = answer.row, answer.step.median_s, answer.startup_s
-        said[("Answer", f"step, {titled(row.contender)}")] = units.duration(step_s) if step_s else "not timed"
-        said[("Answer", f"start-up, {titled(row.contender)}")] = units.duration(start_s) if start_s else ""
-        said[("Answer", f"test accuracy, {titled(row.contender)}")] = answer.accuracy_shown
-        said[("Answer", f"outcome, {titled(row.contender)}")] = label("outcome", row.outcome)
+        said[("Answer", f"step, {display_name(row.contender)}")] = (
+            units.format_duration(step_s) if step_s else "not timed"
+        )
+        said[("Answer", f"start-up, {display_name(row.contender)}")] = units.format_duration(start_s) if start_s else ""
+        said[("Answer", f"test accuracy, {display_name(row.contender)}")] = answer.accuracy_shown
+        said[("Answer", f"outcome, {display_name(row.contender)}")] = value_label("outcome", row.outcome)
     for pair in run.pairs:
-        against = f"{titled(pair.challenger.contender)} against {titled(pair.baseline.contender)}"
-        said[("Answer", against)] = _verdict(pair)
+        against = f"{display_name(pair.challenger.contender)} against {display_name(pair.baseline.contender)}"
+        said[("Answer", against)] = _verdict_or_reason(pair)
     return said
 
 
-def _verdict(pair: PairAnswer) -> str:
+def _verdict_or_reason(pair: PairAnswer) -> str:
     try:
         return pair.verdict
     except CrossoverError as error:
@@ -170,7 +186,7 @@ def _verdict(pair: PairAnswer) -> str:
 
 
 def _columns(group: str, rows: Sequence[Trial], names: Iterable[str]) -> dict[tuple[str, str], str]:
-    return {(group, _title(name)): _values(name, [getattr(row, name) for row in rows]) for name in names}
+    return {(group, _column_title(name)): _format_values(name, [getattr(row, name) for row in rows]) for name in names}
 
 
 def _devices(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
@@ -179,9 +195,11 @@ def _devices(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     for row in rows:
         places.setdefault(row.contender, []).append(row)
     return {
-        ("Devices", f"{_ordinal(place)} device: {_title(name)}"): _values(name, [getattr(row, name) for row in known])
+        ("Devices", f"{_ordinal(place)} device: {_column_title(name)}"): _format_values(
+            name, [getattr(row, name) for row in known]
+        )
         for place, known in enumerate(places.values())
-        for name in DEVICE
+        for name in DEVICE_FACTS
     }
 
 
@@ -189,28 +207,28 @@ def _ordinal(place: int) -> str:
     return ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")[min(place, 7)]
 
 
-def _values(name: str, values: Sequence[object]) -> str:
+def _format_values(name: str, values: Sequence[object]) -> str:
     distinct = list(dict.fromkeys(values))
-    if len(distinct) > LISTED:
+    if len(distinct) > MAX_VALUES_LISTED:
         return f"{len(distinct)} different ones"
-    return ", ".join(filter(None, (_text(name, value) for value in distinct)))
+    return ", ".join(filter(None, (_format_value(name, value) for value in distinct)))
 
 
-def _text(name: str, value: object) -> str:
+def _format_value(name: str, value: object) -> str:
     if name == "parameters" and not value:  # of one's own training, which does not tell them
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name.endswith("_bytes") and isinstance(value, int):
-        return units.memory(value)
+        return units.format_memory(value)
     if name.endswith("_s") and isinstance(value, int | float):
-        return units.duration(value)
+        return units.format_duration(value)
     if isinstance(value, int | float):
-        return str(value) if name in ("seed", "protocol_version") else wording.size(value)
-    return titled(str(value)) if name == "contender" else label(name, value)
+        return str(value) if name in ("seed", "protocol_version") else wording.format_size(value)
+    return display_name(str(value)) if name == "contender" else value_label(name, value)
 
 
-TITLES = {
+COLUMN_TITLES = {
     "machine_id": "machine",
     "cpu_name": "processor",
     "cores": "processor threads",
@@ -231,5 +249,5 @@ TITLES = {
 }
 
 
-def _title(name: str) -> str:
-    return TITLES.get(name, title(name))
+def _column_title(name: str) -> str:
+    return COLUMN_TITLES.get(name, field_title(name))

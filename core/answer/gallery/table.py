@@ -25,16 +25,16 @@ from core.results.finding import lookup, mirrored
 from core.results.finding.index import FILE, FolderIndex, Skipped, folder_index
 from core.results.reading import read_piece
 from core.results.reuse import CUT_OFF
-from core.results.schema import COLUMNS, SCHEMA, Trial
+from core.results.schema import SCHEMA, TRIAL_COLUMNS, Trial
 from core.results.store import Store
 
-SCALARS = tuple(c.name for c in COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
+SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
 """Columns of a row that are kept as they are."""
 
 LISTS = ("block_steps", "block_begin_ns", "block_end_ns", "block_load", "block_steal", "warmup_steps", "threads_tried")
 """Columns that are read for what follows from them, and dropped."""
 
-DERIVED = pa.schema(
+BLOCK_SUMMARY_SCHEMA = pa.schema(
     {
         "step_s": pa.float64(),
         "noise": pa.float64(),
@@ -51,7 +51,7 @@ DERIVED = pa.schema(
 MOST_TRIALS = 100_000
 """Lines of a store: they are in memory, and worked out anew when a row comes. Nobody reads so many in a list."""
 
-TEXTS_OF_THEIR_OWN = ("trial_id", "run_id", "started_at", "message")
+UNIQUE_TEXTS = ("trial_id", "run_id", "started_at", "message")
 """Texts that hardly two rows share; all others are kept as categories."""
 
 Numbers = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overview:
-    """Everything that can be looked at, a line a trial (see `whole`), and the files that could not be read.
+    """Everything that can be looked at, a line a trial (see `load_overview`), and the files that could not be read.
 
     Of files of a newer version the known columns were read. `left_out`: rows of older files, beyond `MOST_TRIALS`.
     """
@@ -100,7 +100,7 @@ class StudyLine:
     protocol_version: int
 
 
-def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
+def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
     """One line for every trial of some stores, none twice, newest run first, and the files that could not be read.
 
     Of a store of more than `MOST_TRIALS`, those of its newest files; whole rows of all others are found by name.
@@ -123,46 +123,46 @@ def whole(stores: Sequence[tuple[Store, str]]) -> Overview:
     Raises:
         StoreError: a folder cannot be read.
     """
-    indexes = [(index_of(store).now(), source) for store, source in stores]
+    indexes = [(open_table_index(store).now(), source) for store, source in stores]
     limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.older]
-    tables = [_with_source(_each_once(known.table.drop_columns([FILE])), source) for known, source in indexes]
+    tables = [_with_source(_drop_copies(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
-        frame=framed(pa.concat_tables([_with_source(_empty(), ""), *tables])),
+        frame=to_dataframe(pa.concat_tables([_with_source(_empty_table(), ""), *tables])),
         skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
         newer=tuple(name for known, _ in indexes for name in known.newer),
         left_out=sum(max(0, lookup.count(store.folder) - known.table.num_rows) for store, known in limited),
     )
 
 
-def index_of(store: Store) -> FolderIndex:
+def open_table_index(store: Store) -> FolderIndex:
     """The lines of a store's newest files, and which files are older than those."""
-    return folder_index(store.folder, _light, _empty, MOST_TRIALS)
+    return folder_index(store.folder, _light, _empty_table, MOST_TRIALS)
 
 
-def studies(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
+def find_study_lines(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
     """The studies that `core.answer.study.study.studies` finds in the rows of `frame`, with the same ids and order."""
     columns = (np.asarray(frame[name].array).tolist() for name in study.COLUMNS)
     lines = cast(Iterable[Trial], map(Line._make, zip(*columns, strict=True)))
-    return [_line(found) for found in study.studies(lines, axis=axis, least=least)]
+    return [_study_line(found) for found in study.studies(lines, axis=axis, least=least)]
 
 
 # One line a trial
 
 
 @functools.cache
-def _empty() -> pa.Table:
-    return pa.schema([*(SCHEMA.field(name) for name in SCALARS), *DERIVED]).empty_table()
+def _empty_table() -> pa.Table:
+    return pa.schema([*(SCHEMA.field(name) for name in SCALARS), *BLOCK_SUMMARY_SCHEMA]).empty_table()
 
 
 def _light(file: Path) -> tuple[int, pa.Table]:
     """The lines of one file; raises as `read_piece` does."""
     piece = read_piece(mirrored.here(file), columns={*SCALARS, *LISTS})
     lists = {name: piece.table[name].combine_chunks() for name in LISTS}
-    known = {name: piece.table[name] for name in SCALARS} | _derived(lists)
-    return piece.version, pa.table(known, schema=_empty().schema)
+    known = {name: piece.table[name] for name in SCALARS} | _summarize_blocks(lists)
+    return piece.version, pa.table(known, schema=_empty_table().schema)
 
 
-def _derived(lists: dict[str, pa.ListArray]) -> dict[str, pa.Array]:
+def _summarize_blocks(lists: dict[str, pa.ListArray]) -> dict[str, pa.Array]:
     steps, begin, end = (_values(lists[name]) for name in ("block_steps", "block_begin_ns", "block_end_ns"))
     counts = _lengths(lists["block_steps"])
     times = _Ragged((end - begin) / 1e9 / steps, counts)
@@ -180,7 +180,7 @@ def _derived(lists: dict[str, pa.ListArray]) -> dict[str, pa.Array]:
         "steal_max": _Ragged(_values(lists["block_steal"]), counts).quantile(1.0, at_least=1),
         "threads_tried_count": _lengths(lists["threads_tried"]),
     }
-    return {name: pa.array(values, DERIVED.field(name).type) for name, values in found.items()}
+    return {name: pa.array(values, BLOCK_SUMMARY_SCHEMA.field(name).type) for name, values in found.items()}
 
 
 class _Ragged:
@@ -223,8 +223,8 @@ def _with_source(table: pa.Table, source: str) -> pa.Table:
     return table.append_column("source", pc.if_else(imported, "imported", source).cast(pa.string()))
 
 
-def _each_once(table: pa.Table) -> pa.Table:
-    """Of lines of the same trial the most complete, as `core.results.store.each_once` has it."""
+def _drop_copies(table: pa.Table) -> pa.Table:
+    """Of lines of the same trial the most complete, as `core.results.store.keep_most_complete` has it."""
     if pc.count_distinct(table["trial_id"]).as_py() == table.num_rows:
         return table
     whole = pc.invert(pc.is_in(table["outcome"], pa.array(list(CUT_OFF))))
@@ -233,14 +233,14 @@ def _each_once(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.sort(best.index.to_numpy())))
 
 
-def framed(table: pa.Table) -> pd.DataFrame:
+def to_dataframe(table: pa.Table) -> pd.DataFrame:
     """Rows, or lines, as a list has them: with the machine for people, none twice, newest run first."""
     machine = pc.binary_join_element_wise(
         table["cpu_name"], " (", pc.utf8_slice_codeunits(table["machine_id"], 0, 6), ")", ""
     )
     table = table.append_column("machine", machine)
     texts = [field.name for field in table.schema if field.type == pa.string()]
-    frame: pd.DataFrame = table.to_pandas(categories=[name for name in texts if name not in TEXTS_OF_THEIR_OWN])
+    frame: pd.DataFrame = table.to_pandas(categories=[name for name in texts if name not in UNIQUE_TEXTS])
     frame = frame.drop_duplicates("trial_id")
     ordered = frame.sort_values("trial_id").sort_values("started_at", ascending=False, kind="stable")
     return ordered.reset_index(drop=True)
@@ -253,7 +253,7 @@ Line = namedtuple("Line", study.COLUMNS)  # type: ignore[misc]  # its fields are
 """A light line of a row, with what studies are grouped by."""
 
 
-def _line(of: Study) -> StudyLine:
+def _study_line(of: Study) -> StudyLine:
     baselines, challengers = zip(*of.runs, strict=True)
     first, other = of.runs[0]
     return StudyLine(
@@ -269,9 +269,8 @@ def _line(of: Study) -> StudyLine:
         training=first.training,
         source_hash=first.source_hash,
         machine=f"{first.cpu_name} ({first.machine_id[:6]})",
-        baseline_name=study.name(first, {row.threads for row in baselines}),
-        challenger_name=study.name(other, {row.threads for row in challengers}),
+        baseline_name=study.study_contender_label(first, {row.threads for row in baselines}),
+        challenger_name=study.study_contender_label(other, {row.threads for row in challengers}),
         newest=of.newest,
         protocol_version=first.protocol_version,
     )
-

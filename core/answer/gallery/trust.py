@@ -16,8 +16,8 @@ import numpy.typing as npt
 from core import units
 from core.answer.run import busy, speedup
 from core.answer.run.busy import LOAD_ROOM, MAX_STEAL
-from core.answer.statistics import MIN_PAIRS, TIE, spread
-from core.question.experiment import spoken
+from core.answer.statistics import MIN_PAIRS, TIE, p90_to_median
+from core.question.experiment import inline_name
 from core.results.schema import Trial
 
 Level = Literal["full", "partly", "weak"]
@@ -31,7 +31,7 @@ LEVELS: dict[Level, str] = {
 MOST_MISSING = 2
 """Checks that may lack before a mark is weak."""
 
-NEEDED = ("drained", "warmed")
+NEEDED_CHECKS = ("drained", "warmed")
 """Checks without which a mark is weak by itself: the times would not be those of the training."""
 
 MAX_NOISE = TIE - 1
@@ -47,21 +47,21 @@ VERSIONS = {
     "system": "the operating system",
 }
 
-STORED = (
+SCALAR_CHECK_COLUMNS = (
     *("drained", "contender", "device_kind", "device_name", "device_driver", "threads", "cores", "cores_usable"),
     *("app_commit", *VERSIONS),
 )
-DERIVED = ("warmed", "pairs", "noise", "spread90", "threads_tried_count", "load_max", "steal_max")
+BLOCK_CHECK_COLUMNS = ("warmed", "pairs", "noise", "spread90", "threads_tried_count", "load_max", "steal_max")
 """Columns that the checks look at: of a row, and of the table of all rows."""
 
 
-class Columns(Protocol):
+class CheckColumns(Protocol):
     """Values by column of `core.answer.gallery.table`, one a row: a pandas frame, or arrays by name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-Row = Mapping[str, Any]
+CheckRow = Mapping[str, Any]
 """The same of one row."""
 
 Bools = npt.NDArray[np.bool_]
@@ -79,9 +79,9 @@ class Check:
 
     name: str
     title: str
-    met: Callable[[Columns], Bools]
-    lacking: Callable[[Row], str]
-    severity: Callable[[Row], float] = lambda row: 0.0
+    met: Callable[[CheckColumns], Bools]
+    lacking: Callable[[CheckRow], str]
+    severity: Callable[[CheckRow], float] = lambda row: 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,64 +99,64 @@ class TrustMark:
         return f"{self.level}, {self.met} of {self.of}"
 
 
-def marks(columns: Columns) -> Bools:
+def check_matrix(columns: CheckColumns) -> Bools:
     """Which row meets which check: a line a row, a column for each of `CHECKS`."""
     return np.column_stack([check.met(columns) for check in CHECKS])
 
 
-def levels(met: Bools) -> npt.NDArray[np.str_]:
-    """The level of each line of `marks`; `met.all(axis=0)` is the line of several rows together."""
+def mark_levels(met: Bools) -> npt.NDArray[np.str_]:
+    """The level of each line of `check_matrix`; `met.all(axis=0)` is the line of several rows together."""
     absent = (~met).sum(axis=1)
-    needed = met[:, [place for place, check in enumerate(CHECKS) if check.name in NEEDED]].all(axis=1)
+    needed = met[:, [place for place, check in enumerate(CHECKS) if check.name in NEEDED_CHECKS]].all(axis=1)
     found = np.where(absent == 0, "full", "partly")
     return np.where(needed & (absent <= MOST_MISSING), found, "weak")
 
 
-def labels(met: Bools) -> list[str]:
-    """The mark of each line of `marks` in a few words, as `TrustMark.label` has it."""
-    pairs = zip(levels(met).tolist(), met.sum(axis=1).tolist(), strict=True)
+def mark_labels(met: Bools) -> list[str]:
+    """The mark of each line of `check_matrix` in a few words, as `TrustMark.label` has it."""
+    pairs = zip(mark_levels(met).tolist(), met.sum(axis=1).tolist(), strict=True)
     return [f"{level}, {count} of {len(CHECKS)}" for level, count in pairs]
 
 
-def of(trials: Sequence[Trial]) -> TrustMark:
+def trust_mark(trials: Sequence[Trial]) -> TrustMark:
     """The mark of one row, or of several together: a check is met where every row meets it."""
-    rows = [facts(trial) for trial in trials]
-    return of_rows({name: np.array([row[name] for row in rows]) for name in rows[0]})
+    rows = [check_facts(trial) for trial in trials]
+    return table_trust_mark({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
-def of_rows(columns: Columns) -> TrustMark:
+def table_trust_mark(columns: CheckColumns) -> TrustMark:
     """The mark of rows of a table, together."""
-    met = marks(columns)
+    met = check_matrix(columns)
     together = np.asarray(met.all(axis=0, keepdims=True))
-    level: Level = levels(together).tolist()[0]
+    level: Level = mark_levels(together).tolist()[0]
     missing = tuple(
-        _lacking(check, columns, np.flatnonzero(~met[:, place]), len(met))
+        _missing_sentence(check, columns, np.flatnonzero(~met[:, place]), len(met))
         for place, check in enumerate(CHECKS)
         if not together[0, place]
     )
     return TrustMark(level=level, met=int(together.sum()), of=len(CHECKS), missing=missing)
 
 
-def facts(trial: Trial) -> dict[str, Any]:
+def check_facts(trial: Trial) -> dict[str, Any]:
     """What the checks look at, of a whole row; named as in the table of all rows."""
     times = trial.step_s
     noise = speedup.step_time(trial).noise
     timed = len(times) >= busy.SPREAD_BLOCKS and all(time > 0 for time in times)
     return {
-        **{name: getattr(trial, name) for name in STORED},
+        **{name: getattr(trial, name) for name in SCALAR_CHECK_COLUMNS},
         "warmed": bool(trial.warmup_s),
         "pairs": len(times),
         "noise": np.nan if noise is None else noise,
-        "spread90": spread(times) if timed else np.nan,
+        "spread90": p90_to_median(times) if timed else np.nan,
         "load_max": max(trial.block_load, default=np.nan),
         "steal_max": max(trial.block_steal, default=np.nan),
         "threads_tried_count": len(trial.threads_tried),
     }
 
 
-def _lacking(check: Check, columns: Columns, places: npt.NDArray[np.intp], count: int) -> str:
+def _missing_sentence(check: Check, columns: CheckColumns, places: npt.NDArray[np.intp], count: int) -> str:
     """The sentence of the row that misses a check by most, with how many rows miss it."""
-    rows = [_row(columns, place) for place in places]
+    rows = [_row_values(columns, place) for place in places]
     said = check.lacking(max(rows, key=check.severity))
     if count == 1:
         return said
@@ -165,77 +165,79 @@ def _lacking(check: Check, columns: Columns, places: npt.NDArray[np.intp], count
     return f"{share}{worst}: {said}"
 
 
-def _row(columns: Columns, place: int) -> dict[str, Any]:
-    return {name: np.asarray(columns[name])[place] for name in (*STORED, *DERIVED)}
+def _row_values(columns: CheckColumns, place: int) -> dict[str, Any]:
+    return {name: np.asarray(columns[name])[place] for name in (*SCALAR_CHECK_COLUMNS, *BLOCK_CHECK_COLUMNS)}
 
 
-def _numbers(columns: Columns, name: str) -> npt.NDArray[np.float64]:
+def _numbers(columns: CheckColumns, name: str) -> npt.NDArray[np.float64]:
     return np.asarray(columns[name], dtype=float)
 
 
-def _each(columns: Columns, name: str, holds: Callable[[str], bool]) -> Bools:
+def _check_texts(columns: CheckColumns, name: str, holds: Callable[[str], bool]) -> Bools:
     """Whether something holds for each text of a column; asked once for each text that occurs."""
     values = np.asarray(columns[name], dtype=object).tolist()
     known = {value: holds(str(value or "")) for value in set(values)}
     return np.fromiter((known[value] for value in values), bool, len(values))
 
 
-def _steady(columns: Columns) -> Bools:
+def _is_steady(columns: CheckColumns) -> Bools:
     spread = _numbers(columns, "spread90")
     return (_numbers(columns, "noise") <= MAX_NOISE) & (np.isnan(spread) | (spread <= busy.MAX_SPREAD))
 
 
-def _unsteady(row: Row) -> str:
+def _noise_sentence(row: CheckRow) -> str:
     if row["spread90"] > busy.MAX_SPREAD:
-        took, accepted = units.ratio(float(row["spread90"])), units.ratio(busy.MAX_SPREAD)
+        took, accepted = units.format_ratio(float(row["spread90"])), units.format_ratio(busy.MAX_SPREAD)
         return f"One block in ten took at least {took} the median; {accepted} is accepted."
     if not row["noise"] >= 0:
         return "Too few blocks were timed to know the noise."
-    spans, accepted = units.share(float(row["noise"])), units.share(MAX_NOISE)
+    spans, accepted = units.format_share(float(row["noise"])), units.format_share(MAX_NOISE)
     return f"The middle half of the block times spans {spans} of their median; {accepted} is accepted."
 
 
-def _threads_known(columns: Columns) -> Bools:
-    on_accelerator = _each(columns, "device_kind", lambda kind: kind != "cpu")
-    asked = _each(columns, "contender", lambda contender: "@" in contender)
+def _has_known_threads(columns: CheckColumns) -> Bools:
+    on_accelerator = _check_texts(columns, "device_kind", lambda kind: kind != "cpu")
+    asked = _check_texts(columns, "contender", lambda contender: "@" in contender)
     no_choice = _numbers(columns, "cores_usable") <= 1
     return on_accelerator | asked | no_choice | (_numbers(columns, "threads_tried_count") > 0)
 
 
-def _quiet(columns: Columns) -> Bools:
+def _is_quiet(columns: CheckColumns) -> Bools:
     room = _numbers(columns, "cores") + LOAD_ROOM
     return (_numbers(columns, "load_max") <= room) & (_numbers(columns, "steal_max") <= MAX_STEAL)
 
 
-def _loud(row: Row) -> str:
+def _load_sentence(row: CheckRow) -> str:
     if row["load_max"] > row["cores"] + LOAD_ROOM:
-        load, cores = f"{float(row['load_max']):.1f}", units.count(int(row["cores"]))
+        load, cores = f"{float(row['load_max']):.1f}", units.format_count(int(row["cores"]))
         return f"The load reached {load} on a machine of {cores} processor threads: other programs were waiting."
     if row["steal_max"] > MAX_STEAL:
-        taken, accepted = units.share(float(row["steal_max"])), units.share(MAX_STEAL)
+        taken, accepted = units.format_share(float(row["steal_max"])), units.format_share(MAX_STEAL)
         return f"Other guests of the host took {taken} of the processor time of a block; {accepted} is accepted."
     return "How busy the machine was is not recorded."
 
 
-def _versions_known(columns: Columns) -> Bools:
-    known = _each(columns, "device_driver", _driver_known) | _each(columns, "device_kind", lambda kind: kind == "cpu")
+def _has_known_versions(columns: CheckColumns) -> Bools:
+    known = _check_texts(columns, "device_driver", _is_known_driver) | _check_texts(
+        columns, "device_kind", lambda kind: kind == "cpu"
+    )
     for name in VERSIONS:
-        known &= _each(columns, name, lambda text: bool(text.strip()))
+        known &= _check_texts(columns, name, lambda text: bool(text.strip()))
     return known
 
 
-def _driver_known(driver: str) -> bool:
+def _is_known_driver(driver: str) -> bool:
     return bool(driver.strip()) and "unknown" not in driver
 
 
-def _unknown_versions(row: Row) -> str:
+def _versions_sentence(row: CheckRow) -> str:
     names = [title for name, title in VERSIONS.items() if not str(row[name] or "").strip()]
-    if row["device_kind"] != "cpu" and not _driver_known(str(row["device_driver"] or "")):
-        names.append(f"the driver of {spoken(row['contender'])}")
+    if row["device_kind"] != "cpu" and not _is_known_driver(str(row["device_driver"] or "")):
+        names.append(f"the driver of {inline_name(row['contender'])}")
     return f"The version of {' and '.join(names)} is not recorded."
 
 
-def _uncommitted(row: Row) -> str:
+def _commit_sentence(row: CheckRow) -> str:
     commit = str(row["app_commit"] or "")
     if commit:
         return f"The code had changes that are in no commit ({commit})."
@@ -262,7 +264,7 @@ CHECKS: tuple[Check, ...] = (
         title="enough pairs of blocks",
         met=lambda columns: _numbers(columns, "pairs") >= MIN_PAIRS,
         lacking=lambda row: (
-            f"{units.count(int(row['pairs']))} blocks were timed; from {MIN_PAIRS} on, a row has a 95 % "
+            f"{units.format_count(int(row['pairs']))} blocks were timed; from {MIN_PAIRS} on, a row has a 95 % "
             "interval of its own."
         ),
         severity=lambda row: -float(row["pairs"]),
@@ -270,36 +272,39 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="steady",
         title="steady times",
-        met=_steady,
-        lacking=_unsteady,
+        met=_is_steady,
+        lacking=_noise_sentence,
         severity=lambda row: float(np.nan_to_num(row["noise"])),
     ),
     Check(
         name="threads",
         title="threads tried, or fixed on purpose",
-        met=_threads_known,
+        met=_has_known_threads,
         lacking=lambda row: (
-            f"It ran on {units.count(int(row['threads']))} CPU threads: no other number was tried, and none was chosen."
+            f"It ran on {units.format_count(int(row['threads']))} CPU threads: no other number was tried, and none "
+            "was chosen."
         ),
     ),
     Check(
         name="quiet",
         title="a machine with nothing else to do",
-        met=_quiet,
-        lacking=_loud,
+        met=_is_quiet,
+        lacking=_load_sentence,
         severity=lambda row: float(np.nan_to_num(max(row["load_max"] / max(1, row["cores"]), row["steal_max"]))),
     ),
     Check(
         name="unshared",
         title="a whole GPU, as far as its name tells",
-        met=lambda columns: _each(columns, "device_name", lambda name: not _PART_OF_A_GPU.search(f" {name} ")),
+        met=lambda columns: _check_texts(columns, "device_name", lambda name: not _PART_OF_A_GPU.search(f" {name} ")),
         lacking=lambda row: f"{row['device_name']} is a part of a GPU, whose other parts somebody else may have used.",
     ),
-    Check(name="versions", title="versions recorded", met=_versions_known, lacking=_unknown_versions),
+    Check(name="versions", title="versions recorded", met=_has_known_versions, lacking=_versions_sentence),
     Check(
         name="commit",
         title="measured by a recorded commit",
-        met=lambda columns: _each(columns, "app_commit", lambda commit: commit != "" and not commit.endswith("+")),
-        lacking=_uncommitted,
+        met=lambda columns: _check_texts(
+            columns, "app_commit", lambda commit: commit != "" and not commit.endswith("+")
+        ),
+        lacking=_commit_sentence,
     ),
 )

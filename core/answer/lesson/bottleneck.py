@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from core import units
 from core.answer import comparable
 from core.answer.run import causes
-from core.answer.run.causes import PARTS, Parts
+from core.answer.run.causes import PART_TITLES, StepParts
 from core.answer.run.speedup import step_time
 from core.errors import NotComparable
-from core.question.experiment import spoken
-from core.question.fields import label
+from core.question.experiment import inline_name
+from core.question.fields import value_label
 from core.results.schema import Trial
 
 LOSS_TOLERANCE = 1e-4
@@ -31,7 +31,7 @@ class Way:
 
     Attributes:
         epoch_s: seconds of an epoch, its steps at their median; `low_s` and `high_s` where it has a 95 % interval.
-        parts_s: seconds of each of `core.answer.run.causes.PARTS` in an epoch, timed apart; empty if not measured.
+        parts_s: seconds of each of `core.answer.run.causes.PART_TITLES` in an epoch, timed separately; may be empty.
         loader_share: share of the loader in the sum of the parts; None if not measured.
         bound: speedup that an infinitely fast device could at most bring; None for `bound_reason`.
     """
@@ -50,13 +50,13 @@ class Way:
     @property
     def sentence(self) -> str:
         """Where an epoch goes, and what that leaves to gain."""
-        took = f"{self.title}: an epoch takes {units.duration(self.epoch_s)}"
+        took = f"{self.title}: an epoch takes {units.format_duration(self.epoch_s)}"
         if self.loader_share is None:
             return f"{took}; its parts were not measured."
-        shared = f"{took}, and the loader is {units.share(self.loader_share)} of it"
+        shared = f"{took}, and the loader is {units.format_share(self.loader_share)} of it"
         if self.bound is None:
             return f"{shared}; {self.bound_reason}."
-        return f"{shared}, so even an infinitely fast device could gain at most {units.ratio(self.bound)}."
+        return f"{shared}, so even an infinitely fast device could gain at most {units.format_ratio(self.bound)}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +85,16 @@ class Bottleneck:
     def sentence(self) -> str:
         """What another way of delivering the data brings on the same device, and whether it learns the same."""
         if len(self.ways) < 2:
-            return f"Only one way of delivering the data was measured on {spoken(self.contender)}."
-        ends = units.interval(self.gain_low, self.gain_high, units.ratio)
+            return f"Only one way of delivering the data was measured on {inline_name(self.contender)}."
+        ends = units.format_interval(self.gain_low, self.gain_high, units.format_ratio)
         interval = f" (95 % interval {ends})" if ends else ""
         return (
-            f"On {spoken(self.contender)} the same training is {units.ratio(self.gain)} as fast{interval} per epoch "
-            f"with its data {_short(self.ways[-1])} as with its data {_short(self.ways[0])}{self._learned()}."
+            f"On {inline_name(self.contender)} the same training is {units.format_ratio(self.gain)} as "
+            f"fast{interval} per epoch "
+            f"with its data {_short(self.ways[-1])} as with its data {_short(self.ways[0])}{self._loss_clause()}."
         )
 
-    def _learned(self) -> str:
+    def _loss_clause(self) -> str:
         if self.loss_difference is None:
             return ""
         if not self.loss_difference:
@@ -104,7 +105,7 @@ class Bottleneck:
         return f"; but the loss curves differ ({apart})"
 
 
-def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
+def find_bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
     """What the ways of delivering data cost; None if nothing was timed. Of each way the newest row counts.
 
     Raises:
@@ -116,8 +117,8 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
     if not rows:
         return None
     for row in rows[1:]:
-        comparable.require_equal(rows[0], row, comparable.DELIVERIES)
-    ways = sorted(map(way, rows), key=lambda entry: entry.epoch_s, reverse=True)
+        comparable.require_equal(rows[0], row, comparable.DELIVERY_COLUMNS)
+    ways = sorted(map(summarize_way, rows), key=lambda entry: entry.epoch_s, reverse=True)
     low, high = _bounds(ways[0], ways[-1])
     return Bottleneck(
         contender=rows[0].contender,
@@ -129,22 +130,22 @@ def bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
     )
 
 
-def way(trial: Trial) -> Way:
+def summarize_way(trial: Trial) -> Way:
     """What one row says of its way of delivering data; raises NotComparable where no block of it was timed."""
-    step, parts = step_time(trial), causes.parts(trial)
+    step, parts = step_time(trial), causes.step_parts(trial)
     if step.median_s is None:
-        path = label("data_path", trial.data_path)
-        raise NotComparable(f"Nothing was timed on {spoken(trial.contender)} with the data path “{path}”.")
-    bound, reason = _bound(trial, parts)
+        path = value_label("data_path", trial.data_path)
+        raise NotComparable(f"Nothing was timed on {inline_name(trial.contender)} with the data path “{path}”.")
+    bound, reason = _gain_bound(trial, parts)
     steps = trial.steps_per_epoch
     return Way(
         data_path=trial.data_path,
         loader_workers=trial.loader_workers,
-        title=_title(trial),
+        title=_way_title(trial),
         epoch_s=steps * step.median_s,
         low_s=None if step.low_s is None else steps * step.low_s,
         high_s=None if step.high_s is None else steps * step.high_s,
-        parts_s={part: steps * getattr(parts, f"{part}_s") for part in PARTS} if parts else {},
+        parts_s={part: steps * getattr(parts, f"{part}_s") for part in PART_TITLES} if parts else {},
         loader_share=parts.share("loader") if parts else None,
         bound=bound,
         bound_reason=reason,
@@ -169,15 +170,15 @@ def loss_difference(trials: Sequence[Trial]) -> float | None:
     return max((max(losses) - min(losses)) / (statistics.fmean(losses) or 1.0) for losses in spans)
 
 
-def _title(trial: Trial) -> str:
-    path = label("data_path", trial.data_path)
+def _way_title(trial: Trial) -> str:
+    path = value_label("data_path", trial.data_path)
     if trial.data_path not in ("loader", "tutorial"):
         return path
     return f"{path}, {_workers(trial.loader_workers)}"
 
 
 def _workers(count: int) -> str:
-    return units.counted(count, "worker") if count else "no workers"
+    return units.format_quantity(count, "worker") if count else "no workers"
 
 
 def _short(way: Way) -> str:
@@ -191,7 +192,7 @@ def _short(way: Way) -> str:
     return words.get(way.data_path, way.data_path) + by
 
 
-def _bound(trial: Trial, parts: Parts | None) -> tuple[float | None, str]:
+def _gain_bound(trial: Trial, parts: StepParts | None) -> tuple[float | None, str]:
     """Amdahl's bound from the measured parts: all but the loader becomes free."""
     if parts is None:
         return None, "its parts were not measured"

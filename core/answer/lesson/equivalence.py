@@ -17,11 +17,11 @@ from core.answer import comparable
 from core.answer.run import learned
 from core.errors import InvalidValue, NotComparable
 from core.question import catalog
-from core.question.device_kinds import begun
-from core.question.experiment import spoken
+from core.question.device_kinds import capitalize_name
+from core.question.experiment import inline_name
 from core.results.schema import Trial
 
-Verdict = Literal["equivalent", "different", "too_few_seeds"]
+EquivalenceVerdict = Literal["equivalent", "different", "too_few_seeds"]
 
 MIN_SEEDS = 5
 """Fewest seeds for a verdict. The interval rests on the spread of the differences, and the spread of two or three is
@@ -49,7 +49,7 @@ class Equivalence:
 
     baseline: str
     challenger: str
-    verdict: Verdict
+    verdict: EquivalenceVerdict
     seeds: tuple[int, ...]
     accuracies: tuple[tuple[float, float], ...]
     mean: float | None
@@ -63,15 +63,15 @@ class Equivalence:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        ours, theirs = spoken(self.baseline), spoken(self.challenger)
+        ours, theirs = inline_name(self.baseline), inline_name(self.challenger)
         names = f"{theirs} and {ours}"
         if self.mean is None:
             return f"Too few seeds to tell: no seed was trained and tested on both {ours} and {theirs}."
-        mean, margin = _points(self.mean), f"{100 * self.margin:.2f}"
-        seeds = units.counted(len(self.seeds), "seed")
+        mean, margin = _percentage_points(self.mean), f"{100 * self.margin:.2f}"
+        seeds = units.format_quantity(len(self.seeds), "seed")
         if self.low is None or self.high is None:
             return f"Too few seeds to tell: {seeds}, a difference of {mean} percentage points; {MIN_SEEDS} are needed."
-        interval = f"90 % interval {_points(self.low)} to {_points(self.high)}, {seeds}"
+        interval = f"90 % interval {_percentage_points(self.low)} to {_percentage_points(self.high)}, {seeds}"
         figures = f"accuracy differs by {mean} percentage points ({interval})"
         if self.verdict == "equivalent":
             return f"Equivalent within ±{margin} percentage points: {names} learn the same, {figures}."
@@ -89,17 +89,17 @@ class Equivalence:
         """How many test items got different predictions, beside how many another seed changes."""
         if not self.seeds:
             return "There are no predictions to compare."
-        ours = spoken(self.baseline)
+        ours = inline_name(self.baseline)
         apart = (
-            f"{begun(ours)} and {spoken(self.challenger)} disagree on {_range(self.disagreeing)} of "
-            f"{units.count(self.items)} test items with the same seed"
+            f"{capitalize_name(ours)} and {inline_name(self.challenger)} disagree on {_range(self.disagreeing)} of "
+            f"{units.format_count(self.items)} test items with the same seed"
         )
         if self.seed_to_seed is None:
             return f"{apart}; what another seed would change is not known, because it was not tested on the same items."
-        return f"{apart}, {ours} with another seed on {units.significant(self.seed_to_seed)} (median)."
+        return f"{apart}, {ours} with another seed on {units.format_significant(self.seed_to_seed)} (median)."
 
 
-def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
+def judge_equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
     """Judge whether two contenders learn the same, by rows of one training with several seeds.
 
     Rows of other contenders, and those that were not tested, do not count; of a seed the newest rows do. The margin is
@@ -116,20 +116,20 @@ def equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, marg
     pairs = seed_pairs(trials, baseline, challenger)
     accuracies = tuple((learned.accuracy(ours) or 0.0, learned.accuracy(theirs) or 0.0) for ours, theirs in pairs)
     differences = [theirs - ours for ours, theirs in accuracies]
-    low, high = _interval(differences)
+    low, high = _mean_interval(differences)
     return Equivalence(
         baseline=baseline,
         challenger=challenger,
-        verdict=_verdict(len(pairs), low, high, margin),
+        verdict=_equivalence_verdict(len(pairs), low, high, margin),
         seeds=tuple(ours.seed for ours, _ in pairs),
         accuracies=accuracies,
         mean=statistics.fmean(differences) if differences else None,
         low=low,
         high=high,
         margin=margin,
-        disagreeing=tuple(_disagreeing(ours, theirs) for ours, theirs in pairs),
+        disagreeing=tuple(_count_disagreements(ours, theirs) for ours, theirs in pairs),
         items=len(pairs[0][0].predictions) if pairs else 0,
-        seed_to_seed=_seed_to_seed([ours for ours, _ in pairs]),
+        seed_to_seed=_count_seed_changes([ours for ours, _ in pairs]),
     )
 
 
@@ -142,32 +142,32 @@ def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[
     tested = [trial for trial in trials if trial.confusion and trial.contender in (baseline, challenger)]
     newest = {(trial.contender, trial.seed): trial for trial in sorted(tested, key=lambda trial: trial.started_at)}
     for trial in newest.values():
-        comparable.require_equal(next(iter(newest.values())), trial, comparable.SEEDS)
+        comparable.require_equal(next(iter(newest.values())), trial, comparable.SEED_COLUMNS)
     seeds = sorted({seed for _, seed in newest})
     both = [seed for seed in seeds if (baseline, seed) in newest and (challenger, seed) in newest]
     pairs = [(newest[baseline, seed], newest[challenger, seed]) for seed in both]
     for ours, theirs in pairs:
-        learned.agreement(ours, theirs)  # refuses other data, and other numbers of steps
+        learned.compare_predictions(ours, theirs)  # refuses other data, and other numbers of steps
     return pairs
 
 
-def quantile(freedom: int) -> float:
+def student_quantile(freedom: int) -> float:
     """95 % quantile of Student's t with so many degrees of freedom."""
     from scipy import special  # half a second, and only who asks for reports needs it, which import it too
 
     return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
-def _interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
+def _mean_interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
     count = len(differences)
     if count < 2:
         return None, None
-    half = quantile(count - 1) * statistics.stdev(differences) / math.sqrt(count)
+    half = student_quantile(count - 1) * statistics.stdev(differences) / math.sqrt(count)
     middle = statistics.fmean(differences)
     return middle - half, middle + half
 
 
-def _verdict(seeds: int, low: float | None, high: float | None, margin: float) -> Verdict:
+def _equivalence_verdict(seeds: int, low: float | None, high: float | None, margin: float) -> EquivalenceVerdict:
     """Only an interval that lies within the margin, or beyond it, decides."""
     if seeds < MIN_SEEDS or low is None or high is None:
         return "too_few_seeds"
@@ -176,24 +176,24 @@ def _verdict(seeds: int, low: float | None, high: float | None, margin: float) -
     return "different" if low > margin or high < -margin else "too_few_seeds"
 
 
-def _disagreeing(a: Trial, b: Trial) -> int:
+def _count_disagreements(a: Trial, b: Trial) -> int:
     return sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
 
 
-def _seed_to_seed(trials: Sequence[Trial]) -> float | None:
+def _count_seed_changes(trials: Sequence[Trial]) -> float | None:
     """Torchvision's sets come with test items of their own; of all others, the seed draws the test items too."""
     if len(trials) < 2 or not catalog.dataset(trials[0].dataset).needs_files:
         return None
     if len({len(trial.predictions) for trial in trials}) > 1:
         raise NotComparable("What another seed changes cannot be counted: the seeds have different test items.")
-    return statistics.median(_disagreeing(a, b) for a, b in combinations(trials, 2))
+    return statistics.median(_count_disagreements(a, b) for a, b in combinations(trials, 2))
 
 
 def _range(counts: Sequence[int]) -> str:
-    return " to ".join(dict.fromkeys(map(units.count, (min(counts), max(counts)))))
+    return " to ".join(dict.fromkeys(map(units.format_count, (min(counts), max(counts)))))
 
 
-def _points(share: float) -> str:
+def _percentage_points(share: float) -> str:
     """A difference in percentage points with its sign, which nothing has none of."""
     said = f"{100 * share:+.2f}"
     return "0" if float(said) == 0 else said

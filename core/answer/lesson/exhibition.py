@@ -7,14 +7,14 @@ import statistics
 from dataclasses import dataclass
 
 from core import units
-from core.question.device_kinds import begun
-from core.question.experiment import spoken, titled
+from core.question.device_kinds import capitalize_name
+from core.question.experiment import display_name, inline_name
 from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving, Variant
 
-ROUNDING = 1e-5
+GRADIENT_ROUNDING = 1e-5
 """Largest relative difference of a gradient that another order of summation in fp32 usually gives, …"""
 
-SUSPICIOUS = 1e-3
+SUSPICIOUS_DIFFERENCE = 1e-3
 """… and the one beyond which something else must differ: a bug, or a precision below fp32."""
 
 
@@ -39,17 +39,17 @@ class ClockReading:
     def sentence(self) -> str:
         """How it compares, in words."""
         if self.variant.name == "ours":
-            return f"An epoch takes {units.duration(self.epoch_s)}."
-        says = f"“{self.variant.title}” says {units.duration(self.epoch_s)}"
+            return f"An epoch takes {units.format_duration(self.epoch_s)}."
+        says = f"“{self.variant.title}” says {units.format_duration(self.epoch_s)}"
         above = self.against_ours >= 1
-        amount = units.ratio(self.against_ours) if above else f"{units.share(self.against_ours)} of"
+        amount = units.format_ratio(self.against_ours) if above else f"{units.format_share(self.against_ours)} of"
         chance = ": no more than our own readings differ" if self.within else ""
         return f"{says}, {amount} what our clock says{chance}."
 
 
-def comparisons(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
+def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
     """Each clock of one contender beside ours, ours first; none for a contender that did not take part."""
-    variants = clock.of(contender)
+    variants = clock.select_variants(contender)
     medians = [statistics.median(variant.epoch_s) for variant in variants]
     ours = variants[0].epoch_s if variants else ()
     return tuple(
@@ -64,33 +64,33 @@ def comparisons(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
     )
 
 
-def speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, float]:
+def clock_speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, float]:
     """Clock → how many times as fast as the baseline it makes the challenger; those that both have."""
     ours, theirs = (
-        {entry.variant.name: entry.epoch_s for entry in comparisons(clock, contender)}
+        {entry.variant.name: entry.epoch_s for entry in compare_clocks(clock, contender)}
         for contender in (baseline, challenger)
     )
     return {name: ours[name] / theirs[name] for name in ours if name in theirs}
 
 
-def first_step_sentence(shown: FirstStep) -> str:
+def first_step_sentence(first_step: FirstStep) -> str:
     """What the differences mean."""
-    one, other = map(spoken, shown.contenders)
-    if shown.largest == 0 == shown.loss_difference:
-        return f"{begun(one)} and {other} agree to the last bit after the first step."
-    loss = f"by {units.power(shown.loss_difference)}" if shown.loss_difference else "not at all"
-    most = units.power(shown.largest)
+    one, other = map(inline_name, first_step.contenders)
+    if first_step.largest == 0 == first_step.loss_difference:
+        return f"{capitalize_name(one)} and {other} agree to the last bit after the first step."
+    loss = f"by {units.format_power(first_step.loss_difference)}" if first_step.loss_difference else "not at all"
+    most = units.format_power(first_step.largest)
     differ = f"The gradients of {one} and {other} differ by at most {most} after the first step, the loss {loss}"
-    if shown.largest <= ROUNDING:
+    if first_step.largest <= GRADIENT_ROUNDING:
         return f"{differ}: that is rounding, they add up the same numbers in another order."
-    if shown.largest <= SUSPICIOUS:
+    if first_step.largest <= SUSPICIOUS_DIFFERENCE:
         return f"{differ}: more than rounding usually gives, less than another precision would."
     return f"{differ}: too much for rounding; one of them computes with less precision, or wrongly."
 
 
-def text(exhibit: Exhibit) -> str:
+def exhibit_text(exhibit: Exhibit) -> str:
     """The exhibit for a terminal."""
-    where = ", ".join(f"{titled(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
+    where = ", ".join(f"{display_name(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
     match exhibit.content:
         case Clock() as clock:
             lines = _clock_lines(clock)
@@ -105,9 +105,9 @@ def text(exhibit: Exhibit) -> str:
 def _clock_lines(clock: Clock) -> list[str]:
     lines = []
     for contender in dict.fromkeys(variant.contender for variant in clock.variants):
-        lines.append(f"{titled(contender):32} {'an epoch':>12} {'of ours':>9} {'readings':>9}")
-        for entry in comparisons(clock, contender):
-            epoch, against = units.duration(entry.epoch_s), units.ratio(entry.against_ours)
+        lines.append(f"{display_name(contender):32} {'an epoch':>12} {'of ours':>9} {'readings':>9}")
+        for entry in compare_clocks(clock, contender):
+            epoch, against = units.format_duration(entry.epoch_s), units.format_ratio(entry.against_ours)
             lines.append(f"  {entry.variant.title:30} {epoch:>12} {against:>9} {len(entry.variant.epoch_s):>9}")
         lines.append("")
     return [*lines, *clock.notes]

@@ -29,7 +29,7 @@ LONGER_EDGES = (1.5, 10.0, 100.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class PredictionOutcome:
     """What was measured, beside the answers to a question.
 
     Attributes:
@@ -42,7 +42,7 @@ class Outcome:
     fact: str
     open: tuple[int, ...] = ()
 
-    def right(self, place: int) -> bool:
+    def is_right(self, place: int) -> bool:
         """Whether an answer is the one that fits."""
         return self.fits == (place,)
 
@@ -51,7 +51,7 @@ class Outcome:
         expected = f"You expected: {options[place]}."
         if self.fits is None or place in self.open:
             return f"{expected} What was measured does not decide that. {self.fact}"
-        if self.right(place):
+        if self.is_right(place):
             return f"{expected} You were right. {self.fact}"
         if place in self.fits:
             return f"{expected} That fits, and so does another answer. {self.fact}"
@@ -66,20 +66,20 @@ def _either(answers: Sequence[str]) -> str:
     return " or ".join(answers)
 
 
-def of_tutorial(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> Outcome | None:
+def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> PredictionOutcome | None:
     """From where on, or by how much, the second of a pair is faster; None if no run has timed both."""
-    both = speedup.timed_pairs(rows, *pair)
+    both = speedup.find_timed_pairs(rows, *pair)
     if not both:
         return None
     if len(preset.axes) == 1:
         mine = [row for runs in both for row in runs]
         found = study.studies(mine, axis=preset.axes[0].name, least=1)
         longest = max(found, key=lambda entry: len(entry.runs), default=None)
-        return along(study.crossover(longest), preset.class_axes[0].values) if longest else None
+        return crossover_outcome(study.crossover(longest), preset.class_axes[0].values) if longest else None
     return _gains(both)
 
 
-def along(crossover: Crossover, places: Sequence[float]) -> Outcome:
+def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> PredictionOutcome:
     """The answers "at every", "from … on" for each place but the first, and "at no"."""
     match crossover.outcome:
         case "gpu_always":
@@ -88,16 +88,16 @@ def along(crossover: Crossover, places: Sequence[float]) -> Outcome:
             fits = (len(places),)
         case "crossing":
             (only,) = crossover.crossings
-            found = {max(1, place) for place in _between(places, only.low, only.high)}
+            found = {max(1, place) for place in _answer_places(places, only.low, only.high)}
             fits = tuple(sorted(found)) if only.challenger_above else ()
         case "several":
             fits = ()
         case _:
             fits = None
-    return Outcome(fits=fits, fact=crossover.sentence)
+    return PredictionOutcome(fits=fits, fact=crossover.sentence)
 
 
-def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> Outcome | None:
+def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
     """How many times as fast the second is, by the interval of each cell of a grid, or of the one training."""
     ratios = []
     for base, other in pairs:
@@ -107,91 +107,93 @@ def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> Outcome | None:
             continue
     ends = [(ratio.low, ratio.high) for ratio in ratios if ratio.low is not None and ratio.high is not None]
     if not ends:
-        return Outcome(fits=None, fact=speedup.verdict_sentence(ratios[0])) if ratios else None
-    fits = sorted({place for low, high in ends for place in _between(FASTER_EDGES, low, high)})
+        return PredictionOutcome(fits=None, fact=speedup.verdict_sentence(ratios[0])) if ratios else None
+    fits = sorted({place for low, high in ends for place in _answer_places(FASTER_EDGES, low, high)})
     if len(ends) == 1:
-        return Outcome(fits=tuple(fits), fact=speedup.verdict_sentence(ratios[0]))
+        return PredictionOutcome(fits=tuple(fits), fact=speedup.verdict_sentence(ratios[0]))
     values = [ratio.value for ratio in ratios if ratio.value is not None]
     fact = (
-        f"The speedup is {units.ratio(min(values))} in the cell of the grid that gains least and "
-        f"{units.ratio(max(values))} in the one that gains most, of {len(values)}."
+        f"The speedup is {units.format_ratio(min(values))} in the cell of the grid that gains least and "
+        f"{units.format_ratio(max(values))} in the one that gains most, of {len(values)}."
     )
-    return Outcome(fits=tuple(fits), fact=fact)
+    return PredictionOutcome(fits=tuple(fits), fact=fact)
 
 
-def of_clock(exhibits: Sequence[Exhibit]) -> Outcome | None:
+def clock_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
     """What the clock says that did not wait: too little, the right time, too much; it is not told of other sizes."""
     for shown in exhibits:
         last = shown.participants[-1]
         if not isinstance(shown.content, Clock):
             continue
-        for reading in exhibition.comparisons(shown.content, last.contender):
+        for reading in exhibition.compare_clocks(shown.content, last.contender):
             if reading.variant.name == "no_drain":
-                return _of_reading(reading, on_host=last.kind == "cpu")
+                return _reading_outcome(reading, on_host=last.kind == "cpu")
     return None
 
 
-def _of_reading(reading: exhibition.ClockReading, *, on_host: bool) -> Outcome:
+def _reading_outcome(reading: exhibition.ClockReading, *, on_host: bool) -> PredictionOutcome:
     if on_host:
         why = "On a CPU nothing is queued, so there is nothing to wait for, and what differs is noise."
-        return Outcome(fits=(1,), fact=f"{why} {reading.sentence}", open=(3,))
+        return PredictionOutcome(fits=(1,), fact=f"{why} {reading.sentence}", open=(3,))
     fits = 1 if reading.within else 0 if reading.against_ours < 1 else 2
-    return Outcome(fits=(fits,), fact=f"{reading.sentence} One size was timed.", open=(3,))
+    return PredictionOutcome(fits=(fits,), fact=f"{reading.sentence} One size was timed.", open=(3,))
 
 
-def of_moving(exhibits: Sequence[Exhibit]) -> Outcome | None:
+def moving_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
     """The tensor, the module's parameters, both or neither: what PyTorch does, shown by the lines that were run."""
     fact = "t.to(device) gives another tensor and leaves t where it is; m.to(device) moves the parameters of m itself."
-    return Outcome(fits=(1,), fact=fact) if exhibits else None
+    return PredictionOutcome(fits=(1,), fact=fact) if exhibits else None
 
 
-def of_loader(rows: Sequence[Trial]) -> Outcome | None:
+def loader_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
     """The share of the loader where samples are transformed one by one, without workers."""
     ways = [row for row in rows if (row.data_path, row.loader_workers) == ("tutorial", 0) and row.block_steps]
     if not ways:
         return None
-    way = bottleneck.way(ways[-1] if all(map(speedup.is_host, ways)) else ways[0])
+    way = bottleneck.summarize_way(ways[-1] if all(map(speedup.is_host, ways)) else ways[0])
     fits = None if way.loader_share is None else (bisect_left(SHARE_EDGES, way.loader_share),)
-    return Outcome(fits=fits, fact=way.sentence)
+    return PredictionOutcome(fits=fits, fact=way.sentence)
 
 
-def of_learning(rows: Sequence[Trial], pair: tuple[str, str], margin: float) -> Outcome | None:
+def learning_outcome(rows: Sequence[Trial], pair: tuple[str, str], margin: float) -> PredictionOutcome | None:
     """Alike on every item, on all but a few, one of them better, or one thing with this seed and another with that."""
     if not rows:
         return None
-    found = equivalence.equivalence(rows, baseline=pair[0], challenger=pair[1], margin=margin)
+    found = equivalence.judge_equivalence(rows, baseline=pair[0], challenger=pair[1], margin=margin)
     fact = f"{found.disagreement_sentence} {found.sentence}"
     if not found.seeds:
-        return Outcome(fits=None, fact=fact)
+        return PredictionOutcome(fits=None, fact=fact)
     alike = [apart == 0 for apart in found.disagreeing]
     if all(alike):
-        return Outcome(fits=(0,), fact=fact)
+        return PredictionOutcome(fits=(0,), fact=fact)
     if found.verdict == "different":
-        return Outcome(fits=(2,), fact=fact)
+        return PredictionOutcome(fits=(2,), fact=fact)
     by_seed = (3,) if any(alike) else ()
     if found.verdict == "equivalent":
-        return Outcome(fits=(1, *by_seed), fact=fact)
-    return Outcome(fits=by_seed, fact=fact, open=(1, 2))
+        return PredictionOutcome(fits=(1, *by_seed), fact=fact)
+    return PredictionOutcome(fits=by_seed, fact=fact, open=(1, 2))
 
 
-def of_small(rows: Sequence[Trial]) -> Outcome | None:
+def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
     """How many times as long a step of the larger batch takes on the last device."""
     last = rows[-1].contender if rows else ""
     mine = sorted((row for row in rows if row.contender == last), key=lambda row: row.batch_size)
-    found = launches.two_batches(mine[0], mine[-1]) if len(mine) > 1 else None
+    found = launches.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
     if found is None:
         return None
-    return Outcome(fits=(bisect_left(LONGER_EDGES, found.large.step_s / found.small.step_s),), fact=found.sentence)
+    return PredictionOutcome(
+        fits=(bisect_left(LONGER_EDGES, found.large.step_s / found.small.step_s),), fact=found.sentence
+    )
 
 
-def told(work: Callable[[], Outcome | None]) -> Outcome | None:
+def outcome_or_reason(work: Callable[[], PredictionOutcome | None]) -> PredictionOutcome | None:
     """What was measured beside the answers; why it cannot be told where rows cannot be compared."""
     try:
         return work()
     except CrossoverError as error:
-        return Outcome(fits=None, fact=str(error))
+        return PredictionOutcome(fits=None, fact=str(error))
 
 
-def _between(edges: Sequence[float], low: float, high: float) -> range:
+def _answer_places(edges: Sequence[float], low: float, high: float) -> range:
     """Places of the answers between these edges that an interval reaches."""
     return range(bisect_left(edges, low), bisect_left(edges, high) + 1)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import units
-from core.question.experiment import titled
+from core.question.experiment import display_name
 from core.results.schema import Trial
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class HandoutTable:
     """Rows of text below a header; of `prose`, which a page shows as a list, the cells are sentences."""
 
     title: str
@@ -24,7 +24,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class HandoutFigure:
     """A chart: its title, also its name for who does not see it, and a specification of `core.answer.charts`."""
 
     title: str
@@ -32,7 +32,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listing:
+class HandoutListing:
     """Lines of code with what they said, shown as they are."""
 
     title: str
@@ -41,19 +41,19 @@ class Listing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class HandoutSection:
     """One thing that is shown: paragraphs, charts, the tables they are drawn from, code, and notes in small print."""
 
     title: str
     sentences: tuple[str, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
-    listings: tuple[Listing, ...] = ()
+    figures: tuple[HandoutFigure, ...] = ()
+    tables: tuple[HandoutTable, ...] = ()
+    listings: tuple[HandoutListing, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class HandoutReply:
     """A question with what the student said to it; empty if there is nothing."""
 
     question: str
@@ -68,9 +68,9 @@ class Handout:
     student: str
     date: str
     link: str
-    predictions: tuple[Reply, ...]
-    sections: tuple[Section, ...]
-    answers: tuple[Reply, ...]
+    predictions: tuple[HandoutReply, ...]
+    sections: tuple[HandoutSection, ...]
+    answers: tuple[HandoutReply, ...]
     machine: tuple[tuple[str, str], ...]
 
     @property
@@ -79,14 +79,14 @@ class Handout:
         return f"{self.student.strip() or 'No name given'}, {self.date}"
 
 
-def fingerprint(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
+def handout_environment(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
     """Where rows were measured: a line for each fact in which they agree, all values where they do not."""
     columns: dict[str, list[str]] = {
         "Processor": [trial.cpu_name for trial in trials],
         "Threads usable": [f"{trial.cores_usable} of {trial.cores}" for trial in trials],
-        "Memory": [units.memory(trial.memory_bytes) for trial in trials],
+        "Memory": [units.format_memory(trial.memory_bytes) for trial in trials],
         "System": [trial.system for trial in trials],
-        "Devices": [f"{titled(trial.contender)}: {trial.device_name}" for trial in trials],
+        "Devices": [f"{display_name(trial.contender)}: {trial.device_name}" for trial in trials],
         "torch": [trial.torch_version for trial in trials],
         "Crossover": [f"{trial.app_version} {trial.app_commit}".strip() for trial in trials],
         "Machine id": [trial.machine_id for trial in trials],

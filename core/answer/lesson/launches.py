@@ -13,7 +13,7 @@ from core.answer import comparable
 from core.answer.run.speedup import is_host, step_time
 from core.errors import NotComparable
 from core.question.device_kinds import DEVICE_KINDS
-from core.question.experiment import Point, spoken
+from core.question.experiment import Point, inline_name
 from core.question.models import Network
 from core.results.schema import Trial
 
@@ -43,16 +43,16 @@ class Launches:
     @property
     def sentence(self) -> str:
         """The step in words."""
-        rate = f"{units.operations(self.flops / self.step_s)}/s"
+        rate = f"{units.format_operations(self.flops / self.step_s)}/s"
         lead = (
-            f"A step of {units.count(self.batch_size)} samples on {spoken(self.contender)} takes "
-            f"{units.duration(self.step_s)} for {self.operations} operations, "
-            f"{units.duration(self.per_operation_s)} each, at {rate}"
+            f"A step of {units.format_count(self.batch_size)} samples on {inline_name(self.contender)} takes "
+            f"{units.format_duration(self.step_s)} for {self.operations} operations, "
+            f"{units.format_duration(self.per_operation_s)} each, at {rate}"
         )
         if self.busy_s is None:
             return f"{lead}."
-        busy = units.share(min(1.0, self.busy_s / self.step_s))
-        return f"{lead}; the device computes for {units.duration(self.busy_s)} of it ({busy})."
+        busy = units.format_share(min(1.0, self.busy_s / self.step_s))
+        return f"{lead}; the device computes for {units.format_duration(self.busy_s)} of it ({busy})."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +81,20 @@ class TwoBatches:
     @property
     def sentence(self) -> str:
         """What the larger batch brings, and why."""
-        small, large = units.count(self.small.batch_size), units.count(self.large.batch_size)
-        longer = units.ratio(self.large.step_s / self.small.step_s)
-        more = units.ratio(self.large.batch_size / self.small.batch_size)
-        each = units.duration(self.fixed_per_operation_s)
+        small, large = units.format_count(self.small.batch_size), units.format_count(self.large.batch_size)
+        longer = units.format_ratio(self.large.step_s / self.small.step_s)
+        more = units.format_ratio(self.large.batch_size / self.small.batch_size)
+        each = units.format_duration(self.fixed_per_operation_s)
         return (
-            f"On {spoken(self.small.contender)} a step of {large} samples takes {longer} as long as one of {small}, "
-            f"for {more} the samples: {units.ratio(self.gain)} the samples per second. By a line through both, "
-            f"{units.share(self.fixed_share)} of the small step do not depend on the batch, {each} for each of "
+            f"On {inline_name(self.small.contender)} a step of {large} samples takes {longer} as long as one of "
+            f"{small}, "
+            f"for {more} the samples: {units.format_ratio(self.gain)} the samples per second. By a line through both, "
+            f"{units.format_share(self.fixed_share)} of the small step do not depend on the batch, {each} for each of "
             f"{self.small.operations} operations."
         )
 
 
-def operations(network: Network, *, foreach: bool) -> int:
+def count_launches(network: Network, *, foreach: bool) -> int:
     """Operations that PyTorch dispatches in one eager step of cross entropy and plain SGD; views not counted.
 
     A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in one operation, and
@@ -104,15 +105,15 @@ def operations(network: Network, *, foreach: bool) -> int:
     return LOSS_OPERATIONS + forward_backward + updates
 
 
-def launches(trial: Trial) -> Launches | None:
+def summarize_launches(trial: Trial) -> Launches | None:
     """What a step of one trial consists of; None if no block was timed, or its operations are not known."""
     step_s = step_time(trial).median_s
     if not step_s:
         return None
-    point = Point.of(trial)
+    point = Point.from_row(trial)
     if any(layer.parameters and not layer.launches for layer in point.network.layers):
         return None  # how many a recurrent layer or a block of attention is made of depends on the device
-    count = operations(point.network, foreach=DEVICE_KINDS[trial.device_kind].foreach)
+    count = count_launches(point.network, foreach=DEVICE_KINDS[trial.device_kind].foreach)
     return Launches(
         contender=trial.contender,
         batch_size=trial.batch_size,
@@ -124,7 +125,7 @@ def launches(trial: Trial) -> Launches | None:
     )
 
 
-def two_batches(one: Trial, other: Trial) -> TwoBatches | None:
+def compare_batch_sizes(one: Trial, other: Trial) -> TwoBatches | None:
     """The same model at two batch sizes, in either order; None if one was not timed.
 
     The straight line assumes that a sample costs the same in both batches. Large batches use a device better, and what
@@ -133,10 +134,10 @@ def two_batches(one: Trial, other: Trial) -> TwoBatches | None:
     Raises:
         NotComparable: the rows differ in more than batch size and number of samples, or not in the batch size.
     """
-    comparable.require_equal(one, other, comparable.BATCHES)
+    comparable.require_equal(one, other, comparable.BATCH_COLUMNS)
     if one.batch_size == other.batch_size:
         raise NotComparable(f"Both rows have a batch size of {one.batch_size}, so they show nothing about batch size.")
-    small, large = map(launches, sorted((one, other), key=lambda trial: trial.batch_size))
+    small, large = map(summarize_launches, sorted((one, other), key=lambda trial: trial.batch_size))
     if small is None or large is None:
         return None
     more = large.batch_size - small.batch_size

@@ -11,24 +11,24 @@ from typing import Literal
 
 from core import units
 from core.answer.lesson import claims
-from core.answer.lesson.claims import Number, Origin
-from core.answer.lesson.handout import Table
+from core.answer.lesson.claims import ChartNumber, Origin
+from core.answer.lesson.handout import HandoutTable
 from core.answer.run import learned, speedup, training_time
 from core.answer.run.speedup import Speedup
 from core.answer.study import study, wording
 from core.errors import CrossoverError
-from core.question.experiment import spoken, titled
+from core.question.experiment import display_name, inline_name
 from core.question.fields import AXES
 from core.question.presets import PRESETS, Preset, Scale
-from core.question.published.tutorials import published
-from core.question.sweep import size_of
+from core.question.published.tutorials import list_published
+from core.question.sweep import size_on_axis
 from core.results.schema import Trial
 
 AxisKind = Literal["log", "linear", "names"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedBeside:
+class PublishedComparison:
     """Published and measured, side by side: times in seconds of a `per` (training or epoch), and speedups.
 
     `wins_from` is the published place from which the GPU is said to win, if any; `differences` tell the two apart.
@@ -37,16 +37,16 @@ class PublishedBeside:
     axis: str
     axis_kind: AxisKind
     per: str
-    times: tuple[Number, ...]
-    speedups: tuple[Number, ...]
+    times: tuple[ChartNumber, ...]
+    speedups: tuple[ChartNumber, ...]
     wins_from: float | None
-    table: Table
+    table: HandoutTable
     sentences: tuple[str, ...]
     differences: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class TutorialPair:
     """The two rows of one run that are set against each other, at a place of the axis.
 
     `label` is the place for an axis or a table, which have its title: "10 × 1"; `name` says it in a sentence.
@@ -67,37 +67,40 @@ class Pair:
             return None
 
 
-def compare(
+def compare_with_published(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
-) -> PublishedBeside | None:
+) -> PublishedComparison | None:
     """Set what was measured beside what was published; None if no run has both devices, which are named as asked for.
 
     The rows are of the tutorial's training or sweep at this scale, from one machine.
     """
-    pairs = _pairs(preset, scale, rows, baseline, challenger)
+    pairs = _tutorial_pairs(preset, scale, rows, baseline, challenger)
     if not pairs:
         return None
-    entries = published(preset.name)
+    entries = list_published(preset.name)
     axis, kind = _axis(preset, scale)
     per = next((entry.per for entry in entries if entry.per), "epoch" if kind == "names" else "training")
-    measured = _measured_epochs(pairs[0], origin) if not preset.axes else _measured(pairs, per, origin)
-    theirs = claims.times(preset)
+    measured = _epoch_numbers(pairs[0], origin) if not preset.axes else _training_numbers(pairs, per, origin)
+    theirs = claims.claim_times(preset)
     speedups = [] if not preset.axes else [mark for pair in pairs if (mark := _speedup_mark(pair, origin))]
-    return PublishedBeside(
+    return PublishedComparison(
         axis=axis,
         axis_kind=kind,
         per=per,
         times=(*theirs, *measured),
-        speedups=(*claims.speedups(preset), *speedups) if speedups else (),
+        speedups=(*claims.claim_speedups(preset), *speedups) if speedups else (),
         wins_from=next((entry.value for entry in entries if entry.quantity == "wins_from"), None),
-        table=_table(axis, theirs, measured, pairs if preset.axes else (), origin),
-        sentences=(*claims.sentences(preset), *(f"{origin.capitalize()}: {said}" for said in _answers(preset, pairs))),
-        differences=_differences(preset, scale, pairs),
+        table=_comparison_table(axis, theirs, measured, pairs if preset.axes else (), origin),
+        sentences=(
+            *claims.claim_sentences(preset),
+            *(f"{origin.capitalize()}: {said}" for said in _claim_answers(preset, pairs)),
+        ),
+        differences=_difference_sentences(preset, scale, pairs),
     )
 
 
 def _axis(preset: Preset, scale: Scale) -> tuple[str, AxisKind]:
-    axes = preset.axes_at(scale)
+    axes = preset.axes_at_scale(scale)
     if not axes:
         return "epoch", "linear"
     if len(axes) > 1:
@@ -105,15 +108,19 @@ def _axis(preset: Preset, scale: Scale) -> tuple[str, AxisKind]:
     return axes[0].title, "linear" if axes[0].name == "depth" else "log"
 
 
-def _pairs(preset: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, challenger: str) -> list[Pair]:
-    names = [axis.name for axis in preset.axes_at(scale)]
-    both = speedup.timed_pairs(rows, baseline, challenger)
-    placed = [(tuple(size_of(base, name) for name in names), base, other) for base, other in both]
+def _tutorial_pairs(
+    preset: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, challenger: str
+) -> list[TutorialPair]:
+    names = [axis.name for axis in preset.axes_at_scale(scale)]
+    both = speedup.find_timed_pairs(rows, baseline, challenger)
+    placed = [(tuple(size_on_axis(base, name) for name in names), base, other) for base, other in both]
     return [
-        Pair(
+        TutorialPair(
             place=sizes[0] if len(names) == 1 else float(number),
-            label=" × ".join(map(wording.size, sizes)),
-            name=", ".join(f"{AXES[name]} {wording.size(size)}" for name, size in zip(names, sizes, strict=True)),
+            label=" × ".join(map(wording.format_size, sizes)),
+            name=", ".join(
+                f"{AXES[name]} {wording.format_size(size)}" for name, size in zip(names, sizes, strict=True)
+            ),
             baseline=base,
             challenger=other,
         )
@@ -121,37 +128,37 @@ def _pairs(preset: Preset, scale: Scale, rows: Sequence[Trial], baseline: str, c
     ]
 
 
-def _seconds(row: Trial, per: str) -> float:
+def _training_s(row: Trial, per: str) -> float:
     """Seconds of an epoch or of the training that was asked for, its steps at their median."""
     step_s = statistics.median(row.step_s)
     return step_s * row.steps_per_epoch * (row.epochs if per == "training" else 1)
 
 
-def _measured(pairs: Sequence[Pair], per: str, origin: Origin) -> list[Number]:
+def _training_numbers(pairs: Sequence[TutorialPair], per: str, origin: Origin) -> list[ChartNumber]:
     rows = [*((pair, pair.baseline) for pair in pairs), *((pair, pair.challenger) for pair in pairs)]
-    return [_number(row, _seconds(row, per), origin, pair.place, pair.label) for pair, row in rows]
+    return [_time_number(row, _training_s(row, per), origin, pair.place, pair.label) for pair, row in rows]
 
 
-def _measured_epochs(pair: Pair, origin: Origin) -> list[Number]:
+def _epoch_numbers(pair: TutorialPair, origin: Origin) -> list[ChartNumber]:
     """Epoch by epoch, of a tutorial that varies nothing."""
     return [
-        _number(row, seconds, origin, number, str(number))
+        _time_number(row, seconds, origin, number, str(number))
         for row in (pair.baseline, pair.challenger)
         for number, seconds in enumerate(training_time.epoch_times(row), start=1)
     ]
 
 
-def _number(row: Trial, seconds: float, origin: Origin, place: float, label: str) -> Number:
-    series = f"{origin}: {titled(row.contender)}"
-    return Number(series=series, origin=origin, kind=row.device_kind, value=seconds, place=place, label=label)
+def _time_number(row: Trial, seconds: float, origin: Origin, place: float, label: str) -> ChartNumber:
+    series = f"{origin}: {display_name(row.contender)}"
+    return ChartNumber(series=series, origin=origin, kind=row.device_kind, value=seconds, place=place, label=label)
 
 
-def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
+def _speedup_mark(pair: TutorialPair, origin: Origin) -> ChartNumber | None:
     ratio = pair.speedup
     if ratio is None or ratio.value is None:
         return None
-    return Number(
-        series=f"{origin}: {titled(pair.challenger.contender)}",
+    return ChartNumber(
+        series=f"{origin}: {display_name(pair.challenger.contender)}",
         origin=origin,
         kind=pair.challenger.device_kind,
         value=ratio.value,
@@ -162,12 +169,18 @@ def _speedup_mark(pair: Pair, origin: Origin) -> Number | None:
     )
 
 
-def _table(axis: str, theirs: Sequence[Number], ours: Sequence[Number], pairs: Sequence[Pair], origin: Origin) -> Table:
+def _comparison_table(
+    axis: str,
+    published_numbers: Sequence[ChartNumber],
+    measured_numbers: Sequence[ChartNumber],
+    pairs: Sequence[TutorialPair],
+    origin: Origin,
+) -> HandoutTable:
     """A line for each place: the speedup where pairs of blocks give one, and measured and published times.
 
     What one looks for comes first: a narrow window shows no more than the first columns.
     """
-    marks = [*ours, *theirs]
+    marks = [*measured_numbers, *published_numbers]
     series = list(dict.fromkeys(mark.series for mark in marks))
     places = {mark.place: mark.label for mark in marks if mark.place is not None}
     cells = {(mark.series, mark.place): _time(mark) for mark in marks}
@@ -177,23 +190,23 @@ def _table(axis: str, theirs: Sequence[Number], ours: Sequence[Number], pairs: S
         said = (_speedup_text(speedups.get(place)),) if pairs else ()
         lines.append((places[place], *said, *(cells.get((name, place), "") for name in series)))
     header = (axis.capitalize(), *((f"speedup, {origin}",) if pairs else ()), *series)
-    return Table(title=f"Published and {origin}", header=header, rows=tuple(lines))
+    return HandoutTable(title=f"Published and {origin}", header=header, rows=tuple(lines))
 
 
-def _time(mark: Number) -> str:
+def _time(mark: ChartNumber) -> str:
     off_s = None if mark.high is None else mark.high - mark.value
-    spread = "" if off_s is None else f" ± {units.duration(off_s, 2)}"
-    return f"{units.duration(mark.value)}{spread}"
+    spread = "" if off_s is None else f" ± {units.format_duration(off_s, 2)}"
+    return f"{units.format_duration(mark.value)}{spread}"
 
 
-def _speedup_text(pair: Pair | None) -> str:
+def _speedup_text(pair: TutorialPair | None) -> str:
     ratio = pair.speedup if pair else None
     if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
         return "" if ratio is None else f"not known: {ratio.reason}"
-    return f"{units.ratio(ratio.value)} ({units.interval(ratio.low, ratio.high, units.ratio)})"
+    return f"{units.format_ratio(ratio.value)} ({units.format_interval(ratio.low, ratio.high, units.format_ratio)})"
 
 
-def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _claim_answers(preset: Preset, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
     """What the rows say to the tutorial's claim."""
     if len(preset.axes) == 1:
         axis = preset.axes[0].name
@@ -203,45 +216,46 @@ def _answers(preset: Preset, pairs: Sequence[Pair]) -> tuple[str, ...]:
             return ("the rows cannot be compared.",)
         return (f"{study.crossover(max(studies, key=lambda entry: len(entry.runs))).sentence}",)
     if preset.axes:
-        return (_over_cells(pairs),)
+        return (_grid_sentence(pairs),)
     ratio = pairs[0].speedup
     alone = speedup.verdict_sentence(ratio) if ratio else "the rows cannot be compared."
     return (alone, *_accuracies(pairs[0]))
 
 
-def _over_cells(pairs: Sequence[Pair]) -> str:
+def _grid_sentence(pairs: Sequence[TutorialPair]) -> str:
     known = {pair.name: ratio.value for pair in pairs if (ratio := pair.speedup) and ratio.value is not None}
-    names = f"{titled(pairs[0].challenger.contender)} against {titled(pairs[0].baseline.contender)}"
+    names = f"{display_name(pairs[0].challenger.contender)} against {display_name(pairs[0].baseline.contender)}"
     if not known:
         return f"no cell of the grid gives a speedup of {names} yet."
     low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
     return (
-        f"{names}, from {units.ratio(known[low])} ({low}) to {units.ratio(known[high])} ({high}) over "
-        f"{units.counted(len(known), 'cell')} of the grid."
+        f"{names}, from {units.format_ratio(known[low])} ({low}) to {units.format_ratio(known[high])} ({high}) over "
+        f"{units.format_quantity(len(known), 'cell')} of the grid."
     )
 
 
-def _accuracies(pair: Pair) -> tuple[str, ...]:
-    shares = {spoken(row.contender): learned.accuracy(row) for row in (pair.baseline, pair.challenger)}
+def _accuracies(pair: TutorialPair) -> tuple[str, ...]:
+    shares = {inline_name(row.contender): learned.accuracy(row) for row in (pair.baseline, pair.challenger)}
     known = [f"{100 * share:.1f} % on {name}" for name, share in shares.items() if share is not None]
     epochs = pair.baseline.epochs
     return (f"a test accuracy of {' and '.join(known)} after epoch {epochs}.",) if known else ()
 
 
-def _differences(preset: Preset, scale: Scale, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _difference_sentences(preset: Preset, scale: Scale, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
     """Hardware, year and size: why the numbers need not be alike."""
-    entries, (base, other) = published(preset.name), (pairs[0].baseline, pairs[0].challenger)
+    entries, (base, other) = list_published(preset.name), (pairs[0].baseline, pairs[0].challenger)
     named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
     theirs = f"on {' and '.join(named)}" if named else "on devices that it does not name"
     date = entries[0].date if entries and entries[0].date else "without a date"
     differences = [
         f"Hardware and year: published {theirs}, {date}; these rows are from {base.started_at[:10]}, "
-        f"{speedup.label(base)} and {speedup.label(other)}, torch {base.torch_version}."
+        f"{speedup.contender_label(base)} and {speedup.contender_label(other)}, torch {base.torch_version}."
     ]
     if speedup.is_host(other):
-        threads = " and ".join(dict.fromkeys(units.counted(row.threads, "thread") for row in (base, other)))
+        threads = " and ".join(dict.fromkeys(units.format_quantity(row.threads, "thread") for row in (base, other)))
         differences.append(
-            f"No accelerator took part: {spoken(base.contender)} and {spoken(other.contender)} are one processor with "
+            f"No accelerator took part: {inline_name(base.contender)} and {inline_name(other.contender)} are one "
+            "processor with "
             f"{threads}, so these rows can neither confirm nor refute a claim on GPUs."
         )
     if base.dataset != PRESETS[preset.name].point.dataset:

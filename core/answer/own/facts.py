@@ -7,7 +7,7 @@ from core.answer.run.speedup import step_time
 from core.results.schema import Trial
 
 
-def times(trial: Trial) -> dict[str, float]:
+def custom_part_times(trial: Trial) -> dict[str, float]:
     """Median seconds of loader, transfer and step where they were timed apart; a part that it has not is left out."""
     timed = {
         "loader": trial.breakdown_loader_s,
@@ -17,16 +17,16 @@ def times(trial: Trial) -> dict[str, float]:
     return {part: statistics.median(values) for part, values in timed.items() if values}
 
 
-def told(trial: Trial) -> dict[str, str]:
+def custom_facts(trial: Trial) -> dict[str, str]:
     """What a row knows beside its times, for people, by its title; only what is known."""
     found = {
-        "Loss after the first step": units.if_known(trial.own_first_loss, units.significant),
-        "Its own evaluation": units.if_known(trial.own_evaluation, units.significant),
+        "Loss after the first step": units.format_if_known(trial.own_first_loss, units.format_significant),
+        "Its own evaluation": units.format_if_known(trial.own_evaluation, units.format_significant),
     }
     return {title: text for title, text in found.items() if text}
 
 
-def unknown(trial: Trial) -> str:
+def unknown_facts_sentence(trial: Trial) -> str:
     """What is not known of a row that was timed, in a sentence; empty where everything is."""
     given = {
         "the share of its loader (batches)": trial.breakdown_loader_s,

@@ -18,7 +18,7 @@ left beyond counts as arithmetic, since a machine that others use makes all of i
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class CustomSteps:
     """What was timed and counted of steps; times in seconds, empty or None where it is not known.
 
     Attributes:

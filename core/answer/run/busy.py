@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core import units
-from core.answer.statistics import spread
-from core.question.experiment import spoken
+from core.answer.statistics import p90_to_median
+from core.question.experiment import inline_name
 from core.results.schema import Trial
 
 MAX_SPREAD = 1.5
@@ -25,16 +25,16 @@ SPREAD_BLOCKS = 10
 MAX_STEAL = 0.10
 """Highest share of processor time taken by other guests: one tick of the kernel's clock in a block of 100 ms."""
 
-DISPLACED, SHORT_S = 75.0, 0.1
+DISPLACEMENT_RATE, SHORT_S = 75.0, 0.1
 """Involuntary context switches, a second and thread, from which a block shared its processor: on a quiet machine the
 median of a row is at most 60, beside one program that never rests 150 and more (docs/measuring.md). A shorter block
 counts as one of so many seconds, since a single switch of it is no sign."""
 
-LOAD_ROOM, CROWDED = 0.5, 3
+LOAD_ROOM, CROWDED_FACTOR = 0.5, 3
 """Load average accepted beyond the processor threads of the machine: all of them at work, and the system's own bits.
 Above it, so many times fewer switches are a sign: among many programs a thread is rarely displaced, and for long."""
 
-MANY = 1 / 3
+MANY_BLOCKS = 1 / 3
 """Share of disturbed blocks from which the median is no longer that of undisturbed ones."""
 
 SHIFT, MOST_SHIFT = 1.05, 20.0
@@ -45,11 +45,11 @@ whose threads wait for each other every few microseconds (tests/benchmarks/busy_
 TOO_BUSY = "this machine was too busy"
 """How it is said that no verdict can be given, after a colon."""
 
-MARK = "Measured on a busy machine"
+BUSY_MARK = "Measured on a busy machine"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Company:
+class Interference:
     """What other programs did to the blocks of one contender.
 
     Attributes:
@@ -69,7 +69,7 @@ class Company:
     @property
     def many(self) -> bool:
         """Whether so many blocks were disturbed that their median is shifted too."""
-        return self.fast > MAX_SPREAD or self.displaced >= MANY
+        return self.fast > MAX_SPREAD or self.displaced >= MANY_BLOCKS
 
     @property
     def any(self) -> bool:
@@ -77,51 +77,51 @@ class Company:
         return self.many or self.slow > MAX_SPREAD
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What was seen of it, in words that go on after a colon."""
-        if self.displaced >= MANY:
-            often = "every block" if self.displaced == 1 else f"{units.share(self.displaced)} of the blocks"
+        if self.displaced >= MANY_BLOCKS:
+            often = "every block" if self.displaced == 1 else f"{units.format_share(self.displaced)} of the blocks"
             return f"other programs took processor time from {self.name} in {often}"
         if self.fast > MAX_SPREAD:
-            return f"half the blocks of {self.name} took {_beyond(self.fast)} what the fastest took"
-        accepted = f"{units.ratio(MAX_SPREAD)} is accepted"
-        return f"one block in ten of {self.name} took {_beyond(self.slow)} the median ({accepted})"
+            return f"half the blocks of {self.name} took {_spread_text(self.fast)} what the fastest took"
+        accepted = f"{units.format_ratio(MAX_SPREAD)} is accepted"
+        return f"one block in ten of {self.name} took {_spread_text(self.slow)} the median ({accepted})"
 
     @property
     def sentence(self) -> str:
         """The mark of a measurement that stands all the same; empty on a quiet machine."""
-        return f"{MARK}: {self.told}." if self.any else ""
+        return f"{BUSY_MARK}: {self.description}." if self.any else ""
 
     @property
     def hindrance(self) -> str:
         """Why its median cannot be believed where nothing cancels, after a colon; empty if it can."""
-        return _too_busy(self.told) if self.many else ""
+        return _too_busy_reason(self.description) if self.many else ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Busy:
+class PairInterference:
     """Two contenders that were timed while other programs shared the machine."""
 
-    baseline: Company
-    challenger: Company
+    baseline: Interference
+    challenger: Interference
 
     @property
-    def worse(self) -> Company:
+    def worse(self) -> Interference:
         """The one that was disturbed more."""
         return max(self.baseline, self.challenger, key=lambda one: (one.many, one.displaced, one.slow))
 
     @property
     def sentence(self) -> str:
         """The mark, for after a verdict."""
-        return f"{MARK}: {self.worse.told}{self._uneven}."
+        return f"{BUSY_MARK}: {self.worse.description}{self._uneven}."
 
     @property
     def _uneven(self) -> str:
         hit, other = sorted((self.baseline, self.challenger), key=lambda one: -one.needs)
         if hit.needs == other.needs:
             return ""
-        against = units.counted(other.needs, "thread") if other.needs else other.name
-        return f", and they slow {units.counted(hit.needs, 'thread')} of the processor more than {against}"
+        against = units.format_quantity(other.needs, "thread") if other.needs else other.name
+        return f", and they slow {units.format_quantity(hit.needs, 'thread')} of the processor more than {against}"
 
     def refusal(self, low: float, high: float) -> str:
         """Why an interval tells no winner, in words that go on after a colon; empty if it can be believed.
@@ -137,63 +137,66 @@ class Busy:
         shift = MOST_SHIFT if self.worse.many else SHIFT  # what may be theirs of a lead of the side that needs less
         if high < 0 or low > math.log(shift) or (low <= 0 and not self.worse.many):
             return ""
-        return _too_busy(f"{self.worse.told}{self._uneven}, by up to {shift:g}×")
+        return _too_busy_reason(f"{self.worse.description}{self._uneven}, by up to {shift:g}×")
 
 
-def company(rows: Sequence[Trial]) -> Company:
+def row_interference(rows: Sequence[Trial]) -> Interference:
     """What other programs did to rows of one contender, one of each size or of one size only."""
-    return _company(
-        spoken(rows[0].contender),
+    return _summarize_interference(
+        inline_name(rows[0].contender),
         max(row.threads if row.device_kind == "cpu" else 0 for row in rows),
         [row.step_s for row in rows],
-        [displaced for row in rows for displaced in _displaced(row)],
+        [displaced for row in rows for displaced in _find_displacements(row)],
     )
 
 
-def of_times(name: str, groups: Sequence[Sequence[float]]) -> Company:
+def readings_interference(name: str, groups: Sequence[Sequence[float]]) -> Interference:
     """The same of a table of times, of which nothing else is known: readings of each size."""
-    return _company(name, 0, groups, [])
+    return _summarize_interference(name, 0, groups, [])
 
 
-def between(baseline: Company, challenger: Company) -> Busy | None:
+def pair_interference(baseline: Interference, challenger: Interference) -> PairInterference | None:
     """The two together; None on a machine that was quiet."""
-    return Busy(baseline=baseline, challenger=challenger) if baseline.any or challenger.any else None
+    return PairInterference(baseline=baseline, challenger=challenger) if baseline.any or challenger.any else None
 
 
-def of_pair(baseline: Trial, challenger: Trial) -> Busy | None:
+def trial_pair_interference(baseline: Trial, challenger: Trial) -> PairInterference | None:
     """What other programs did to two rows of one run; None on a machine that was quiet."""
-    return between(company([baseline]), company([challenger]))
+    return pair_interference(row_interference([baseline]), row_interference([challenger]))
 
 
-def _beyond(spread: float) -> str:
+def _spread_text(spread: float) -> str:
     """A spread that is more than is accepted, also where it would be rounded to what is."""
-    shown = units.ratio(spread)
-    return f"more than {shown}" if shown == units.ratio(MAX_SPREAD) else f"at least {shown}"
+    shown = units.format_ratio(spread)
+    return f"more than {shown}" if shown == units.format_ratio(MAX_SPREAD) else f"at least {shown}"
 
 
-def _too_busy(told: str) -> str:
-    return f"{TOO_BUSY}: {told}, so close other programs and measure again"
+def _too_busy_reason(description: str) -> str:
+    return f"{TOO_BUSY}: {description}, so close other programs and measure again"
 
 
-def _company(name: str, needs: int, groups: Sequence[Sequence[float]], displaced: Sequence[bool]) -> Company:
+def _summarize_interference(
+    name: str, needs: int, groups: Sequence[Sequence[float]], displaced: Sequence[bool]
+) -> Interference:
     relative = [time / middle for times in groups if (middle := statistics.median(times or (0.0,))) for time in times]
     if len(relative) < SPREAD_BLOCKS or min(relative) <= 0:
-        return Company(name=name, needs=needs)
-    return Company(
+        return Interference(name=name, needs=needs)
+    return Interference(
         name=name,
         needs=needs,
-        slow=spread(relative),
+        slow=p90_to_median(relative),
         fast=statistics.median(relative) / statistics.quantiles(relative, n=10, method="inclusive")[0],
         displaced=sum(displaced) / len(displaced) if displaced else 0.0,
     )
 
 
-def _displaced(row: Trial) -> list[bool]:
+def _find_displacements(row: Trial) -> list[bool]:
     """Of each block, whether its processor was shared; empty where that was not counted."""
     threads = max(1, row.threads) if row.device_kind == "cpu" else 1
-    most = math.inf if row.loader_workers else DISPLACED * threads  # workers of a loader are our own company
+    most = math.inf if row.loader_workers else DISPLACEMENT_RATE * threads  # workers of a loader are our own company
     blocks = zip(row.block_switches, row.block_steal, row.block_load, row.block_s, strict=False)
     return [
-        steal > MAX_STEAL or switches > max(s, SHORT_S) * (most / CROWDED if load > row.cores + LOAD_ROOM else most)
+        steal > MAX_STEAL
+        or switches > max(s, SHORT_S) * (most / CROWDED_FACTOR if load > row.cores + LOAD_ROOM else most)
         for switches, steal, load, s in blocks
     ]

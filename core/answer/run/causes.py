@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from core import units
 from core.answer.own import facts
-from core.answer.own.findings import DOUBLE, IDLE, NOTABLE, Finding
+from core.answer.own.findings import FLOAT64_NOTE, IDLE, NOTABLE_SHARE, StepFinding
 from core.answer.run import fits, own
 from core.answer.run.speedup import is_host, speedup, step_time
 from core.answer.statistics import TIE
-from core.question.experiment import spoken
+from core.question.experiment import inline_name
 from core.results.schema import Trial
 
-PARTS = {
+PART_TITLES = {
     "loader": "making the batch",
     "transfer": "copying the batch to the device",
     "forward": "the forward pass",
@@ -29,12 +29,12 @@ PARTS = {
 MAJORITY = 0.5
 """Share from which a part is named as the cause: it outweighs all others together."""
 
-BUSY = 0.8
+BUSY_SHARE = 0.8
 """Share of its step for which an accelerator must be busy before its own speed is named as the cause."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class StepParts:
     """Median seconds a step of each part of one trial.
 
     Attributes:
@@ -57,35 +57,38 @@ class Parts:
     launch_share: float | None
 
     def share(self, part: str) -> float:
-        """Share of one of `PARTS` in the sum of all."""
+        """Share of one of `PART_TITLES` in the sum of all."""
         seconds: float = getattr(self, f"{part}_s")
         return seconds / self.sum_s
 
     @property
     def largest(self) -> str:
         """The part that takes the longest."""
-        return max(PARTS, key=self.share)
+        return max(PART_TITLES, key=self.share)
 
     @property
     def excess_sentence(self) -> str:
         """How far the parts, timed apart, are from the undisturbed step."""
-        sums, step = units.duration(self.sum_s), units.duration(self.step_s)
-        return f"On {spoken(self.contender)} the parts timed apart add up to {sums}, the undisturbed step takes {step}."
+        sums, step = units.format_duration(self.sum_s), units.format_duration(self.step_s)
+        return (
+            f"On {inline_name(self.contender)} the parts timed apart add up to {sums}, the undisturbed step takes "
+            f"{step}."
+        )
 
 
-def parts(trial: Trial) -> Parts | None:
+def step_parts(trial: Trial) -> StepParts | None:
     """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s.
 
     That of one's own training has other parts, see `core.answer.run.own`.
     """
     if trial.training:
         return None
-    times = {part: getattr(trial, f"breakdown_{part}_s") for part in PARTS}
+    times = {part: getattr(trial, f"breakdown_{part}_s") for part in PART_TITLES}
     medians = {f"{part}_s": statistics.median(values) if values else 0.0 for part, values in times.items()}
     sum_s, step_s = sum(medians.values()), step_time(trial).median_s
     if not sum_s or not step_s:
         return None
-    return Parts(
+    return StepParts(
         contender=trial.contender,
         **medians,
         sum_s=sum_s,
@@ -96,126 +99,131 @@ def parts(trial: Trial) -> Parts | None:
     )
 
 
-def times(trial: Trial) -> dict[str, float]:
+def part_times(trial: Trial) -> dict[str, float]:
     """Median seconds a step of each part, in the order in which they happen; empty if the step was not taken apart.
 
     One's own training has parts of its own.
     """
     if trial.training:
-        return facts.times(trial)
-    known = parts(trial)
-    return {part: getattr(known, f"{part}_s") for part in PARTS} if known else {}
+        return facts.custom_part_times(trial)
+    known = step_parts(trial)
+    return {part: getattr(known, f"{part}_s") for part in PART_TITLES} if known else {}
 
 
-def cause(baseline: Trial, challenger: Trial) -> str:
+def difference_cause(baseline: Trial, challenger: Trial) -> str:
     """Why the two differ as they do, in a few sentences that are true of the numbers in the rows."""
     if baseline.training:
-        return own.cause(baseline, challenger)
-    spared = next((f"On {spoken(row.contender)} {found.sentence}" for row, found in turns(challenger, baseline)), "")
+        return own.custom_cause(baseline, challenger)
+    spared = next(
+        (f"On {inline_name(row.contender)} {found.sentence}" for row, found in turn_findings(challenger, baseline)), ""
+    )
     if not fits.is_fit(baseline):
-        return " ".join(filter(None, (of_parts(baseline, challenger), spared)))
+        return " ".join(filter(None, (parts_cause(baseline, challenger), spared)))
     if is_host(baseline) and is_host(challenger):
-        return " ".join(filter(None, (fits.worded(baseline, threads(baseline, challenger)), spared)))
-    return spared or fits.cause(baseline, challenger)
+        return " ".join(filter(None, (fits.fit_wording(baseline, threads_sentence(baseline, challenger)), spared)))
+    return spared or fits.fit_cause(baseline, challenger)
 
 
-def turns(*rows: Trial) -> list[tuple[Trial, Finding]]:
+def turn_findings(*rows: Trial) -> list[tuple[Trial, StepFinding]]:
     """What stands out in the turns that a step took with another form of it: float64, or rows that are too few."""
-    found = ((row, _float64(row) if row.float32_step_s else _rows(row)) for row in rows)
+    found = ((row, _float64(row) if row.float32_step_s else _rows_finding(row)) for row in rows)
     return [(row, finding) for row, finding in found if finding is not None]
 
 
-def _float64(row: Trial) -> Finding | None:
+def _float64(row: Trial) -> StepFinding | None:
     """What a step would be shorter in float32."""
     left = _ratios(row.float32_step_s, row.turns_step_s)
     share = 1 - statistics.median(left) if left else 0.0
-    if share < NOTABLE or max(left) >= 1:
+    if share < NOTABLE_SHARE or max(left) >= 1:
         return None
-    said = f"float64 takes {units.share(share)} of a step, which float32 would spare; {DOUBLE}."
-    return Finding(kind="float64", share=share, sentence=said)
+    said = f"float64 takes {units.format_share(share)} of a step, which float32 would spare; {FLOAT64_NOTE}."
+    return StepFinding(kind="float64", share=share, sentence=said)
 
 
-def _rows(row: Trial) -> Finding | None:
+def _rows_finding(row: Trial) -> StepFinding | None:
     """What of a fit does not depend on its rows: what twice as many leave of it where all of it would double."""
     longer = _ratios(row.doubled_step_s, row.turns_step_s)
     share = min(1.0, 2 - statistics.median(longer)) if longer else 0.0
     if share < IDLE or max(longer) >= 2:
         return None
     few = ": they are too few" if share > MAJORITY else ""
-    said = f"{units.share(share)} of a fit does not depend on its rows, as fits with every row twice show{few}."
-    return Finding(kind="rows", share=share, sentence=said)
+    said = f"{units.format_share(share)} of a fit does not depend on its rows, as fits with every row twice show{few}."
+    return StepFinding(kind="rows", share=share, sentence=said)
 
 
-def _ratios(times: tuple[float, ...], others: tuple[float, ...]) -> list[float]:
-    return [mine / other for mine, other in zip(times, others, strict=False) if other > 0]
+def _ratios(times: tuple[float, ...], other_times: tuple[float, ...]) -> list[float]:
+    return [mine / other for mine, other in zip(times, other_times, strict=False) if other > 0]
 
 
-def of_parts(baseline: Trial, challenger: Trial) -> str:
+def parts_cause(baseline: Trial, challenger: Trial) -> str:
     """Why two networks differ, by the parts of a step."""
-    base, other = parts(baseline), parts(challenger)
+    base, other = step_parts(baseline), step_parts(challenger)
     if base is None or other is None:
-        absent = [spoken(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None]
-        in_one_piece = [spoken(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
+        absent = [
+            inline_name(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None
+        ]
+        in_one_piece = [inline_name(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
         if in_one_piece:
-            return _in_one_piece(in_one_piece)
+            return _one_piece_sentence(in_one_piece)
         return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
     shared = _loader_bound(baseline, base, other)
     if shared:
         return shared
     if is_host(baseline) and is_host(challenger):
-        return threads(baseline, challenger)
-    return accelerator(base if is_host(challenger) else other)
+        return threads_sentence(baseline, challenger)
+    return accelerator_sentence(base if is_host(challenger) else other)
 
 
-def whole(trial: Trial) -> str:
+def why_no_breakdown(trial: Trial) -> str:
     """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
-    if trial.execution == "eager" or not trial.block_steps or parts(trial):
+    if trial.execution == "eager" or not trial.block_steps or step_parts(trial):
         return ""
-    return _in_one_piece([spoken(trial.contender)])
+    return _one_piece_sentence([inline_name(trial.contender)])
 
 
-def _in_one_piece(names: Sequence[str]) -> str:
+def _one_piece_sentence(names: Sequence[str]) -> str:
     return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(names)}."
 
 
-def _loader_bound(baseline: Trial, base: Parts, other: Parts) -> str:
+def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
     """The loader as the cause on both sides, with Amdahl's bound where no device can help; empty if it is not."""
     if min(base.share("loader"), other.share("loader")) <= MAJORITY:
         return ""
-    ours, theirs = units.share(base.share("loader")), units.share(other.share("loader"))
+    ours, theirs = units.format_share(base.share("loader")), units.format_share(other.share("loader"))
     where = (
         f"{ours} of the step on both devices"
         if ours == theirs
-        else f"{ours} of the step on {spoken(base.contender)} and {theirs} on {spoken(other.contender)}"
+        else f"{ours} of the step on {inline_name(base.contender)} and {theirs} on {inline_name(other.contender)}"
     )
     bound = 1 / base.share("loader")
     # Resident batches are made by the device itself; loader processes work beside it: neither bounds the whole.
     bounded = baseline.data_path != "resident" and not baseline.loader_workers
     if not bounded or base.step_s / other.step_s > bound:
         return f"The loader takes {where}."
-    most = f"{units.ratio(bound)} over {spoken(base.contender)}"
+    most = f"{units.format_ratio(bound)} over {inline_name(base.contender)}"
     return f"The loader takes {where}, so no device can gain more than {most}."
 
 
-def threads(baseline: Trial, challenger: Trial) -> str:
+def threads_sentence(baseline: Trial, challenger: Trial) -> str:
     """Two settings of one CPU: whether the step is large enough to be shared by threads."""
     if baseline.threads == challenger.threads:
         return (
-            f"Both trained with {units.counted(baseline.threads, 'thread')}, so they did the same work in the same way."
+            f"Both trained with {units.format_quantity(baseline.threads, 'thread')}, so they did the same work in "
+            "the same way."
         )
     few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
-    threads, fewer = (units.counted(row.threads, "thread") for row in (many, few))
-    found, profit = speedup(few, many), shared(baseline, challenger)
+    threads, fewer = (units.format_quantity(row.threads, "thread") for row in (many, few))
+    found, profit = speedup(few, many), is_worth_sharing(baseline, challenger)
     if profit is None or found.value is None or found.low is None or found.high is None:
         return f"These blocks do not tell whether it pays to share the step among {threads}."
     if found.low <= 1 <= found.high:  # no figure of a difference that may be none
-        most = f"{threads} do the step at most {units.ratio(found.high)} as fast as {fewer}"
+        most = f"{threads} do the step at most {units.format_ratio(found.high)} as fast as {fewer}"
         return f"{most}: it is too small to be worth sharing."
-    rate = f"{threads} do the step {units.ratio(found.value)} as fast as {fewer}"
+    rate = f"{threads} do the step {units.format_ratio(found.value)} as fast as {fewer}"
     return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
 
 
-def shared(baseline: Trial, challenger: Trial) -> bool | None:
+def is_worth_sharing(baseline: Trial, challenger: Trial) -> bool | None:
     """Whether it pays off to share a step among more threads of one CPU; None where the blocks do not decide it."""
     few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
     found = speedup(few, many)
@@ -224,29 +232,33 @@ def shared(baseline: Trial, challenger: Trial) -> bool | None:
     return found.low > 1 and found.value > TIE
 
 
-def accelerator(parts: Parts) -> str:
+def accelerator_sentence(parts: StepParts) -> str:
     """What an accelerator's step consists of."""
-    name, largest = spoken(parts.contender), parts.largest
+    name, largest = inline_name(parts.contender), parts.largest
     if largest in ("loader", "transfer") and parts.share(largest) > MAJORITY:
-        most = f"{PARTS[largest]} takes {units.share(parts.share(largest))} of the step"
+        most = f"{PART_TITLES[largest]} takes {units.format_share(parts.share(largest))} of the step"
         return f"On {name} {most}, more than the training itself."
     if parts.launch_share is None:
-        return f"On {name} the largest part of the step is {PARTS[largest]} with {units.share(parts.share(largest))}."
-    busy = units.share(1 - parts.launch_share)
+        return (
+            f"On {name} the largest part of the step is {PART_TITLES[largest]} with "
+            f"{units.format_share(parts.share(largest))}."
+        )
+    busy = units.format_share(1 - parts.launch_share)
     if parts.launch_share > MAJORITY:
         return _launches(parts)
-    if parts.launch_share <= 1 - BUSY:
+    if parts.launch_share <= 1 - BUSY_SHARE:
         return f"For {busy} of a step {name} is busy: its own speed decides, not that of the host."
     return f"For {busy} of a step {name} is busy, and for the rest it waits for the host."
 
 
-def _launches(parts: Parts) -> str:
-    idle = units.share(parts.launch_share or 0.0)
+def _launches(parts: StepParts) -> str:
+    idle = units.format_share(parts.launch_share or 0.0)
     data = parts.share("loader") + parts.share("transfer")
-    if data > 1 - BUSY:
+    if data > 1 - BUSY_SHARE:
         return (
-            f"For {idle} of a step {spoken(parts.contender)} is idle: it waits for its data ({units.share(data)} of "
+            f"For {idle} of a step {inline_name(parts.contender)} is idle: it waits for its data "
+            f"({units.format_share(data)} of "
             "the parts timed apart) and for the host to launch its kernels."
         )
-    name = spoken(parts.contender)
+    name = inline_name(parts.contender)
     return f"On {name} {idle} of a step is launch overhead: it waits for the host to launch its kernels."

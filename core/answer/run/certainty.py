@@ -20,11 +20,11 @@ from core.results.schema import Trial
 LEVEL = 0.002
 """What the interval by which a run ends early leaves out, both ends together."""
 
-ALONE = 20
+LONE_CONTENDER_BLOCKS = 20
 """Blocks of a contender that nobody is compared with: they give its time to about 4 % where they scatter by 5 %."""
 
 
-def certain(trials: Sequence[Trial]) -> bool:
+def is_certain(trials: Sequence[Trial]) -> bool:
     """Whether more pairs would not change who of a run's contenders is named the faster one, against its first.
 
     Who was not timed, and never will be, is left out.
@@ -33,24 +33,24 @@ def certain(trials: Sequence[Trial]) -> bool:
     if not trials or not trials[0].step_s:
         return True
     if len(timed) == 1:
-        return len(trials) > 1 or len(timed[0].step_s) >= ALONE
-    return all(_certain(timed[0], other) for other in timed[1:])
+        return len(trials) > 1 or len(timed[0].step_s) >= LONE_CONTENDER_BLOCKS
+    return all(_is_pair_certain(timed[0], other) for other in timed[1:])
 
 
-def answers(asked: Experiment, trials: Sequence[Trial]) -> bool:
+def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
     """Whether a stored run, one row a contender, is served as the answer to its question.
 
     One without a verdict because this machine was busy never is. One that was timed only answers who did not ask for
     the whole training if it may have ended by itself.
     """
-    if any(_too_busy(trials[0], other) for other in trials[1:]):
+    if any(_is_too_busy(trials[0], other) for other in trials[1:]):
         return False
-    if asked.whole or asked.pairs != EVERY_EPOCH or any(trial.outcome != "timed" for trial in trials):
+    if experiment.whole or experiment.pairs != EVERY_EPOCH or any(trial.outcome != "timed" for trial in trials):
         return True
-    return certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
+    return is_certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
 
 
-def beyond_doubt(ratios: Sequence[float]) -> bool:
+def is_beyond_doubt(ratios: Sequence[float]) -> bool:
     """Whether so many pairs leave no doubt who is faster, by enough to matter as is told, or that nobody is.
 
     Args:
@@ -63,13 +63,13 @@ def beyond_doubt(ratios: Sequence[float]) -> bool:
     return (low > 0 and told[0] > tie) or (high < 0 and told[1] < -tie) or (-tie <= low and high <= tie)
 
 
-def _certain(baseline: Trial, challenger: Trial) -> bool:
+def _is_pair_certain(baseline: Trial, challenger: Trial) -> bool:
     known = speedup(baseline, challenger).low is not None  # it is not while the machine is too busy
-    return known and beyond_doubt(log_ratios(baseline, challenger))
+    return known and is_beyond_doubt(log_ratios(baseline, challenger))
 
 
-def _too_busy(baseline: Trial, challenger: Trial) -> bool:
-    company = busy.of_pair(baseline, challenger)
+def _is_too_busy(baseline: Trial, challenger: Trial) -> bool:
+    company = busy.trial_pair_interference(baseline, challenger)
     if company is None or min(*baseline.step_s, *challenger.step_s, math.inf) <= 0:
         return False
     interval = median_interval(log_ratios(baseline, challenger))

@@ -14,7 +14,7 @@ from core.answer.comparable import require_equal
 from core.answer.statistics import heads_at_most
 from core.errors import InvalidValue, NotComparable
 from core.question import catalog
-from core.question.experiment import spoken
+from core.question.experiment import inline_name
 from core.results.schema import Trial
 
 SIGNIFICANT = 0.05
@@ -25,13 +25,13 @@ Z_95 = 1.959964
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class PredictionAgreement:
     """How far two trained models agree on the test items.
 
     Attributes:
         disagreeing: of the test `items`, those that got different predictions.
         difference: accuracy of the second minus that of the first, with its 95 % interval from `low` to `high`.
-        p_value: McNemar's exact p, or the highest it can be, see `agreement`.
+        p_value: McNemar's exact p, or the highest it can be, see `compare_predictions`.
     """
 
     disagreeing: int
@@ -75,12 +75,12 @@ def classification(trial: Trial) -> dict[str, Any] | None:
 def classification_text(trial: Trial) -> str:
     """scikit-learn's classification report as text, or a sentence why there is none."""
     if not trial.confusion:
-        return f"There is no classification report of {spoken(trial.contender)}: its model was not tested."
+        return f"There is no classification report of {inline_name(trial.contender)}: its model was not tested."
     text: str = _report(trial, output_dict=False)
     return text
 
 
-def agreement(a: Trial, b: Trial) -> Agreement | None:
+def compare_predictions(a: Trial, b: Trial) -> PredictionAgreement | None:
     """Compare the predictions of two trials on the same test items; None if one of them was not tested.
 
     McNemar's test looks at the items that exactly one of the two got right (Dietterich 1998, doi
@@ -94,37 +94,39 @@ def agreement(a: Trial, b: Trial) -> Agreement | None:
     if not (a.predictions and b.predictions and a.confusion and b.confusion):
         return None
     require_equal(a, b, ("dataset", "dataset_hash"))
-    if tested_step(a) != tested_step(b):
+    if final_tested_step(a) != final_tested_step(b):
         raise NotComparable(
-            f"What was learned cannot be compared: it took {tested_step(a):,} steps on {spoken(a.contender)}, "
-            f"but {tested_step(b):,} on {spoken(b.contender)}."
+            f"What was learned cannot be compared: it took {final_tested_step(a):,} steps on "
+            f"{inline_name(a.contender)}, "
+            f"but {final_tested_step(b):,} on {inline_name(b.contender)}."
         )
     items = len(a.predictions)
     if len(b.predictions) != items:
         raise NotComparable(
-            f"What was learned cannot be compared: there are {items:,} predictions of {spoken(a.contender)}, "
-            f"but {len(b.predictions):,} of {spoken(b.contender)}."
+            f"What was learned cannot be compared: there are {items:,} predictions of {inline_name(a.contender)}, "
+            f"but {len(b.predictions):,} of {inline_name(b.contender)}."
         )
     disagreeing = sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
     gained = _right(b) - _right(a)
     if abs(gained) > disagreeing:
         raise NotComparable(
-            f"What was learned cannot be compared: by their counts {spoken(a.contender)} and {spoken(b.contender)} "
+            f"What was learned cannot be compared: by their counts {inline_name(a.contender)} and "
+            f"{inline_name(b.contender)} "
             f"differ on {abs(gained):,} items, by their predictions on {disagreeing:,}."
         )
-    p_value, (low, high) = _mcnemar(disagreeing, gained), _interval(disagreeing, gained, items)
-    return Agreement(
+    p_value, (low, high) = _mcnemar(disagreeing, gained), _accuracy_interval(disagreeing, gained, items)
+    return PredictionAgreement(
         disagreeing=disagreeing,
         items=items,
         difference=gained / items,
         low=low,
         high=high,
         p_value=p_value,
-        sentence=_sentence(a, b, disagreeing, items, gained / items, (low, high), p_value),
+        sentence=_predictions_sentence(a, b, disagreeing, items, gained / items, (low, high), p_value),
     )
 
 
-def tested_step(trial: Trial) -> int:
+def final_tested_step(trial: Trial) -> int:
     """Steps after which it was tested: those that are part of the result, unless another of its run ended before.
 
     Blocks may have been timed beyond the last epoch.
@@ -132,14 +134,16 @@ def tested_step(trial: Trial) -> int:
     return trial.tested_step or min(trial.steps, trial.epochs * trial.steps_per_epoch)
 
 
-def cut_short(trials: Iterable[Trial]) -> str:
+def early_end_sentence(trials: Iterable[Trial]) -> str:
     """After how many steps trainings that were not trained to their end were tested; empty where all were."""
-    tested = [(tested_step(trial), trial.epochs * trial.steps_per_epoch) for trial in trials]
+    tested = [(final_tested_step(trial), trial.epochs * trial.steps_per_epoch) for trial in trials]
     early = sorted(step for step, total in tested if step < total)
     if not early:
         return ""
-    steps = units.count(early[0]) + (f" to {units.count(early[-1])}" if early[0] != early[-1] else "")
-    return f"The training did not run to its end: it was tested after {steps} of {units.count(tested[0][1])} steps."
+    steps = units.format_count(early[0]) + (f" to {units.format_count(early[-1])}" if early[0] != early[-1] else "")
+    return (
+        f"The training did not run to its end: it was tested after {steps} of {units.format_count(tested[0][1])} steps."
+    )
 
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:
@@ -175,7 +179,7 @@ def _mcnemar(disagreeing: int, gained: int) -> float:
     return min(1.0, 2 * heads_at_most((discordant - abs(gained)) // 2, discordant))
 
 
-def _interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:
+def _accuracy_interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:
     """95 % interval of a paired difference of two shares, adjusted Wald (Bonett & Price 2012)."""
     discordant, adjusted = _discordant(disagreeing, gained) + 2, items + 2
     centre = gained / adjusted
@@ -183,7 +187,7 @@ def _interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:
     return max(-1.0, centre - half), min(1.0, centre + half)
 
 
-def _sentence(
+def _predictions_sentence(
     a: Trial,
     b: Trial,
     disagreeing: int,
@@ -192,13 +196,16 @@ def _sentence(
     interval: tuple[float, float],
     p_value: float,
 ) -> str:
-    early = f" {said}" if (said := cut_short((a, b))) else ""
-    ours, theirs = spoken(a.contender), spoken(b.contender)
+    early = f" {said}" if (said := early_end_sentence((a, b))) else ""
+    ours, theirs = inline_name(a.contender), inline_name(b.contender)
     if disagreeing == 0:
-        return f"All {units.count(items)} test items got the same prediction from both, {ours} and {theirs}.{early}"
+        return (
+            f"All {units.format_count(items)} test items got the same prediction from both, {ours} and {theirs}.{early}"
+        )
     low, high = (f"{100 * end:+.2f}" for end in interval)
     figures = (
-        f"{ours} and {theirs} disagree on {units.count(disagreeing)} of {units.count(items)} test items, and the "
+        f"{ours} and {theirs} disagree on {units.format_count(disagreeing)} of {units.format_count(items)} test "
+        "items, and the "
         f"accuracy of {theirs} is {100 * difference:+.2f} percentage points from that of {ours} (95 % interval {low} "
         f"to {high}; exact McNemar p at most {p_value:.2g})"
     )

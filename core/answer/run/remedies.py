@@ -14,17 +14,17 @@ from typing import Literal
 from core import units
 from core.answer import comparable
 from core.answer.run import busy, lane_check, learned, speedup, training_time
-from core.answer.statistics import MIN_PAIRS, TIE, closeness, ratio_interval
+from core.answer.statistics import MIN_PAIRS, TIE, closeness_reason, ratio_interval
 from core.errors import CrossoverError
-from core.question.experiment import spoken
-from core.question.fields import LOADER_PATHS, label
+from core.question.experiment import inline_name
+from core.question.fields import LOADER_PATHS, value_label
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
 
 Standing = Literal["same", "other", "broken", "unchecked"]
 """What a lane computes beside plain steps: the same, other mathematics, other numbers than it promised, not known."""
 
-PREPARING = {"compiled": "its compiling", "graph": "recording its graph"}
+LANE_PREPARATION = {"compiled": "its compiling", "graph": "recording its graph"}
 """What is paid once in a lane, by execution."""
 
 
@@ -74,29 +74,29 @@ class Remedies:
     headline: str
 
 
-def served(trial: Trial) -> str:
+def base_contender(trial: Trial) -> str:
     """The contender without its lane: `cpu@1+compiled` is served by `cpu@1`."""
     return trial.contender.partition("+")[0]
 
 
 def is_plain(trial: Trial) -> bool:
     """Whether a row is of plain steps."""
-    return lane_check.lane_of(trial) == PLAIN
+    return lane_check.find_lane(trial) == PLAIN
 
 
-def standing(trial: Trial) -> Standing:
+def lane_standing(trial: Trial) -> Standing:
     """What a row's lane computes beside plain steps."""
-    lane, found = lane_check.lane_of(trial), lane_check.agreement(trial)
+    lane, found = lane_check.find_lane(trial), lane_check.check_lane(trial)
     if lane == PLAIN:
         return "same"
-    if lane is not None and not lane.same_mathematics:
+    if lane is not None and not lane.has_same_numerics:
         return "other"
     if found is None:
         return "unchecked"
     return "broken" if found.broken else "same"
 
 
-def remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
+def lane_remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
     """What the lanes of each device of a run did, in its order; devices without a plain lane or another are left out.
 
     Raises:
@@ -104,73 +104,73 @@ def remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
     """
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        groups.setdefault(served(trial), []).append(trial)
-    found = (_of_device(name, group) for name, group in groups.items())
+        groups.setdefault(base_contender(trial), []).append(trial)
+    found = (_device_remedies(name, group) for name, group in groups.items())
     return tuple(one for one in found if one is not None)
 
 
-def apart(plain: Trial, others: Iterable[Trial]) -> tuple[Remedy, ...]:
+def effects_from_other_runs(plain: Trial, other_rows: Iterable[Trial]) -> tuple[Remedy, ...]:
     """What another data path or another batch size did on this machine at other times, the largest effect first.
 
     Args:
         plain: a row of the run.
-        others: rows of any runs; those that differ in more than that are passed over, of equal ones the newest counts.
+        other_rows: rows of any runs; those that differ in more are skipped, of equal ones the newest counts.
     """
     newest: dict[tuple[object, ...], Trial] = {}
-    for row in sorted(others, key=lambda row: row.started_at):
-        if differs(plain, row):
-            newest[comparable.values(row, (*comparable.DATA, "batch_size"))] = row
-    found = (_apart(plain, row, differs(plain, row)) for row in newest.values())
-    return _sorted(one for one in found if one is not None)
+    for row in sorted(other_rows, key=lambda row: row.started_at):
+        if find_single_difference(plain, row):
+            newest[comparable.column_values(row, (*comparable.DATA_COLUMNS, "batch_size"))] = row
+    found = (_effect_from_other_run(plain, row, find_single_difference(plain, row)) for row in newest.values())
+    return _sort_remedies(one for one in found if one is not None)
 
 
-def differs(plain: object, row: object) -> Literal["", "data_path", "batch_size"]:
+def find_single_difference(plain: object, row: object) -> Literal["", "data_path", "batch_size"]:
     """The one thing in which a row, or a light line of one, differs from another; empty if it is none or more."""
-    unlike = set(comparable.differing(plain, row, comparable.REMEDY))
+    unlike = set(comparable.differing_columns(plain, row, comparable.REMEDY_COLUMNS))
     if unlike == {"batch_size"}:
         return "batch_size"
-    return "data_path" if "data_path" in unlike and unlike <= set(comparable.DATA) else ""
+    return "data_path" if "data_path" in unlike and unlike <= set(comparable.DATA_COLUMNS) else ""
 
 
-def sentences(device: Remedies) -> list[str]:
+def remedy_sentences(device: Remedies) -> list[str]:
     """Everything that is said of a device, a sentence an entry: the headline, then one for each lane."""
     lanes = (*device.same, *device.other, *device.broken)
     return [device.headline, *(" ".join(filter(None, (one.sentence, one.note))) for one in lanes)]
 
 
-def _of_device(device: str, rows: Sequence[Trial]) -> Remedies | None:
+def _device_remedies(device: str, rows: Sequence[Trial]) -> Remedies | None:
     plain = next((row for row in rows if is_plain(row)), None)
-    laned = [(row, lane) for row in rows if (lane := lane_check.lane_of(row)) is not None and lane != PLAIN]
+    laned = [(row, lane) for row in rows if (lane := lane_check.find_lane(row)) is not None and lane != PLAIN]
     if plain is None or not laned:
         return None
     found: Mapping[Standing, list[Remedy]] = {"same": [], "other": [], "broken": [], "unchecked": []}
     for row, lane in laned:
         remedy = _remedy(plain, row, lane)
         found[remedy.standing].append(remedy)
-    same, other = _sorted([*found["same"], *found["unchecked"]]), _sorted(found["other"])
+    same, other = _sort_remedies([*found["same"], *found["unchecked"]]), _sort_remedies(found["other"])
     return Remedies(
         device=device,
-        name=speedup.label(plain),
+        name=speedup.contender_label(plain),
         same=same,
         other=other,
-        broken=_sorted(found["broken"]),
+        broken=_sort_remedies(found["broken"]),
         headline=_headline(device, same, other, plain),
     )
 
 
-def _hindrance(row: Trial) -> str:
+def _hindrance_reason(row: Trial) -> str:
     """Why nothing can be told of what a row is compared with, in words that go on after a colon."""
-    return speedup.obstacle(row, row) or busy.company([row]).hindrance
+    return speedup.verdict_obstacle(row, row) or busy.row_interference([row]).hindrance
 
 
 def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
-    found, stands, hindrance = speedup.speedup(plain, row), standing(row), _hindrance(plain)
+    found, stands, hindrance = speedup.speedup(plain, row), lane_standing(row), _hindrance_reason(plain)
     if hindrance and not found.decided:  # said once, of the device
         found = replace(found, verdict="missing", value=None, low=None, high=None, reason="")
     helps = found.verdict != "missing" and not found.reason and (found.value or 0.0) > 1
-    epochs = training_time.break_even(plain, row).epochs if helps and row.startup_compile_s else None
+    epochs = training_time.find_break_even(plain, row).epochs if helps and row.startup_compile_s else None
     paid = _paid_back(plain, lane, epochs) if helps and row.startup_compile_s else ""
-    text = figures(_beginning(lane.title), found.value, found.low, found.high, found.reason)
+    text = effect_figures(_beginning(lane.title), found.value, found.low, found.high, found.reason)
     broken = stands == "broken"
     return Remedy(
         contender=row.contender,
@@ -181,16 +181,16 @@ def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
         high=found.high,
         helps=helps and not broken,
         pays_off_epochs=epochs,
-        sentence=f"Not recommended: {_note(plain, row, stands)}" if broken else f"{text}{paid}.",
-        note="" if broken else _note(plain, row, stands),
+        sentence=f"Not recommended: {_lane_note(plain, row, stands)}" if broken else f"{text}{paid}.",
+        note="" if broken else _lane_note(plain, row, stands),
     )
 
 
-def figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
+def effect_figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
     """What was measured, without the full stop."""
     if value is None or low is None or high is None:
         return f"{title}: not known" + (f", because {reason}" if reason else "")
-    figures = f"{title}: {units.ratio(value)} (95 %: {units.ratio(low)} to {units.ratio(high)})"
+    figures = f"{title}: {units.format_ratio(value)} (95 %: {units.format_ratio(low)} to {units.format_ratio(high)})"
     if reason:
         return f"{figures}; {reason}"
     return figures if value > 1 else f"{figures}, so it is slower here"
@@ -198,30 +198,30 @@ def figures(title: str, value: float | None, low: float | None, high: float | No
 
 def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
     """What is said of what a lane pays once."""
-    what = PREPARING.get(lane.execution, "its start-up")
+    what = LANE_PREPARATION.get(lane.execution, "its start-up")
     if epochs is None:
         return f"; after how many epochs {what} pays off is not known"
-    beyond = f", and this training has {units.count(plain.epochs)}" if epochs > plain.epochs else ""
-    when = "within the first epoch" if epochs < 1 else f"after {units.significant(epochs, 2)} epochs"
+    beyond = f", and this training has {units.format_count(plain.epochs)}" if epochs > plain.epochs else ""
+    when = "within the first epoch" if epochs < 1 else f"after {units.format_significant(epochs, 2)} epochs"
     return f"; {what} pays off {when}{beyond}"
 
 
-def _note(plain: Trial, row: Trial, stands: Standing) -> str:
+def _lane_note(plain: Trial, row: Trial, stands: Standing) -> str:
     if stands == "unchecked":
-        return f"Whether training on {spoken(row.contender)} computes what plain steps compute was not checked."
+        return f"Whether training on {inline_name(row.contender)} computes what plain steps compute was not checked."
     if stands == "same":
         return ""
-    held = lane_check.agreement(row)
-    told = [held.sentence] if held else [f"Training on {spoken(row.contender)} uses other mathematics."]
+    held = lane_check.check_lane(row)
+    told = [held.sentence] if held else [f"Training on {inline_name(row.contender)} uses other mathematics."]
     if stands == "other" and plain.confusion and row.confusion:
-        sentence = _learned(plain, row)
+        sentence = _predictions_note(plain, row)
         told += [sentence] if sentence else []
     return " ".join(told)
 
 
-def _learned(plain: Trial, row: Trial) -> str:
+def _predictions_note(plain: Trial, row: Trial) -> str:
     try:
-        found = learned.agreement(plain, row)
+        found = learned.compare_predictions(plain, row)
     except CrossoverError as error:
         return str(error)
     return found.sentence if found else ""
@@ -231,13 +231,13 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
     helping = [one for one in same if one.helps and one.standing == "same"]
     if helping:
         best = helping[0]
-        headline = f"Of what was measured, this helps {spoken(device)} most: {best.title}, {_in_short(best)}."
-        return " ".join(filter(None, (headline, busy.company([plain]).sentence)))
-    if hindrance := _hindrance(plain):
-        return f"What would help {spoken(device)} is not known: {hindrance}."
+        headline = f"Of what was measured, this helps {inline_name(device)} most: {best.title}, {_short_figures(best)}."
+        return " ".join(filter(None, (headline, busy.row_interference([plain]).sentence)))
+    if hindrance := _hindrance_reason(plain):
+        return f"What would help {inline_name(device)} is not known: {hindrance}."
     outside = [one for one in other if one.helps]
-    beyond = f" With other mathematics there is {outside[0].title}, {_in_short(outside[0])}." if outside else ""
-    return f"{_no_gain(spoken(device), same)}{beyond}"
+    beyond = f" With other mathematics there is {outside[0].title}, {_short_figures(outside[0])}." if outside else ""
+    return f"{_no_gain(inline_name(device), same)}{beyond}"
 
 
 def _no_gain(device: str, same: Sequence[Remedy]) -> str:
@@ -250,7 +250,7 @@ def _no_gain(device: str, same: Sequence[Remedy]) -> str:
         )
     open_ones = [one for one in same if one.high is None or one.high > TIE]
     if open_ones:
-        lanes = units.counted(len(same), "lane")
+        lanes = units.format_quantity(len(same), "lane")
         count = f"{len(open_ones)} of the {lanes}" if len(same) > 1 else "the one lane"
         told = f"of {count} with the same mathematics it is open whether it helps"
         return f"No gain is certain on {device}: {told}."
@@ -259,21 +259,27 @@ def _no_gain(device: str, same: Sequence[Remedy]) -> str:
     return f"Nothing to gain on {device}: {which} with the same mathematics {verb} clearly faster than plain steps."
 
 
-def _in_short(remedy: Remedy) -> str:
-    return f"{units.if_known(remedy.value, units.ratio)} ({units.interval(remedy.low, remedy.high, units.ratio)})"
+def _short_figures(remedy: Remedy) -> str:
+    return (
+        f"{units.format_if_known(remedy.value, units.format_ratio)} "
+        f"({units.format_interval(remedy.low, remedy.high, units.format_ratio)})"
+    )
 
 
-def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
+def _effect_from_other_run(plain: Trial, row: Trial, what: str) -> Remedy | None:
     """A row of another run against one of this run, by the time of an epoch; None if that cannot be told."""
-    if _hindrance(plain) or _hindrance(row) or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
+    if _hindrance_reason(plain) or _hindrance_reason(row) or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
         return None
     ours, theirs = ([step_s * trial.steps_per_epoch for step_s in trial.step_s] for trial in (plain, row))
     value = statistics.median(ours) / statistics.median(theirs)
     low, high = ratio_interval(ours, theirs)
-    reason = closeness(*map(math.log, (value, low, high)))
-    title = _change(plain, row, what)
-    updates = f"{units.count(row.steps_per_epoch)} updates an epoch instead of {units.count(plain.steps_per_epoch)}"
-    text = figures(_beginning(title), value, low, high, reason)
+    reason = closeness_reason(*map(math.log, (value, low, high)))
+    title = _change_title(plain, row, what)
+    updates = (
+        f"{units.format_count(row.steps_per_epoch)} updates an epoch instead of "
+        f"{units.format_count(plain.steps_per_epoch)}"
+    )
+    text = effect_figures(_beginning(title), value, low, high, reason)
     return Remedy(
         contender=row.contender,
         title=title,
@@ -288,18 +294,18 @@ def _apart(plain: Trial, row: Trial, what: str) -> Remedy | None:
     )
 
 
-def _change(plain: Trial, row: Trial, what: str) -> str:
+def _change_title(plain: Trial, row: Trial, what: str) -> str:
     if what == "batch_size":
-        return f"batch size {units.count(row.batch_size)} instead of {units.count(plain.batch_size)}"
+        return f"batch size {units.format_count(row.batch_size)} instead of {units.format_count(plain.batch_size)}"
     return f"data path {_path(row)} instead of {_path(plain)}"
 
 
 def _path(row: Trial) -> str:
     workers = f" with {row.loader_workers} workers" if row.data_path in LOADER_PATHS and row.loader_workers else ""
-    return f"“{label('data_path', row.data_path)}{workers}”"
+    return f"“{value_label('data_path', row.data_path)}{workers}”"
 
 
-def _sorted(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+def _sort_remedies(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
     return tuple(sorted(remedies, key=lambda one: (one.value is None, -(one.value or 0.0), one.contender)))
 
 

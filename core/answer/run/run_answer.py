@@ -13,12 +13,12 @@ from typing import Any
 
 from core import units
 from core.answer.run import causes, learned, remedies, speedup, training_time
-from core.answer.run.causes import Parts
+from core.answer.run.causes import StepParts
 from core.answer.run.remedies import Remedies
 from core.answer.run.speedup import Speedup, StepTime
 from core.answer.run.training_time import BreakEven
 from core.answer.study import best_lanes
-from core.answer.study.best_lanes import Duel
+from core.answer.study.best_lanes import BestVariantPair
 from core.errors import InvalidValue
 from core.results.schema import Trial
 
@@ -31,7 +31,7 @@ class RowAnswer:
 
     @cached_property
     def label(self) -> str:
-        return speedup.label(self.row)
+        return speedup.contender_label(self.row)
 
     @cached_property
     def step(self) -> StepTime:
@@ -48,23 +48,23 @@ class RowAnswer:
 
     @cached_property
     def epoch_check(self) -> str:
-        return training_time.epoch_check(self.row)
+        return training_time.epoch_check_sentence(self.row)
 
     @cached_property
     def startup_s(self) -> float | None:
         return training_time.startup_s(self.row)
 
     @cached_property
-    def parts(self) -> Parts | None:
-        return causes.parts(self.row)
+    def parts(self) -> StepParts | None:
+        return causes.step_parts(self.row)
 
     @cached_property
     def times(self) -> dict[str, float]:
-        return causes.times(self.row)
+        return causes.part_times(self.row)
 
     @cached_property
-    def whole(self) -> str:
-        return causes.whole(self.row)
+    def why_no_breakdown(self) -> str:
+        return causes.why_no_breakdown(self.row)
 
     @cached_property
     def accuracy(self) -> float | None:
@@ -79,7 +79,7 @@ class RowAnswer:
     def accuracy_shown(self) -> str:
         """The same for people; empty where it was not tested, or its counts are not those of the data set."""
         with contextlib.suppress(InvalidValue):
-            return "" if self.accuracy is None else units.counted_share(self.accuracy, digits=1)
+            return "" if self.accuracy is None else units.format_counted_share(self.accuracy, digits=1)
         return ""
 
     @cached_property
@@ -109,15 +109,15 @@ class PairAnswer:
 
     @cached_property
     def cause(self) -> str:
-        return causes.cause(self.baseline, self.challenger)
+        return causes.difference_cause(self.baseline, self.challenger)
 
     @cached_property
     def break_even(self) -> BreakEven:
-        return training_time.break_even(self.baseline, self.challenger)
+        return training_time.find_break_even(self.baseline, self.challenger)
 
     @cached_property
-    def agreement(self) -> learned.Agreement | None:
-        return learned.agreement(self.baseline, self.challenger)
+    def agreement(self) -> learned.PredictionAgreement | None:
+        return learned.compare_predictions(self.baseline, self.challenger)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +138,9 @@ class RunAnswer:
     @cached_property
     def remedies(self) -> tuple[Remedies, ...]:
         """What the lanes of each device did; raises `NotComparable` if the rows are not of one run."""
-        return remedies.remedies(self.trials)
+        return remedies.lane_remedies(self.trials)
 
     @cached_property
-    def duel(self) -> Duel | None:
+    def best_variants(self) -> BestVariantPair | None:
         """Best lane against best lane; raises `NotComparable` as `remedies` does."""
-        return best_lanes.duel(self.trials)
+        return best_lanes.find_best_variants(self.trials)

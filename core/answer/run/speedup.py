@@ -15,9 +15,9 @@ from typing import Literal
 from core import units
 from core.answer import comparable
 from core.answer.run import busy, card_notes, lane_check
-from core.answer.statistics import MIN_PAIRS, closeness, median_interval, noise, outliers
-from core.question.device_kinds import begun, does, in_sentence
-from core.question.experiment import spoken, titled
+from core.answer.statistics import MIN_PAIRS, closeness_reason, count_outliers, median_interval, relative_noise
+from core.question.device_kinds import capitalize_name, does, inline_device_name
+from core.question.experiment import display_name, inline_name
 from core.results.schema import Trial
 
 Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
@@ -78,11 +78,11 @@ class Speedup:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
-def label(trial: Trial) -> str:
+def contender_label(trial: Trial) -> str:
     """The contender with its device for people: `CPU (AMD EPYC, 2 threads)`, `1 CPU thread (AMD EPYC)`."""
-    name = titled(trial.contender)
+    name = display_name(trial.contender)
     said = "CPU thread" in name or not (is_host(trial) and trial.threads)
-    threads = "" if said else f", {units.counted(trial.threads, 'thread')}"
+    threads = "" if said else f", {units.format_quantity(trial.threads, 'thread')}"
     return f"{name} ({trial.device_name}{threads})"
 
 
@@ -93,19 +93,19 @@ def is_host(trial: Trial) -> bool:
 
 def step_time(trial: Trial) -> StepTime:
     """Summarise the timed blocks of one trial; warm-up and start-up are not part of it."""
-    return _summarised(trial.step_s)
+    return _summarize_times(trial.step_s)
 
 
 @functools.lru_cache(maxsize=32)
-def _summarised(times: tuple[float, ...]) -> StepTime:
+def _summarize_times(times: tuple[float, ...]) -> StepTime:
     """A page asks for it a dozen times for each of its rows, which may have many thousand blocks."""
     interval = median_interval(times)
     return StepTime(
         median_s=statistics.median(times) if times else None,
         low_s=interval[0] if interval else None,
         high_s=interval[1] if interval else None,
-        noise=noise(times),
-        outliers=outliers(times),
+        noise=relative_noise(times),
+        outliers=count_outliers(times),
         blocks=len(times),
     )
 
@@ -119,32 +119,34 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     Raises:
         NotComparable: the rows differ in a column of `comparable.RUN`.
     """
-    comparable.require_equal(baseline, challenger, comparable.RUN)
-    hindrance = obstacle(baseline, challenger)
+    comparable.require_equal(baseline, challenger, comparable.RUN_COLUMNS)
+    hindrance = verdict_obstacle(baseline, challenger)
     pairs = len(set(baseline.block_pair) & set(challenger.block_pair))
     ratios = [] if hindrance else log_ratios(baseline, challenger)
     interval = median_interval(ratios)
     unknown = Speedup(
         baseline=baseline.contender,
         challenger=challenger.contender,
-        baseline_name=label(baseline),
-        challenger_name=label(challenger),
+        baseline_name=contender_label(baseline),
+        challenger_name=contender_label(challenger),
         verdict="missing",
         value=None,
         low=None,
         high=None,
         pairs=pairs,
-        reason=hindrance or _too_few(baseline, pairs),
-        caution=" ".join(filter(None, (warn(baseline, challenger) for warn in (lane_check.warning, card_notes.notes)))),
+        reason=hindrance or _too_few_reason(baseline, pairs),
+        caution=" ".join(
+            filter(None, (warn(baseline, challenger) for warn in (lane_check.lane_warning, card_notes.gpu_notes)))
+        ),
     )
     if interval is None:
         return unknown
-    company = busy.of_pair(baseline, challenger)
+    company = busy.trial_pair_interference(baseline, challenger)
     if company and (refusal := company.refusal(*interval)):
         return replace(unknown, reason=refusal)
     estimate = statistics.median(ratios)
     value, low, high = math.exp(estimate), math.exp(interval[0]), math.exp(interval[1])
-    reason = closeness(estimate, *interval, ratio="speedup")
+    reason = closeness_reason(estimate, *interval, ratio="speedup")
     verdict = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
     mark = company.sentence if company else ""
     return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason, busy=mark)
@@ -153,12 +155,12 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
 def verdict_sentence(speedup: Speedup) -> str:
     """The verdict with the figures that it rests on, the mark of a busy machine, and what its lanes call for."""
     figures = None if speedup.value is None else (speedup.value, speedup.low or 0.0, speedup.high or 0.0)
-    names, counted = (speedup.challenger_name, speedup.baseline_name), units.counted(speedup.pairs, "pair")
-    said = in_words(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
+    names, counted = (speedup.challenger_name, speedup.baseline_name), units.format_quantity(speedup.pairs, "pair")
+    said = verdict_text(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
     return " ".join(filter(None, (said, speedup.busy, speedup.caution)))
 
 
-def in_words(
+def verdict_text(
     names: tuple[str, str], figures: tuple[float, float, float] | None, reason: str, *, ratio: str, counted: str
 ) -> str:
     """A verdict in one sentence, with the figures that it rests on.
@@ -172,39 +174,42 @@ def in_words(
     """
     winner, loser = names
     if figures is None:
-        return f"No verdict on {in_sentence(winner)} against {in_sentence(loser)}: {reason}."
+        return f"No verdict on {inline_device_name(winner)} against {inline_device_name(loser)}: {reason}."
     value, low, high = figures
     if not reason and value < 1:
         winner, loser, value, low, high = loser, winner, 1 / value, 1 / high, 1 / low
-    interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)} from {counted}"
+    interval = f"95 % interval {units.format_ratio(low)} to {units.format_ratio(high)} from {counted}"
     if reason:
-        close = f"Too close to call between {in_sentence(winner)} and {in_sentence(loser)}: {reason}"
-        return f"{close} ({ratio} {units.ratio(value)}, {interval})."
-    trains = begun(does(winner, "trains", "train"))
-    return f"{trains} {units.ratio(value)} as fast as {in_sentence(loser)}, start-up not counted ({interval})."
+        close = f"Too close to call between {inline_device_name(winner)} and {inline_device_name(loser)}: {reason}"
+        return f"{close} ({ratio} {units.format_ratio(value)}, {interval})."
+    trains = capitalize_name(does(winner, "trains", "train"))
+    return (
+        f"{trains} {units.format_ratio(value)} as fast as {inline_device_name(loser)}, start-up not counted "
+        f"({interval})."
+    )
 
 
-def obstacle(baseline: Trial, challenger: Trial) -> str:
+def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
     """Why no verdict can be given, in words that go on after a colon; empty if none stands in the way yet."""
     for trial in (baseline, challenger):
         if trial.outcome == "out_of_memory":
-            where = spoken(trial.contender)
+            where = inline_name(trial.contender)
             return f"the model and its batch did not fit into the memory of {where}, so nothing was timed"
         if trial.lane_failed:
-            return f"the lane of {spoken(trial.contender)} failed, so nothing was timed"
+            return f"the lane of {inline_name(trial.contender)} failed, so nothing was timed"
         if any(time <= 0 for time in trial.step_s):
-            return f"the clock readings of {spoken(trial.contender)} hold a block that took no time"
+            return f"the clock readings of {inline_name(trial.contender)} hold a block that took no time"
     return ""
 
 
-def _too_few(trial: Trial, pairs: int) -> str:
+def _too_few_reason(trial: Trial, pairs: int) -> str:
     known = {"timed": "ask for more pairs", "completed": "train more epochs"}
     advice = f"so {known.get(trial.outcome, 'give it a larger time budget')}"
     were = "was" if pairs == 1 else "were"
-    return f"{units.counted(pairs, 'pair')} of blocks {were} measured and {MIN_PAIRS} are needed, {advice}"
+    return f"{units.format_quantity(pairs, 'pair')} of blocks {were} measured and {MIN_PAIRS} are needed, {advice}"
 
 
-def timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
+def find_timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
     """The two rows of each run that has timed both contenders."""
     runs: dict[str, dict[str, Trial]] = {}
     for row in rows:
@@ -213,7 +218,7 @@ def timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[t
     return [(run[baseline], run[challenger]) for run in runs.values() if {baseline, challenger} <= run.keys()]
 
 
-def paired_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Seconds a step of both in each round in which both have a block, in the order of rounds."""
     base = dict(zip(baseline.block_pair, baseline.step_s, strict=True))
     other = dict(zip(challenger.block_pair, challenger.step_s, strict=True))
@@ -223,7 +228,7 @@ def paired_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...],
 
 def log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
     """ln(baseline time / challenger time) of each round in which both have a block, in the order of rounds."""
-    return [math.log(base) - math.log(other) for base, other in zip(*paired_steps(baseline, challenger), strict=True)]
+    return [math.log(base) - math.log(other) for base, other in zip(*pair_steps(baseline, challenger), strict=True)]
 
 
 def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) -> Verdict:

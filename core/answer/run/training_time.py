@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from core import units
 from core.answer.run import fits
 from core.answer.run.speedup import speedup, step_time
-from core.question.experiment import spoken
+from core.question.experiment import inline_name
 from core.results.schema import Trial
 
-NOTABLE = 0.005
+NOTABLE_EXCESS = 0.005
 """Smallest relative difference that still shows when percentages are rounded to whole numbers."""
 
 
@@ -42,11 +42,11 @@ def epoch_times(trial: Trial) -> tuple[float, ...]:
         return ()
     timed = trial.block_first_step[-1] + trial.block_steps[-1]
     done = min(trial.epochs, timed // trial.steps_per_epoch)
-    ends = seconds_at(trial, [epoch * trial.steps_per_epoch for epoch in range(done + 1)])
+    ends = training_seconds(trial, [epoch * trial.steps_per_epoch for epoch in range(done + 1)])
     return tuple(after - before for before, after in itertools.pairwise(ends))
 
 
-def seconds_at(trial: Trial, steps: Iterable[int]) -> tuple[float, ...]:
+def training_seconds(trial: Trial, steps: Iterable[int]) -> tuple[float, ...]:
     """Seconds of training, start-up apart, after which each of `steps` was done; counted as in `epoch_times`.
 
     Steps after the last block cost the median. Empty if no block was timed, or it is not known after which steps.
@@ -61,17 +61,19 @@ def seconds_at(trial: Trial, steps: Iterable[int]) -> tuple[float, ...]:
     return tuple(seconds[place] + (step - counts[place]) * rates[place] for step, place in places)
 
 
-def epoch_check(trial: Trial) -> str:
+def epoch_check_sentence(trial: Trial) -> str:
     """How one epoch in one piece compares with its steps: the check that blocks stand for real training."""
     median_s = step_time(trial).median_s
     if trial.epoch_check_s is None or median_s is None:
-        return f"No whole epoch was timed in one piece on {spoken(trial.contender)}."
+        return f"No whole epoch was timed in one piece on {inline_name(trial.contender)}."
     excess = trial.epoch_check_s / (trial.steps_per_epoch * median_s) - 1
-    if abs(excess) < NOTABLE:
-        return f"On {spoken(trial.contender)} a whole epoch in one piece took as long as its steps, to within 0.5 %."
+    if abs(excess) < NOTABLE_EXCESS:
+        return (
+            f"On {inline_name(trial.contender)} a whole epoch in one piece took as long as its steps, to within 0.5 %."
+        )
     direction = "longer" if excess > 0 else "less"
-    took = f"{units.share(abs(excess))} {direction}"
-    return f"On {spoken(trial.contender)} a whole epoch in one piece took {took} than its steps."
+    took = f"{units.format_share(abs(excess))} {direction}"
+    return f"On {inline_name(trial.contender)} a whole epoch in one piece took {took} than its steps."
 
 
 def startup_s(trial: Trial) -> float | None:
@@ -86,7 +88,7 @@ def startup_s(trial: Trial) -> float | None:
     return sum(known) + paid_once if len(known) == len(needed) else None
 
 
-def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
+def find_break_even(baseline: Trial, challenger: Trial) -> BreakEven:
     """After how many epochs the challenger's faster steps have paid back its longer start-up.
 
     Raises:
@@ -109,7 +111,7 @@ def break_even(baseline: Trial, challenger: Trial) -> BreakEven:
     if baseline.training:  # of which a step counts as an epoch
         return BreakEven(epochs=found.epochs, sentence=found.sentence.replace("epoch", "step").split("; this")[0])
     if fits.is_fit(baseline):
-        return BreakEven(epochs=found.epochs, sentence=fits.worded(baseline, found.sentence.split("; this")[0]))
+        return BreakEven(epochs=found.epochs, sentence=fits.fit_wording(baseline, found.sentence.split("; this")[0]))
     return found
 
 
@@ -126,9 +128,9 @@ def _segments(trial: Trial) -> list[tuple[int, float]]:
 
 def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: float, saved_s: float) -> BreakEven:
     """`saved_s`: seconds that the challenger saves in an epoch, negative if it loses them."""
-    name, other = spoken(challenger.contender), spoken(baseline.contender)
+    name, other = inline_name(challenger.contender), inline_name(baseline.contender)
     extra_s = start_s - start_base_s
-    both = f"{units.duration(start_s)} against {units.duration(start_base_s)}"
+    both = f"{units.format_duration(start_s)} against {units.format_duration(start_base_s)}"
     start = f"start-up {both}"
     if saved_s > 0 and extra_s <= 0:
         sentence = f"Training on {name} pays off at once: it starts no later than on {other} ({start}) and is faster."
@@ -136,10 +138,10 @@ def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: 
     if saved_s > 0:
         epochs = extra_s / saved_s
         never = epochs > baseline.epochs
-        beyond = f"; this training has only {units.counted(baseline.epochs, 'epoch')}" if never else ""
+        beyond = f"; this training has only {units.format_quantity(baseline.epochs, 'epoch')}" if never else ""
         sentence = (
             f"Training on {name} {'would pay' if never else 'pays'} back its longer start-up ({both}) after "
-            f"{_epochs(epochs)}, saving {units.duration(saved_s)} in each{beyond}."
+            f"{_epochs(epochs)}, saving {units.format_duration(saved_s)} in each{beyond}."
         )
         return BreakEven(epochs=epochs, sentence=sentence)
     if extra_s >= 0:
@@ -156,5 +158,5 @@ def _epochs(number: float) -> str:
     """A number of epochs, as exact as anybody wants to know it: "1.4 epochs", "62 epochs"."""
     if number < 1:
         return "less than one epoch"
-    said = units.significant(number, 2)
+    said = units.format_significant(number, 2)
     return "one epoch" if said == "1.0" else f"{said} epochs"

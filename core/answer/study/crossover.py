@@ -25,18 +25,18 @@ from core.answer.statistics import TIE
 from core.answer.study import wording
 from core.answer.study.doubts import cautions
 from core.answer.study.estimate import curve
-from core.answer.study.estimate.curve import Curve, Readings
-from core.answer.study.estimate.judging import SIGN_RISK, Judgement, judge
+from core.answer.study.estimate.curve import Readings, SpeedupCurve
+from core.answer.study.estimate.judging import SIGN_RISK, Judgement, judge_readings
 from core.answer.study.estimate.noise import (
+    POOL_CERTAINTY,
     PRIOR_NOISE,
-    SURE,
     Noise,
     Vector,
-    believed_variance,
+    combine_noise,
     median_spread,
-    noise_of_two,
-    own_variances,
-    pooled_noise,
+    pool_noise,
+    posterior_variance,
+    size_variances,
     visit_share,
 )
 from core.answer.study.result import Assumed, Band, Basis, Crossover, Evidence, Size
@@ -55,7 +55,7 @@ DISTURBED = 0.1
 _BY_SIZE = attrgetter("size")
 
 
-def locate(
+def locate_crossover(
     evidence: Sequence[Evidence], *, axis: str, basis: Basis = "as_given", baseline: str, challenger: str
 ) -> Crossover:
     """Where along `axis` the faster device changes.
@@ -71,29 +71,29 @@ def locate(
         InvalidValue: a size or a time is not above 0 and finite, or a size is given twice.
         NotComparable: some readings are paired and some are not.
     """
-    found = decide(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
+    found = decide_crossover(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
     timed = [entry for entry in sorted(evidence, key=_BY_SIZE) if not entry.obstacle]
-    found = replace(found, cautions=tuple(cautions.said(timed, found)))
+    found = replace(found, cautions=tuple(cautions.caution_sentences(timed, found)))
     if found.noise is not None and len(timed) > 1:
-        band = _band(log_speedups(timed))
-        zones = _close(band) if found.outcome == "crossing" else []
+        band = _curve_band(log_speedups(timed))
+        zones = _tie_ranges(band) if found.outcome == "crossing" else []
         at = min(band.sizes, key=lambda size: abs(math.log(size / found.crossings[0].estimate))) if zones else 0.0
         tie = next((zone for zone in zones if zone[0] <= at <= zone[1]), None)
         found = replace(found, band=band, tie=tie, also_close=tuple(zone for zone in zones if zone != tie))
-    return replace(found, sentence=wording.sentence(found))
+    return replace(found, sentence=wording.crossover_sentence(found))
 
 
-def decide(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
+def decide_crossover(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
     """The answer without what only people need: band, tie zone and sentence; `blank` has names and basis.
 
     Raises:
-        InvalidValue: as in `locate`.
-        NotComparable: as in `locate`.
+        InvalidValue: as in `locate_crossover`.
+        NotComparable: as in `locate_crossover`.
     """
     ordered = sorted(evidence, key=_BY_SIZE)
     _check(ordered)
-    found = _answer([entry for entry in ordered if not entry.obstacle], blank)
-    sizes = sorted([*found.sizes, *(_without(entry) for entry in ordered if entry.obstacle)], key=_BY_SIZE)
+    found = _find_crossover([entry for entry in ordered if not entry.obstacle], blank)
+    sizes = sorted([*found.sizes, *(_obstacle_size(entry) for entry in ordered if entry.obstacle)], key=_BY_SIZE)
     return replace(found, sizes=tuple(sizes))
 
 
@@ -115,7 +115,7 @@ def _check(ordered: Sequence[Evidence]) -> None:
         raise NotComparable("Readings that were taken in pairs cannot be mixed with readings that were not.")
 
 
-def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
+def _find_crossover(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
     if not timed:
         return replace(blank, reason=TOO_FEW.format("no size"))
     readings = log_speedups(timed)
@@ -125,7 +125,7 @@ def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
         return replace(blank, sizes=(one,), noise=readings.noise.sd, reason=TOO_FEW.format("one size only"))
     if readings.noise.sd is None:
         return _assuming(timed, readings, blank)
-    found = judge(readings)
+    found = judge_readings(readings)
     sizes = tuple(_size(*each) for each in zip(timed, readings.values, found.widths, strict=True))
     known = replace(
         blank,
@@ -143,15 +143,17 @@ def _answer(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
     return replace(known, reason=_reason(known, found))
 
 
-def _reason(known: Crossover, found: Judgement) -> str:
-    if known.outcome == "several":
-        return wording.several(known.axis, known.crossings, disturbed=found.curve.scatter > DISTURBED)
-    if known.outcome != "undecided":
+def _reason(answer: Crossover, judgement: Judgement) -> str:
+    if answer.outcome == "several":
+        return wording.several_crossings_reason(
+            answer.axis, answer.crossings, disturbed=judgement.curve.scatter > DISTURBED
+        )
+    if answer.outcome != "undecided":
         return ""
-    if found.contradicting:
-        return wording.contradicting(known.contradicting)
-    unclear = [size.size for size, sign in zip(known.sizes, found.signs, strict=True) if not sign]
-    return wording.unclear(unclear or [known.sizes[0].size, known.sizes[-1].size], known.noise or 0.0)
+    if judgement.contradicting:
+        return wording.contradicting_sizes_reason(answer.contradicting)
+    unclear = [size.size for size, sign in zip(answer.sizes, judgement.signs, strict=True) if not sign]
+    return wording.unclear_sizes_reason(unclear or [answer.sizes[0].size, answer.sizes[-1].size], answer.noise or 0.0)
 
 
 def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -> Crossover:
@@ -163,10 +165,10 @@ def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -
         noise=Noise(sd=PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
         freedom=np.full(len(timed), float(ASSUMED_FREEDOM)),
     )
-    found = judge(usual)
+    found = judge_readings(usual)
     assumed = Assumed(noise=PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=found.clear)
     known = replace(blank, outcome="undecided", sizes=sizes, assumed=assumed)
-    return replace(known, reason=_without_noise(known))
+    return replace(known, reason=_single_readings_reason(known))
 
 
 def log_speedups(timed: Sequence[Evidence]) -> Readings:
@@ -174,32 +176,32 @@ def log_speedups(timed: Sequence[Evidence]) -> Readings:
     base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
     if timed[0].paired:
         ratios = [b - c for b, c in zip(base, other, strict=True)]
-        values, noise = _medians(ratios), pooled_noise(ratios)
-        variances = _of_medians(ratios, noise)
+        values, noise = _group_medians(ratios), pool_noise(ratios)
+        variances = _median_variances(ratios, noise)
     else:
-        values = _medians(base) - _medians(other)
-        pools = [pooled_noise(groups) for groups in (base, other)]
-        noise = noise_of_two(*pools)
+        values = _group_medians(base) - _group_medians(other)
+        pools = [pool_noise(groups) for groups in (base, other)]
+        noise = combine_noise(*pools)
         known = [pool if pool.sd is not None else noise for pool in pools]
-        variances = _of_medians(base, known[0]) + _of_medians(other, known[1])
+        variances = _median_variances(base, known[0]) + _median_variances(other, known[1])
     counts = [min(map(len, _times(entry))) for entry in timed]
     return Readings(
         sizes=np.log2(np.array([entry.size for entry in timed])),
         values=values,
-        spread=variances / believed_variance(noise),
+        spread=variances / posterior_variance(noise),
         noise=noise,
-        freedom=np.array([min(noise.freedom, count - 1 + SURE) for count in counts]),
+        freedom=np.array([min(noise.freedom, count - 1 + POOL_CERTAINTY) for count in counts]),
         visits=np.array([visit_share(n, min(n, entry.visits)) for n, entry in zip(counts, timed, strict=True)]),
     )
 
 
-def _of_medians(groups: Sequence[Vector], pool: Noise) -> Vector:
+def _median_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
     """Variance of the median of each group of readings."""
     spreads = np.array([median_spread(len(group)) for group in groups])
-    return np.asarray(own_variances(groups, pool) * spreads)
+    return np.asarray(size_variances(groups, pool) * spreads)
 
 
-def _medians(groups: Sequence[Vector]) -> Vector:
+def _group_medians(groups: Sequence[Vector]) -> Vector:
     """The median of each group; of a few values each, for which numpy's takes twenty times as long."""
     return np.array([statistics.median(group.tolist()) for group in groups])
 
@@ -210,7 +212,7 @@ def _times(entry: Evidence) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def _size(entry: Evidence, value: float, width: float | None) -> Size:
     baseline_s, challenger_s = (statistics.median(times) for times in _times(entry))
-    verdict, reason = _verdict(value, width)
+    verdict, reason = _size_verdict(value, width)
     return Size(
         size=entry.size,
         baseline_s=baseline_s,
@@ -224,17 +226,17 @@ def _size(entry: Evidence, value: float, width: float | None) -> Size:
     )
 
 
-def _verdict(value: float, width: float | None) -> tuple[Verdict, str]:
+def _size_verdict(value: float, width: float | None) -> tuple[Verdict, str]:
     if width is None:
         return "missing", "one reading a device does not tell the noise"
     if abs(value) <= width:
         return "too_close", "either could be faster"
     if abs(value) <= math.log(TIE):
-        return "too_close", f"the difference is within {units.share(TIE - 1)}"
+        return "too_close", f"the difference is within {units.format_share(TIE - 1)}"
     return ("gpu_faster" if value > 0 else "cpu_faster"), ""
 
 
-def _without(entry: Evidence) -> Size:
+def _obstacle_size(entry: Evidence) -> Size:
     baseline_s, challenger_s = (statistics.median(times) if times else None for times in _times(entry))
     return Size(
         size=entry.size,
@@ -249,10 +251,10 @@ def _without(entry: Evidence) -> Size:
     )
 
 
-def _band(readings: Readings) -> Band:
+def _curve_band(readings: Readings) -> Band:
     first, last = float(readings.sizes[0]), float(readings.sizes[-1])
     places = np.linspace(first, last, BAND_PLACES)
-    found = Curve(readings, first, last).at(places)
+    found = SpeedupCurve(readings, first, last).evaluate(places)
     sizes, middle = np.exp2(places), found.mean
     reach = 1.96 * found.sd
     columns = (sizes, np.exp(middle), np.exp(middle - reach), np.exp(middle + reach))
@@ -260,7 +262,7 @@ def _band(readings: Readings) -> Band:
     return Band(**{name: tuple(map(float, column)) for name, column in zip(names, columns, strict=True)})
 
 
-def _close(band: Band) -> list[tuple[float, float]]:
+def _tie_ranges(band: Band) -> list[tuple[float, float]]:
     """Every range of sizes in which the difference is within ±10 %, by the middle of the band."""
     groups = itertools.groupby(
         zip(band.sizes, band.speedup, strict=True), key=lambda place: abs(math.log(place[1])) <= math.log(TIE)
@@ -269,8 +271,8 @@ def _close(band: Band) -> list[tuple[float, float]]:
     return [(sizes[0], sizes[-1]) for sizes in zones]
 
 
-def _without_noise(answer: Crossover) -> str:
+def _single_readings_reason(answer: Crossover) -> str:
     """What single readings allow: between which sizes they change sides, without an interval."""
     wins = [(size.size, (size.speedup or 1.0) > 1) for size in answer.sizes]
     changes = [(below, above) for (below, before), (above, after) in itertools.pairwise(wins) if before != after]
-    return wording.single_readings(answer.axis, changes, answer.challenger if wins[0][1] else answer.baseline)
+    return wording.single_readings_reason(answer.axis, changes, answer.challenger if wins[0][1] else answer.baseline)

@@ -14,8 +14,8 @@ import numpy as np
 
 from core import units
 from core.answer.study.crossover import log_speedups
-from core.answer.study.estimate.curve import Curve
-from core.answer.study.estimate.noise import believed_variance
+from core.answer.study.estimate.curve import SpeedupCurve
+from core.answer.study.estimate.noise import posterior_variance
 from core.answer.study.result import Evidence
 
 LEAST_SIZES = 3
@@ -24,7 +24,7 @@ LEAST_SIZES = 3
 MOST_SPREAD = 10.0
 """Ratio of the ends of an interval from which it tells nothing that one would want to know."""
 
-WIDE = 1.2
+WIDE_INTERVAL = 1.2
 """Ratio of the ends of an interval from which a third digit tells nothing."""
 
 REACH = 1.96
@@ -32,7 +32,7 @@ REACH = 1.96
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ExpectedSpeedup:
     """The speedup that a measurement at a size is expected to read.
 
     Attributes:
@@ -48,38 +48,42 @@ class Expected:
     @property
     def figures(self) -> str:
         """The speedup with its interval, no finer than that is: "about 1.4× (1.2× to 1.7×)", "about 1.04× (…)"."""
-        digits = 2 if self.high > WIDE * self.low else 3
-        about, low, high = (f"{units.significant(ratio, digits)}×" for ratio in (self.speedup, self.low, self.high))
+        digits = 2 if self.high > WIDE_INTERVAL * self.low else 3
+        about, low, high = (
+            f"{units.format_significant(ratio, digits)}×" for ratio in (self.speedup, self.low, self.high)
+        )
         return f"about {about} ({low} to {high})"
 
     @property
     def source(self) -> str:
         """On what it rests: "expected from 12 measured sizes"."""
-        return f"expected from {units.counted(self.sizes, 'measured size')}"
+        return f"expected from {units.format_quantity(self.sizes, 'measured size')}"
 
 
-def expected(evidence: Sequence[Evidence], size: float, *, but: float | None = None) -> Expected | None:
+def expect_speedup(
+    evidence: Sequence[Evidence], size: float, *, exclude: float | None = None
+) -> ExpectedSpeedup | None:
     """What to expect at a size; None beyond the measured ones, or where they say too little.
 
     Args:
         evidence: what was timed, in any order.
         size: on the axis.
-        but: a size whose own readings are left out, so that they can be set beside what was expected.
+        exclude: a size whose own readings are left out, so that they can be set beside what was expected.
     """
-    timed = sorted((one for one in evidence if not one.obstacle and one.size != but), key=lambda one: one.size)
+    timed = sorted((one for one in evidence if not one.obstacle and one.size != exclude), key=lambda one: one.size)
     if len(timed) < LEAST_SIZES or not timed[0].size <= size <= timed[-1].size:
         return None
     readings = log_speedups(timed)
     if readings.noise.sd is None:
         return None
-    fitted = Curve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
-    at = fitted.at(np.array([math.log2(size)]))
-    own = statistics.median((readings.spread * believed_variance(readings.noise)).tolist())
+    fitted = SpeedupCurve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
+    at = fitted.evaluate(np.array([math.log2(size)]))
+    own = statistics.median((readings.spread * posterior_variance(readings.noise)).tolist())
     reach = REACH * math.sqrt(float(at.sd[0]) ** 2 + own + fitted.scatter**2)
     if 2 * reach > math.log(MOST_SPREAD):
         return None
     middle = float(at.mean[0])
-    return Expected(
+    return ExpectedSpeedup(
         size=size,
         speedup=math.exp(middle),
         low=math.exp(middle - reach),
@@ -88,10 +92,10 @@ def expected(evidence: Sequence[Evidence], size: float, *, but: float | None = N
     )
 
 
-def beside(told: Expected, measured: float) -> str:
+def compare_with_measured(expectation: ExpectedSpeedup, measured: float) -> str:
     """One sentence on what was expected and what was then measured."""
-    was = f"From {units.counted(told.sizes, 'other measured size')} {told.figures} was expected"
-    if told.low <= measured <= told.high:
-        return f"{was}; {units.ratio(measured)} was measured, as expected."
-    side = "less" if measured < told.low else "more"
-    return f"{was}; {units.ratio(measured)} was measured, {side} than expected."
+    was = f"From {units.format_quantity(expectation.sizes, 'other measured size')} {expectation.figures} was expected"
+    if expectation.low <= measured <= expectation.high:
+        return f"{was}; {units.format_ratio(measured)} was measured, as expected."
+    side = "less" if measured < expectation.low else "more"
+    return f"{was}; {units.format_ratio(measured)} was measured, {side} than expected."

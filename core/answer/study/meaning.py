@@ -14,48 +14,48 @@ import numpy as np
 
 from core import units
 from core.answer.study import wording
-from core.answer.study.expected import expected
+from core.answer.study.expected import expect_speedup
 from core.answer.study.result import Crossover, Evidence
 from core.errors import InvalidValue
 from core.question import models
-from core.question.device_kinds import in_sentence
+from core.question.device_kinds import inline_device_name
 from core.question.experiment import Point
-from core.question.models.boosting import axis_asked
+from core.question.models.boosting import field_of_answer_axis
 
-UNKNOWN = "size"
+UNKNOWN_AXIS = "size"
 """An axis of which nobody but its owner knows what a size is."""
 
-TWICE = 2
+SAVING_FACTOR = 2
 """Times the size of the crossing at which the saving is told: far enough for one device to be clearly ahead."""
 
 
-def sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+def meaning_sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """What a crossing means, a sentence each, for a training of any size; none where there is no single one."""
-    if answer.outcome != "crossing" or answer.estimate is None or answer.axis == UNKNOWN:
+    if answer.outcome != "crossing" or answer.estimate is None or answer.axis == UNKNOWN_AXIS:
         return ()
-    begin = math.ceil(answer.estimate) if wording.whole(answer.axis) else answer.estimate
-    return (*_parameters(training, answer.axis, begin), *_saving(training, answer, evidence, TWICE * begin))
+    begin = math.ceil(answer.estimate) if wording.is_whole_axis(answer.axis) else answer.estimate
+    return (*_parameters(training, answer.axis, begin), *_saving(training, answer, evidence, SAVING_FACTOR * begin))
 
 
 def _parameters(training: Point, axis: str, size: float) -> Iterable[str]:
     if axis not in models.AXES:
         return
     with contextlib.suppress(InvalidValue):
-        count = _at(training, axis, size).network.parameters
-        where = wording.place(axis, wording.size(size))
-        yield f"{where[:1].upper()}{where[1:]} makes {units.count(count)} parameters."
+        count = _point_at_size(training, axis, size).network.parameters
+        where = wording.place_on_axis(axis, wording.format_size(size))
+        yield f"{where[:1].upper()}{where[1:]} makes {units.format_count(count)} parameters."
 
 
 def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], size: float) -> Iterable[str]:
     timed = sorted((one for one in answer.sizes if one.speedup and one.baseline_s), key=lambda one: one.size)
-    where = wording.place(answer.axis, wording.size(float(f"{size:.3g}") if size >= 1_000 else size))
+    where = wording.place_on_axis(answer.axis, wording.format_size(float(f"{size:.3g}") if size >= 1_000 else size))
     if size > timed[-1].size:
         yield (
-            f"Twice that, {where}, lies beyond the measured sizes, which end at {wording.size(timed[-1].size)}: "
+            f"Twice that, {where}, lies beyond the measured sizes, which end at {wording.format_size(timed[-1].size)}: "
             "what is saved there is not known."
         )
         return
-    told, steps = expected(evidence, size), _steps(training, answer.axis, size)
+    told, steps = expect_speedup(evidence, size), _epoch_steps(training, answer.axis, size)
     if told is None or steps is None:
         return
     sizes_log, steps_log = np.log([one.size for one in timed]), np.log([one.baseline_s or 0.0 for one in timed])
@@ -67,34 +67,37 @@ def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], si
         saved = [1 - ratio for ratio in (told.high, told.speedup, told.low)]
     low, middle, high = (whole_s * share for share in saved)
     each = "a fit" if training.is_fit else "an epoch"
-    saves = f"should be saved on {in_sentence(wording.short(winner))} ({_span(low, high)}), {told.source}"
+    saves = (
+        f"should be saved on {inline_device_name(wording.short_device(winner))} ({_saving_range(low, high)}), "
+        f"{told.source}"
+    )
     yield (
-        f"At twice that, {where}, about {_roughly(max(middle, 0.0))} of the {_roughly(whole_s)} that "
-        f"{each} takes on {in_sentence(wording.short(loser))} {saves}."
+        f"At twice that, {where}, about {_rough_duration(max(middle, 0.0))} of the {_rough_duration(whole_s)} that "
+        f"{each} takes on {inline_device_name(wording.short_device(loser))} {saves}."
     )
 
 
-def _span(low: float, high: float) -> str:
+def _saving_range(low: float, high: float) -> str:
     if low >= 0:
-        return f"{_roughly(low)} to {_roughly(high)}"
-    return f"between {_roughly(-low)} lost and {_roughly(max(high, 0.0))} saved"
+        return f"{_rough_duration(low)} to {_rough_duration(high)}"
+    return f"between {_rough_duration(-low)} lost and {_rough_duration(max(high, 0.0))} saved"
 
 
-def _roughly(seconds: float) -> str:
+def _rough_duration(seconds: float) -> str:
     """A time that is expected and not measured, no finer than its interval."""
-    return units.duration(seconds, digits=2)
+    return units.format_duration(seconds, digits=2)
 
 
-def _steps(training: Point, axis: str, size: float) -> int | None:
+def _epoch_steps(training: Point, axis: str, size: float) -> int | None:
     """Steps of an epoch at a size; None where no training has it."""
     if axis == "parameters":
         return training.steps_per_epoch
     try:
-        return _at(training, axis_asked(axis), size).steps_per_epoch
+        return _point_at_size(training, field_of_answer_axis(axis), size).steps_per_epoch
     except InvalidValue:
         return None
 
 
-def _at(training: Point, axis: str, size: float) -> Point:
+def _point_at_size(training: Point, axis: str, size: float) -> Point:
     sized: dict[str, Any] = {axis: int(size)}
     return replace(training, **sized)

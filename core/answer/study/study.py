@@ -14,33 +14,33 @@ from typing import Any
 
 from core.answer import comparable
 from core.answer.run import causes, speedup, training_time
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.doubts import company
 from core.answer.study.result import BASES, Basis, Crossover, Evidence
-from core.errors import NotComparable, one_of
-from core.question.experiment import MAX_CONTENDERS, Point, titled
+from core.errors import NotComparable, require_choice
+from core.question.experiment import MAX_CONTENDERS, Point, display_name
 from core.question.fields import SIZE_AXES
 from core.question.models import boosting
-from core.question.sweep import Sweep, size_of
+from core.question.sweep import Sweep, size_on_axis
 from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
 
-SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.FOLLOWS.values()))))
+SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.DEPENDENT_COLUMNS.values()))))
 """Sizes, and what follows from them: columns in which the runs of some study differ."""
 
-FIXED = tuple(name for name in comparable.STUDY if name not in SIZED)
+FIXED = tuple(name for name in comparable.STUDY_COLUMNS if name not in SIZED)
 """Columns in which the runs of every study agree."""
 
 COLUMNS = (
     *("run_id", "trial_id", "started_at", "outcome", "device_kind", "threads", "cpu_name"),
-    *(*FIXED, *SIZED, *comparable.DEVICE),
+    *(*FIXED, *SIZED, *comparable.DEVICE_COLUMNS),
 )
 """Columns of a row by which studies are grouped and named; a light line of a row needs no others."""
 
 Pair = tuple[Trial, Trial]
 """Baseline and challenger of one run."""
 
-_read_fixed, _read_sizes, _read_device = attrgetter(*FIXED), attrgetter(*SIZED), attrgetter(*comparable.DEVICE)
+_read_fixed, _read_sizes, _read_device = attrgetter(*FIXED), attrgetter(*SIZED), attrgetter(*comparable.DEVICE_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Study:
     @property
     def sizes(self) -> tuple[float, ...]:
         """Places of the study's runs on the axis."""
-        return tuple(size_of(baseline, self.axis) for baseline, _ in self.runs)
+        return tuple(size_on_axis(baseline, self.axis) for baseline, _ in self.runs)
 
     @property
     def newest(self) -> str:
@@ -88,21 +88,21 @@ def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2)
         InvalidValue: there is no such axis.
     """
     newest = _find_newest_pairs(trials)
-    found = itertools.chain.from_iterable(_group_along(newest, name, least) for name in axes(axis))
-    return sorted(found, key=rank, reverse=True)
+    found = itertools.chain.from_iterable(_group_by_axis(newest, name, least) for name in study_axes(axis))
+    return sorted(found, key=study_rank, reverse=True)
 
 
-def axes(axis: str | None) -> list[str]:
+def study_axes(axis: str | None) -> list[str]:
     """The axis that is asked for, or else each field of the training that may vary."""
-    return [one_of("axis", axis, SIZE_AXES)] if axis else [name for name in SIZE_AXES if name != "parameters"]
+    return [require_choice("axis", axis, SIZE_AXES)] if axis else [name for name in SIZE_AXES if name != "parameters"]
 
 
-def rank(study: Study) -> tuple[int, str, str]:
+def study_rank(study: Study) -> tuple[int, str, str]:
     """Sort key of studies: number of sizes, then age."""
     return len(study.sizes), study.newest, study.id
 
 
-def named(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
+def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
     """The study of a name that rows are known to hold, from all its rows.
 
     Raises:
@@ -114,17 +114,17 @@ def named(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
     raise NotComparable(f"The rows of the study {study_id} are not there any more, or are others now.")
 
 
-def evidence(study: Study, basis: Basis) -> list[Evidence]:
+def study_evidence(study: Study, basis: Basis) -> list[Evidence]:
     """What a study timed at each size, on one cost basis: seconds a step, of pairs of blocks.
 
     On `with_transfer` and `cold_start` each step carries its share of what is paid once: the steps that were asked for
     divide it. What is paid once was measured once, so its own noise is not in the interval.
     """
     visits = _visits(study.runs)
-    return [_evidence(*pair, study.axis, basis, visits[place]) for place, pair in enumerate(study.runs)]
+    return [_pair_evidence(*pair, study.axis, basis, visits[place]) for place, pair in enumerate(study.runs)]
 
 
-def of_sweep(
+def sweep_evidence(
     sweep: Sweep, answers: Mapping[Point, Sequence[Trial]], notes: Mapping[Point, str] | None = None
 ) -> list[Evidence]:
     """Evidence at each size of a sweep that was visited, of its first and last contender, whichever is the baseline.
@@ -138,7 +138,7 @@ def of_sweep(
     known: dict[float, Evidence] = {}
     for found in studies([row for rows in answers.values() for row in rows], axis=sweep.axes[0].name, least=1):
         if {found.baseline, found.challenger} == pair:
-            for entry in evidence(found, "steady"):
+            for entry in study_evidence(found, "steady"):
                 known.setdefault(entry.size, entry)
     for point, note in {**dict.fromkeys(answers, ""), **(notes or {})}.items():
         size = sweep.size(point)
@@ -146,18 +146,20 @@ def of_sweep(
     return list(known.values())
 
 
-def identity(pair: tuple[Trial, Trial], axis: str) -> str:
+def study_identity(pair: tuple[Trial, Trial], axis: str) -> str:
     """Name of the study along an axis that two rows of a run belong to; lists of a row do not matter."""
-    devices = (comparable.values(row, comparable.DEVICE) for row in pair)
-    agreed = comparable.named(comparable.along(comparable.STUDY, axis), pair[0])
-    shared = comparable.values(pair[0], agreed)
-    return comparable.name(axis, (*shared, *itertools.chain.from_iterable(devices)))
+    devices = (comparable.column_values(row, comparable.DEVICE_COLUMNS) for row in pair)
+    agreed = comparable.identity_columns(comparable.columns_except_axis(comparable.STUDY_COLUMNS, axis), pair[0])
+    shared = comparable.column_values(pair[0], agreed)
+    return comparable.identity_hash(axis, (*shared, *itertools.chain.from_iterable(devices)))
 
 
-def name(trial: Trial, threads: Set[int]) -> str:
+def study_contender_label(trial: Trial, threads: Set[int]) -> str:
     """A contender of a study for people; with its threads only if those of all its rows are the same."""
     return (
-        speedup.label(trial) if len(threads) == 1 else f"{titled(trial.contender)} ({trial.device_name}, best threads)"
+        speedup.contender_label(trial)
+        if len(threads) == 1
+        else f"{display_name(trial.contender)} ({trial.device_name}, best threads)"
     )
 
 
@@ -168,41 +170,41 @@ def crossover(study: Study, basis: Basis = "steady") -> Crossover:
         InvalidValue: there is no such basis.
         NotComparable: its runs differ in something else than its axis.
     """
-    one_of("basis", basis, BASES)
+    require_choice("basis", basis, BASES)
     _require_one_study(study)
     baseline, challenger = study.runs[-1]
-    answer = locate(
-        evidence(study, basis),
-        axis=boosting.axis_called(study.axis, baseline.model),
+    answer = locate_crossover(
+        study_evidence(study, basis),
+        axis=boosting.answer_axis_name(study.axis, baseline.model),
         basis=basis,
-        baseline=_name(study, baseline),
-        challenger=_name(study, challenger),
+        baseline=_study_contender(study, baseline),
+        challenger=_study_contender(study, challenger),
     )
-    return company.marked(answer, company.of_rows(study.runs))
+    return company.mark_interference(answer, company.study_interference(study.runs))
 
 
-def parts(study: Study) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
+def study_parts(study: Study) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
     """Seconds of each part of a step at each size, of the baseline and of the challenger; where it was taken apart."""
     base, other = (
-        {size_of(pair[0], study.axis): found for pair in study.runs if (found := causes.times(pair[place]))}
+        {size_on_axis(pair[0], study.axis): found for pair in study.runs if (found := causes.part_times(pair[place]))}
         for place in (0, 1)
     )
     return base, other
 
 
-def cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
+def study_cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
     """The measured size just below the crossing, and why the slower device is slower there; None if it is not known.
 
     Raises:
         NotComparable: the rows of that size are not.
     """
-    below = [pair for pair in study.runs if answer.estimate and size_of(pair[0], study.axis) <= answer.estimate]
-    if not below or not all(map(causes.times, below[-1])):
+    below = [pair for pair in study.runs if answer.estimate and size_on_axis(pair[0], study.axis) <= answer.estimate]
+    if not below or not all(map(causes.part_times, below[-1])):
         return None
-    return size_of(below[-1][0], study.axis), causes.cause(*below[-1])
+    return size_on_axis(below[-1][0], study.axis), causes.difference_cause(*below[-1])
 
 
-def pairs(trials: Iterable[Trial]) -> Iterable[Pair]:
+def contender_pairs(trials: Iterable[Trial]) -> Iterable[Pair]:
     """Every two contenders of a run, the CPU or the one with fewer threads as baseline.
 
     A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
@@ -225,7 +227,7 @@ def _find_newest_pairs(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], Pair]
     """
     numbers: dict[tuple[object, ...], int] = {}
     newest: dict[tuple[int, Sizes], Pair] = {}
-    for pair in sorted(pairs(trials), key=_last_counts):
+    for pair in sorted(contender_pairs(trials), key=_last_counts):
         fixed = (_read_fixed(pair[0]), _read_device(pair[0]), _read_device(pair[1]))
         settings = numbers.setdefault(fixed, len(numbers)), _read_sizes(pair[0])
         newest.pop(settings, None)  # so that it is put last
@@ -233,9 +235,9 @@ def _find_newest_pairs(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], Pair]
     return newest
 
 
-def _group_along(newest: Mapping[tuple[int, Sizes], Pair], axis: str, least: int) -> Iterable[Study]:
+def _group_by_axis(newest: Mapping[tuple[int, Sizes], Pair], axis: str, least: int) -> Iterable[Study]:
     """Group pairs that agree in everything but an axis and what follows from it; at least so many sizes each."""
-    varying, place = comparable.varying(axis) | {"parameters"}, SIZED.index(axis)
+    varying, place = comparable.axis_dependent_columns(axis) | {"parameters"}, SIZED.index(axis)
     agreed = [name not in varying for name in SIZED]
     groups: dict[tuple[int, Sizes], dict[Any, Pair]] = {}
     for (number, sizes), pair in newest.items():
@@ -246,7 +248,7 @@ def _group_along(newest: Mapping[tuple[int, Sizes], Pair], axis: str, least: int
             continue
         runs = tuple(sized[size] for size in sorted(sized))
         baseline, challenger = (row.contender for row in runs[0])
-        yield Study(id=identity(runs[0], axis), axis=axis, baseline=baseline, challenger=challenger, runs=runs)
+        yield Study(id=study_identity(runs[0], axis), axis=axis, baseline=baseline, challenger=challenger, runs=runs)
 
 
 def _last_counts(pair: Pair) -> tuple[bool, str]:
@@ -257,11 +259,13 @@ def _last_counts(pair: Pair) -> tuple[bool, str]:
 def _require_one_study(study: Study) -> None:
     first, *others = study.runs
     for pair in others:
-        comparable.require_equal(first[0], pair[0], comparable.along(comparable.STUDY, study.axis))
+        comparable.require_equal(
+            first[0], pair[0], comparable.columns_except_axis(comparable.STUDY_COLUMNS, study.axis)
+        )
         for before, after in zip(first, pair, strict=True):
-            comparable.require_equal(before, after, comparable.DEVICE)
+            comparable.require_equal(before, after, comparable.DEVICE_COLUMNS)
     for baseline, challenger in study.runs:
-        comparable.require_equal(baseline, challenger, comparable.RUN)
+        comparable.require_equal(baseline, challenger, comparable.RUN_COLUMNS)
     if len(set(study.sizes)) < len(study.runs):
         raise NotComparable(
             f"Two runs of the study have the same {SIZE_AXES[study.axis]}; one run of each size counts."
@@ -274,15 +278,15 @@ def _visits(runs: Sequence[tuple[Trial, Trial]]) -> Counter[int]:
     return Counter(place for place, _ in itertools.groupby(place for _, place in begins))
 
 
-def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visits: int) -> Evidence:
-    size = size_of(baseline, axis)
-    obstacle = speedup.obstacle(baseline, challenger)
-    carried = [once_s(trial, basis) for trial in (baseline, challenger)]
+def _pair_evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visits: int) -> Evidence:
+    size = size_on_axis(baseline, axis)
+    obstacle = speedup.verdict_obstacle(baseline, challenger)
+    carried = [one_time_cost_s(trial, basis) for trial in (baseline, challenger)]
     if not obstacle and None in carried:
         obstacle = (
             "how many steps one's own training has is not known" if baseline.training else "start-up was not measured"
         )
-    base, other = speedup.paired_steps(baseline, challenger)
+    base, other = speedup.pair_steps(baseline, challenger)
     if not obstacle and not base:
         obstacle = "no pair of blocks was timed"
     shares = [(once_s or 0.0) / (baseline.epochs * baseline.steps_per_epoch) for once_s in carried]
@@ -295,7 +299,7 @@ def _evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visit
     )
 
 
-def once_s(trial: Trial, basis: Basis) -> float | None:
+def one_time_cost_s(trial: Trial, basis: Basis) -> float | None:
     """Seconds that a training pays once, on a cost basis; None if they were not measured."""
     if basis == "steady":
         return 0.0
@@ -306,5 +310,7 @@ def once_s(trial: Trial, basis: Basis) -> float | None:
     return training_time.startup_s(trial)
 
 
-def _name(study: Study, trial: Trial) -> str:
-    return name(trial, {row.threads for pair in study.runs for row in pair if row.contender == trial.contender})
+def _study_contender(study: Study, trial: Trial) -> str:
+    return study_contender_label(
+        trial, {row.threads for pair in study.runs for row in pair if row.contender == trial.contender}
+    )

@@ -123,7 +123,9 @@ class Mirror:
             OSError: the folder cannot be written.
         """
         marker = self._marker(name)
-        atomic.write(marker, lambda file: file.write(under.encode()))  # a row without it would be taken for removed
+        atomic.write_atomically(
+            marker, lambda file: file.write(under.encode())
+        )  # a row without it would be taken for removed
         try:
             yield
         except BaseException:
@@ -319,7 +321,7 @@ def of(folder: Path, most_bytes: int, beside: str = "") -> Mirror | None:
     Raises:
         StoreError: the place that it mirrors cannot be used.
     """
-    at = address.mirrored_by(folder)
+    at = address.read_mirror_address(folder)
     return _of(folder, at, most_bytes, beside) if at else None
 
 

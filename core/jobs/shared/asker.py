@@ -19,7 +19,7 @@ from core import units
 from core.answer.study.machines import many
 from core.errors import CrossoverError, StoreError
 from core.jobs import process, saving
-from core.jobs.job import Elsewhere, Job
+from core.jobs.job import Job, RemoteTarget
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
 from core.jobs.shared.asking import Seen
@@ -56,7 +56,7 @@ class _Stop(Exception):
 class Asking:
     """One job of a queue, asked of other machines."""
 
-    def __init__(self, queue: Queue, job: Job, asked: Sweep, elsewhere: Elsewhere) -> None:
+    def __init__(self, queue: Queue, job: Job, asked: Sweep, elsewhere: RemoteTarget) -> None:
         """Take a job; nothing is asked yet."""
         self._queue, self._reporter, self._elsewhere = queue, Reporter(queue, job), elsewhere
         self._question = Question(sweep=asked, spread=elsewhere.spread)
@@ -111,7 +111,7 @@ class Asking:
         if not states:
             return NOBODY
         over = sum(state in ENDED for state in states)
-        return f"{over} of {units.counted(len(states), 'machine')} done"
+        return f"{over} of {units.format_quantity(len(states), 'machine')} done"
 
     def _report(self) -> None:
         """Write down how it stands.
@@ -171,16 +171,20 @@ class Asking:
             missing=tuple(f"{member.host}: {member.message or 'it failed.'}" for member in failed),
         )
         if state == "stopped":
-            kept = f"{units.counted(len(job.run_ids), 'run')} of theirs kept" if job.run_ids else "nothing was measured"
+            kept = (
+                f"{units.format_quantity(len(job.run_ids), 'run')} of theirs kept"
+                if job.run_ids
+                else "nothing was measured"
+            )
             late = [member.host for member in self._at_it()]
             last = f" Not heard by then: {', '.join(late)}." if late else ""
             return replace(job, state="stopped", message=f"The machines were told to stop; {kept}.{last}")
-        return saving.finished(job, "" if job.trial_ids else "No machine has measured anything.")
+        return saving.finish_job(job, "" if job.trial_ids else "No machine has measured anything.")
 
 
 def serve(queue: Queue) -> None:
     """Take what waits for other machines until nothing does; leave at once if somebody else does."""
-    served, me = queue.asker_file, process.this()
+    served, me = queue.asker_file, process.current_process()
     served.folder.mkdir(parents=True, exist_ok=True)
     lock = served.lock()
     try:
@@ -194,7 +198,7 @@ def serve(queue: Queue) -> None:
             queue.end(_answered(queue, job, job.sweep, job.elsewhere))
 
 
-def _answered(queue: Queue, job: Job, asked: Sweep, elsewhere: Elsewhere) -> Job:
+def _answered(queue: Queue, job: Job, asked: Sweep, elsewhere: RemoteTarget) -> Job:
     asking_them = Asking(queue, job, asked, elsewhere)
     try:
         return asking_them.run()
@@ -212,7 +216,7 @@ def _left(queue: Queue, lock: BaseFileLock) -> bool:
         if queue.waiting(elsewhere=True):
             return False
         lock.release()
-        queue.asker_file.leave(process.this())
+        queue.asker_file.leave(process.current_process())
         return True
 
 

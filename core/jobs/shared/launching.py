@@ -118,7 +118,7 @@ def launcher(on: str, store: Path, *told: str) -> Launcher:
         InvalidValue: `on` is none of them.
         JobError: what it needs is not installed here.
     """
-    command = ["--store", address.mirrored_by(store) or str(store.absolute()), *told]
+    command = ["--store", address.read_mirror_address(store) or str(store.absolute()), *told]
     if not is_way(on):
         raise InvalidValue("on", on, "one of {}", WAYS)
     kind, _, which = on.partition(":")

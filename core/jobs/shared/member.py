@@ -210,7 +210,7 @@ class Working:
             order = random.Random(self._presence.member.host)  # another one each, so that few want the same at once
             return order.sample(todo, len(todo))
         sizes = list(map(sweep.size, sweep.points))
-        wanted = search.next_step(sizes, study.of_sweep(sweep, known, work.failed)).size
+        wanted = search.next_step(sizes, study.sweep_evidence(sweep, known, work.failed)).size
         return [point for point in work.experiments if sweep.size(point) == wanted]
 
     def _took_one(self, work: _Work, todo: Sequence[Point]) -> bool:
@@ -242,7 +242,7 @@ class Working:
         lease = self._board.lease(work.question.id, self._part(work, asked), self._presence.member.host)
         if not lease.take():
             return False
-        self._presence.note(doing=point_result.label(work.question.sweep, point))
+        self._presence.note(doing=point_result.describe_point(work.question.sweep, point))
         try:
             mirrored.bring_now(self._store.folder)
             if not mirrored.failure(self._store.folder) and not self._answers(work, [asked]):
@@ -330,6 +330,6 @@ class Working:
         """Runs that answer; of those measured here for this question any, or a busy machine would never end."""
         return self._store.answers(
             list(experiments),
-            dataclasses.replace(self._machine.here, machine_id=work.machine_id),
-            accepted=lambda asked, rows: asked.id in work.seconds or certainty.answers(asked, rows),
+            dataclasses.replace(self._machine.local_machine, machine_id=work.machine_id),
+            accepted=lambda asked, rows: asked.id in work.seconds or certainty.answers_experiment(asked, rows),
         )

@@ -143,5 +143,5 @@ def host_name(queue: Queue) -> str:
 
 def how_far(member: Member) -> str:
     """Where a machine is with a question, for people: "hidden size 64; 5 of 24 points, about 2 min left"."""
-    points = f"{member.done} of {member.total} points" if member.total else units.counted(member.done, "point")
-    return f"{member.doing}; {points}{units.left(member.left_s)}".removeprefix("; ")
+    points = f"{member.done} of {member.total} points" if member.total else units.format_quantity(member.done, "point")
+    return f"{member.doing}; {points}{units.format_time_left(member.left_s)}".removeprefix("; ")

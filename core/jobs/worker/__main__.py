@@ -1,6 +1,6 @@
 """The measuring process: `python -m core.jobs.worker --jobs FOLDER`, as `core.jobs.client` starts it.
 
-The one place where jobs and the measuring half meet: `load` hands the functions of `core.measure` to a worker.
+The one place where jobs and the measuring half meet: `load_backend` hands the functions of `core.measure` to a worker.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.under_way import Measurement
-from core.jobs.worker.worker import IDLE_S, Bench, serve
+from core.jobs.worker.worker import IDLE_S, MeasurementBackend, serve
 from core.question import policy
 from core.question.demonstration import Demonstration
 from core.question.experiment import Experiment
@@ -33,7 +33,7 @@ UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
 """A second OpenMP runtime, or memory and threads for nothing. pyarrow would import pandas, only to look at a list."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def run_worker(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line with real measurements."""
     parser = argparse.ArgumentParser(prog="core.jobs.worker", description="Measure the jobs of one queue.")
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
@@ -43,51 +43,56 @@ def main(arguments: Sequence[str] | None = None) -> None:
     handler.setFormatter(LogFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     _offer_to_be_killed_first()
-    sys.meta_path.insert(0, _Doorkeeper())
-    serve(Queue(asked.jobs), load, idle_s=asked.idle)
-    if not any(isinstance(finder, _Doorkeeper) for finder in sys.meta_path):  # threads of one's own training may go on
+    sys.meta_path.insert(0, _ImportBlocker())
+    serve(Queue(asked.jobs), load_backend, idle_s=asked.idle)
+    if not any(
+        isinstance(finder, _ImportBlocker) for finder in sys.meta_path
+    ):  # threads of one's own training may go on
         logging.shutdown()
         os._exit(0)
 
 
-def load() -> Bench:
+def load_backend() -> MeasurementBackend:
     """The measuring half of this project; imports torch."""
     from core.measure import trial
     from core.measure.device import devices, unseen
-    from core.measure.lessons.run import show
+    from core.measure.lessons.run import run_demonstration
     from core.measure.preparing import room
     from core.results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
-        _make_way(experiment)
+        _allow_imports(experiment)
         hooks = trial.Hooks(
-            progress=reporter.progress, should_stop=reporter.should_stop, keep=reporter.keep, enough=certainty.certain
+            progress=reporter.progress,
+            should_stop=reporter.should_stop,
+            keep=reporter.keep,
+            enough=certainty.is_certain,
         )
-        return trial.measure(experiment, hooks=hooks, run_id=reporter.job.run_of(experiment))
+        return trial.measure(experiment, hooks=hooks, run_id=reporter.job.derive_run_id(experiment))
 
     def begin(experiment: Experiment, reporter: Reporter) -> Measurement:
-        _make_way(experiment)
+        _allow_imports(experiment)
         hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
-        return trial.Measurement(experiment, hooks, reporter.job.run_of(experiment))
+        return trial.Measurement(experiment, hooks, reporter.job.derive_run_id(experiment))
 
     def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
         hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
-        return show(demonstration, hooks=hooks)
+        return run_demonstration(demonstration, hooks=hooks)
 
     def survey() -> Machine:
-        return Machine(environment=environment.read(), devices=devices.discover(), hint=unseen.hint())
+        return Machine(environment=environment.read_environment(), devices=devices.discover(), hint=unseen.hint())
 
-    return Bench(
+    return MeasurementBackend(
         measure=measure,
         begin=begin,
-        fit=room.fit,
+        fit=room.can_fit_in_memory,
         demonstrate=demonstrate,
         survey=survey,
         initialise=devices.initialise,
     )
 
 
-class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _ImportBlocker(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Lets none of `UNWANTED` into the process; who would have liked to import one does without, as if uninstalled."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
@@ -100,15 +105,15 @@ class _Doorkeeper(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         raise ModuleNotFoundError(message, name=module.__name__)
 
 
-def _make_way(experiment: Experiment) -> None:
+def _allow_imports(experiment: Experiment) -> None:
     """Let code that is not ours import what it likes, and end a step that never does: this process is its last.
 
     Raises:
         NotAllowed: a file here makes this machine a host.
     """
     if experiment.point.training or experiment.point.is_fit:
-        policy.check_own(experiment)
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Doorkeeper)]
+        policy.check_custom_allowed(experiment)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _ImportBlocker)]
         faulthandler.dump_traceback_later(SILENT_BUDGETS * experiment.budget_s + SILENCE_S, exit=True)
 
 
@@ -119,4 +124,4 @@ def _offer_to_be_killed_first() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_worker()

@@ -23,7 +23,7 @@ class Code:
     newest_ns: int
 
     @classmethod
-    def now(cls, folder: Path = CODE) -> Self:
+    def scan(cls, folder: Path = CODE) -> Self:
         """The code as it is on disk."""
         newest_ns = 0
         for path in folder.rglob("*.py"):
@@ -34,4 +34,4 @@ class Code:
     @property
     def changed(self) -> bool:
         """Whether a file was changed since."""
-        return self.now(self.folder) != self
+        return self.scan(self.folder) != self

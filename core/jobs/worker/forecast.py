@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from core import units
-from core.answer.study.search import MOST_SIZES, USUAL_SIZES
-from core.jobs.worker.point_result import PointResult, label
+from core.answer.study.search import MAX_SEARCH_SIZES, USUAL_SEARCH_SIZES
+from core.jobs.worker.point_result import PointResult, describe_point
 from core.measure.readings.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
 from core.question import models
 from core.question.experiment import Point
@@ -32,10 +32,12 @@ def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -
 
     What is known comes from points that differ from it on one axis only and have no more operations a step.
     """
-    lesser = [other for other in results if _work(other) <= _work(point) and _differences(sweep, point, other) == 1]
+    lesser = [
+        other for other in results if _work(other) <= _work(point) and _count_axis_differences(sweep, point, other) == 1
+    ]
     for other in lesser:
         if results[other].trouble == "slow":
-            return f"so was {label(sweep, other)}, which needs no more operations"
+            return f"so was {describe_point(sweep, other)}, which needs no more operations"
     timed = [other for other in lesser if results[other].timed]
     if not timed:
         return ""
@@ -44,8 +46,8 @@ def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -
     expected_s = pairs_s(results[near].rows, sweep.pairs, stretch)
     if stretch > FARTHEST or expected_s <= TOO_SLOW * sweep.point_budget_s:
         return ""
-    limit = units.duration(sweep.point_budget_s)
-    return f"{sweep.pairs} pairs would take about {units.duration(expected_s)}, and a point may take {limit}"
+    limit = units.format_duration(sweep.point_budget_s)
+    return f"{sweep.pairs} pairs would take about {units.format_duration(expected_s)}, and a point may take {limit}"
 
 
 def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
@@ -62,7 +64,7 @@ def remaining_s(
     Each takes what the measured one nearest in operations took, its blocks stretched by their ratio, and none takes
     much longer than a point may. The sweep's budget bounds the whole, but for the point that it ends in.
     """
-    expected_s = _whole_s(sweep, left, results)
+    expected_s = _total_s(sweep, left, results)
     if expected_s is None:
         return None
     return min(expected_s, max(0.0, sweep.budget_s - elapsed_s) + (0.0 if sweep.adaptive else sweep.point_budget_s))
@@ -76,19 +78,19 @@ def search_s(
     Which points it will choose is not known: they are taken for the average of those that it may, and for as many as
     searches usually measure.
     """
-    whole_s = _whole_s(sweep, left, results)
+    whole_s = _total_s(sweep, left, results)
     if whole_s is None:
         return None
-    fewest, usual = USUAL_SIZES
+    fewest, usual = USUAL_SEARCH_SIZES
     mean_s, begun = whole_s / max(1, len(left)), len(results)
     least = max(0, fewest - begun)
-    most = max(1, (usual if begun < usual else MOST_SIZES) - begun)
+    most = max(1, (usual if begun < usual else MAX_SEARCH_SIZES) - begun)
     within_s = max(0.0, sweep.budget_s - elapsed_s)
     least_s, most_s = (min(min(count, len(left)) * mean_s, within_s) for count in (least, most))
     return least_s, most_s
 
 
-def _whole_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
+def _total_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
     """Seconds of all that is left, whatever the budget; None before a point was measured."""
     measured = [(_work(point), result) for point, result in results.items() if result.seconds is not None]
     return sum(_point_s(sweep, _work(point), measured) for point in left) if measured else None
@@ -104,7 +106,7 @@ def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult
 _work = functools.lru_cache(maxsize=1024)(cost.work)
 
 
-def _differences(sweep: Sweep, point: Point, other: Point) -> int:
+def _count_axis_differences(sweep: Sweep, point: Point, other: Point) -> int:
     """On how many axes two points differ."""
     names = [models.family(point.model).size if axis.name == "parameters" else axis.name for axis in sweep.axes]
     return sum(getattr(point, name) != getattr(other, name) for name in names)

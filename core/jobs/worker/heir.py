@@ -7,7 +7,7 @@ import os
 import sys
 
 from core.errors import JobError
-from core.jobs.client import COMMAND, detached
+from core.jobs.client import COMMAND, start_detached
 from core.jobs.queue import Queue
 
 _WAITING = """
@@ -31,6 +31,6 @@ def start(queue: Queue) -> int:
     try:
         with queue.worker_file.log.open("ab") as log:
             words = ["-S", "-c", _WAITING, str(os.getpid()), *COMMAND[1:], "--jobs", str(queue.folder)]
-            return detached([sys.executable, *words], os.environ, log).pid
+            return start_detached([sys.executable, *words], os.environ, log).pid
     except OSError as error:
         raise JobError(f"The next measuring process could not be started: {error}.") from error

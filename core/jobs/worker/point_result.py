@@ -10,7 +10,7 @@ from typing import Literal
 from core import units
 from core.question import describe
 from core.question.experiment import Point
-from core.question.sweep import Sweep, size_of
+from core.question.sweep import Sweep, size_on_axis
 from core.results.schema import Trial
 
 Trouble = Literal["", "memory", "slow"]
@@ -38,14 +38,15 @@ class PointResult:
         return any(row.block_steps for row in self.rows)
 
 
-def label(sweep: Sweep, point: Point) -> str:
+def describe_point(sweep: Sweep, point: Point) -> str:
     """Where a point lies, for people: `hidden size 512, batch size 64`."""
     return ", ".join(
-        f"{describe.along(axis.name, sweep.point.model)} {size_of(point, axis.name):,.9g}" for axis in sweep.axes
+        f"{describe.label_axis(axis.name, sweep.point.model)} {size_on_axis(point, axis.name):,.9g}"
+        for axis in sweep.axes
     )
 
 
-def of_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
+def result_from_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
     """What became of a point with these rows; one that was measured and has none was too slow.
 
     Args:
@@ -55,7 +56,9 @@ def of_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float
         seconds: that measuring it took; None if the rows were found.
     """
     if not rows:
-        return skipped(sweep, point, f"nothing could be timed within {units.duration(sweep.point_budget_s)}", seconds)
+        return build_skipped_result(
+            sweep, point, f"nothing could be timed within {units.format_duration(sweep.point_budget_s)}", seconds
+        )
     full = [row.contender for row in rows if row.outcome == "out_of_memory"]
     notes = [f"{_where(sweep, point)} did not fit into the memory of {' and '.join(full)}."] if full else []
     notes += [f"{_where(sweep, point)}: {row.message}" for row in rows if row.lane_failed]
@@ -63,12 +66,12 @@ def of_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float
     return PointResult(rows=tuple(rows), seconds=seconds, trouble="memory" if full else "", note=note)
 
 
-def skipped(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> PointResult:
+def build_skipped_result(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> PointResult:
     """What becomes of a point that is too slow, for a reason in words that go on after a colon."""
     note = f"{_where(sweep, point)} was skipped as too slow: {reason}."
     return PointResult(seconds=seconds, trouble="slow", note=note)
 
 
 def _where(sweep: Sweep, point: Point) -> str:
-    text = label(sweep, point)
+    text = describe_point(sweep, point)
     return text[:1].upper() + text[1:]

@@ -49,7 +49,7 @@ class Reporter:
         self.job = replace(self.job, progress=replace(self.job.progress or Progress(phase="starting"), sweep=progress))
         self._report()
 
-    def found(self, trials: Sequence[Trial]) -> None:
+    def count_cached_rows(self, trials: Sequence[Trial]) -> None:
         """Count rows that the store has already among the job's."""
         self.job = saving.with_rows(self.job, trials)
 
@@ -63,7 +63,7 @@ class Reporter:
 
     def should_stop(self) -> bool:
         """Whether the measurement shall end at the next opportunity; also if somebody has settled its job."""
-        return self._settled or self._files.asked_to_stop
+        return self._settled or self._files.is_stop_requested
 
     def keep(self, trials: Sequence[Trial]) -> None:
         """Keep the rows as they would be if the measurement ended now."""

@@ -23,7 +23,7 @@ from core.jobs.machine import Machine
 from core.jobs.worker import forecast, point_result
 from core.jobs.worker.point_result import PointResult
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.under_way import Measurement, UnderWay
+from core.jobs.worker.under_way import ActivePoint, Measurement
 from core.progress import SweepProgress
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
@@ -74,7 +74,7 @@ class SweepRun:
         self.results: dict[Point, PointResult] = {}
         self._begin, self._fit, self._machine = begin, fit, machine
         self._points = sweep.points
-        self._alive: dict[Point, UnderWay] = {}
+        self._alive: dict[Point, ActivePoint] = {}
         self._group: Sequence[Point] = ()
         self._full, self._crowded = False, set[Point]()
         self._order, self._numbers = random.Random(reporter.job.id), itertools.count(1)
@@ -90,9 +90,9 @@ class SweepRun:
         self._recall()
         try:
             while not self.reporter.should_stop():
-                if ended := self._go_on():
+                if ended := self._advance_sweep():
                     return ended
-            return self._stopped()
+            return self._end_as_stopped()
         except Exception:
             self._keep()
             raise
@@ -104,15 +104,15 @@ class SweepRun:
         """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
         job, asked = self.reporter.job, {point: self.sweep.experiment(point) for point in self._points}
         since = job.created_at if job.fresh else ""
-        here = self._machine.here
+        here = self._machine.local_machine
         here = replace(here, machine_id=job.measured_as or here.machine_id)
-        answers = Store(job.store).answers(asked.values(), here, since=since, accepted=certainty.answers)
+        answers = Store(job.store).answers(asked.values(), here, since=since, accepted=certainty.answers_experiment)
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
-                self.reporter.found(rows)
-                self.results[point] = point_result.of_rows(self.sweep, point, rows)
+                self.reporter.count_cached_rows(rows)
+                self.results[point] = point_result.result_from_rows(self.sweep, point, rows)
 
-    def _go_on(self) -> SweepEnd | None:
+    def _advance_sweep(self) -> SweepEnd | None:
         """Begin a point, or visit all that are alive in a new order; how the sweep ended if it did."""
         fresh = self._next()
         if fresh is None and not self._alive:
@@ -121,7 +121,7 @@ class SweepRun:
         for point in self._turns(fresh):
             if self.reporter.should_stop():
                 break
-            if ended := self._visit(point):
+            if ended := self._run_point_round(point):
                 return ended
         return None
 
@@ -138,28 +138,28 @@ class SweepRun:
         What is begun beside others must fit into memory and, as far as can be told, be over within the budget.
         """
         left = [point for point in self._points if point not in self.results and point not in self._alive]
-        point = self._searched() if left and self.sweep.adaptive else self._of_group(left)
+        point = self._next_search_point() if left and self.sweep.adaptive else self._next_group_point(left)
         if point is None:
             return None
         if self._alive:
-            self._full = self._full or not self._fits_beside(point)
+            self._full = self._full or not self._can_join_active(point)
             return None if self._full else point
-        if self._elapsed_s() >= self.sweep.budget_s:
+        if self._read_elapsed_s() >= self.sweep.budget_s:
             self._end, self._late = self._out_of_time(), True
             return None
         self._full = point in self._crowded
         return point
 
-    def _searched(self) -> Point | None:
+    def _next_search_point(self) -> Point | None:
         """The size that the search wants next; None if it is content with what it has."""
         sizes = {self.sweep.size(point): point for point in self._points}
-        step = search.next_step(tuple(sizes), evidence(self.sweep, self._known()))
+        step = search.next_step(tuple(sizes), evidence(self.sweep, self._provisional_results()))
         if step.size is None:
             self._end = "" if self._alive else f"The search ended: {step.reason}."
             return None
         return sizes[step.size]
 
-    def _of_group(self, left: Sequence[Point]) -> Point | None:
+    def _next_group_point(self, left: Sequence[Point]) -> Point | None:
         """The next point of those that take turns together: all, or where they do not fit, every second, or fewer.
 
         Points that do not even fit alone, as far as can be told, come last, one by one.
@@ -173,28 +173,28 @@ class SweepRun:
     def _fit_alone(self, points: Sequence[Point]) -> bool:
         return self._fit([self.sweep.experiment(point) for point in points], ())
 
-    def _fits_beside(self, point: Point) -> bool:
+    def _can_join_active(self, point: Point) -> bool:
         """Whether a point can be begun beside those that are alive."""
         alive = [self.sweep.experiment(other) for other in self._alive]
-        known, owed_s = self._known(), self._owed_s()
+        known, owed_s = self._provisional_results(), self._active_remaining_s()
         expected_s = forecast.remaining_s(self.sweep, [point], known, elapsed_s=0.0) or 0.0
-        in_time = self._elapsed_s() + owed_s + expected_s <= self.sweep.budget_s
+        in_time = self._read_elapsed_s() + owed_s + expected_s <= self.sweep.budget_s
         return in_time and len(alive) < MOST_AT_ONCE and self._fit([self.sweep.experiment(point)], alive)
 
-    def _visit(self, point: Point) -> SweepEnd | None:
+    def _run_point_round(self, point: Point) -> SweepEnd | None:
         """Visit a point, and settle it if that was the last time; how the sweep ended if it did."""
         self._tell(point)
         if point not in self._alive:
-            if reason := forecast.too_slow(self.sweep, point, self._known()):
-                self.results[point] = point_result.skipped(self.sweep, point, reason)
+            if reason := forecast.too_slow(self.sweep, point, self._provisional_results()):
+                self.results[point] = point_result.build_skipped_result(self.sweep, point, reason)
                 return None
-            self._alive[point] = UnderWay(point, self._begin(self.sweep.experiment(point), self.reporter))
+            self._alive[point] = ActivePoint(point, self._begin(self.sweep.experiment(point), self.reporter))
         entry = self._alive[point]
         try:
-            more = entry.visit(next(self._numbers))
+            more = entry.run_round(next(self._numbers))
         except TooSlow as error:
             self._give_up(entry)
-            self.results[point] = point_result.skipped(self.sweep, point, error.reason, entry.seconds)
+            self.results[point] = point_result.build_skipped_result(self.sweep, point, error.reason, entry.seconds)
             return None
         if len(self._alive) > 1 and any(row.outcome == "out_of_memory" for row in entry.rows):
             self._give_up(entry)  # it is begun again, alone, once nothing else takes memory
@@ -206,22 +206,22 @@ class SweepRun:
             self._keep()
         return None
 
-    def _settle(self, entry: UnderWay) -> SweepEnd | None:
+    def _settle(self, entry: ActivePoint) -> SweepEnd | None:
         """Bring the rows of a point that came to its end to the store; how the sweep ended if it did."""
         rows = entry.rows
         if any(row.outcome == "stopped" for row in rows) or (not rows and self.reporter.should_stop()):
-            return self._stopped()
+            return self._end_as_stopped()
         self._give_up(entry)
         if rows and (refusal := self.reporter.save(rows)):
             return SweepEnd(refusal=refusal)
-        self.results[entry.point] = point_result.of_rows(self.sweep, entry.point, rows, seconds=entry.seconds)
+        self.results[entry.point] = point_result.result_from_rows(self.sweep, entry.point, rows, seconds=entry.seconds)
         return None
 
-    def _give_up(self, entry: UnderWay) -> None:
+    def _give_up(self, entry: ActivePoint) -> None:
         del self._alive[entry.point]
         entry.release()
 
-    def _stopped(self) -> SweepEnd:
+    def _end_as_stopped(self) -> SweepEnd:
         return SweepEnd(stopped=True, rows=tuple(self._so_far()))
 
     def _so_far(self) -> list[Trial]:
@@ -232,17 +232,17 @@ class SweepRun:
         self.reporter.keep(self._so_far())
         self._kept_at = time.monotonic()
 
-    def _known(self) -> dict[Point, PointResult]:
+    def _provisional_results(self) -> dict[Point, PointResult]:
         """What is known of each point, whether it is settled or has its first pairs."""
         alive = {point: entry.result(self.sweep) for point, entry in self._alive.items() if entry.rows}
         return self.results | alive
 
-    def _owed_s(self) -> float:
-        return sum(entry.owed_s(self.sweep) for entry in self._alive.values())
+    def _active_remaining_s(self) -> float:
+        return sum(entry.remaining_s(self.sweep) for entry in self._alive.values())
 
     def _tell(self, point: Point | None) -> None:
         """Report how far the sweep is, with the point whose turn it is."""
-        known = self._known()
+        known = self._provisional_results()
         left = [other for other in self._points if other not in known]
         rest = self._rest_s(left, known) if point else None
         notes = [result.note for result in known.values() if result.note]
@@ -253,38 +253,41 @@ class SweepRun:
                 alive=len(self._alive),
                 pairs=sum(entry.visits for entry in self._alive.values()),
                 pairs_each=self.sweep.pairs,
-                size_label=point_result.label(self.sweep, point) if point else "",
+                size_label=point_result.describe_point(self.sweep, point) if point else "",
                 remaining_s=rest[1] if rest else None,
                 least_s=rest[0] if rest else None,
                 notes=tuple([*notes, self._end] if self._end else notes),
             )
         )
 
-    def _rest_s(self, left: Sequence[Point], known: Mapping[Point, PointResult]) -> tuple[float, float] | None:
+    def _rest_s(self, left: Sequence[Point], results: Mapping[Point, PointResult]) -> tuple[float, float] | None:
         """Seconds that the rest may take, at least and at most: of a grid one figure, of a search an estimate."""
-        elapsed_s, owed_s = self._elapsed_s(), self._owed_s()
+        elapsed_s, owed_s = self._read_elapsed_s(), self._active_remaining_s()
         if self.sweep.adaptive:
-            found = forecast.search_s(self.sweep, left, known, elapsed_s=elapsed_s)
+            found = forecast.search_s(self.sweep, left, results, elapsed_s=elapsed_s)
             return (found[0] + owed_s, found[1] + owed_s) if found else None
-        rest_s = forecast.remaining_s(self.sweep, left, known, elapsed_s=elapsed_s)
+        rest_s = forecast.remaining_s(self.sweep, left, results, elapsed_s=elapsed_s)
         return None if rest_s is None else (rest_s + owed_s, rest_s + owed_s)
 
-    def _elapsed_s(self) -> float:
+    def _read_elapsed_s(self) -> float:
         return time.monotonic() - self._began
 
     def _out_of_time(self) -> str:
-        budget = units.duration(self.sweep.budget_s)
+        budget = units.format_duration(self.sweep.budget_s)
         if self.sweep.adaptive:
             return f"The budget of {budget} ended before the search did."
-        return f"The budget of {budget} ended before {_points(len(self._points) - len(self.results))} could be begun."
+        return (
+            f"The budget of {budget} ended before {_count_points(len(self._points) - len(self.results))} could be "
+            "begun."
+        )
 
     def _summary(self) -> str:
         """What has no times, counted, in one sentence."""
         troubles = [result.trouble for result in self.results.values()]
         memory, slow = troubles.count("memory"), troubles.count("slow")
-        clauses = [f"{_points(memory)} did not fit into memory"] if memory else []
+        clauses = [f"{_count_points(memory)} did not fit into memory"] if memory else []
         if slow:
-            clauses.append(f"{_points(slow)} {'was' if slow == 1 else 'were'} skipped as too slow")
+            clauses.append(f"{_count_points(slow)} {'was' if slow == 1 else 'were'} skipped as too slow")
         counted = f"{' and '.join(clauses)}." if clauses else ""
         return " ".join(filter(None, [counted, self._end if self._late else ""]))
 
@@ -292,8 +295,8 @@ class SweepRun:
 def evidence(sweep: Sweep, results: Mapping[Point, PointResult]) -> list[Evidence]:
     """What is known at each size that was measured or skipped, of the first contender against the last."""
     rows = {point: result.rows for point, result in results.items()}
-    return study.of_sweep(sweep, rows, {point: result.note for point, result in results.items()})
+    return study.sweep_evidence(sweep, rows, {point: result.note for point, result in results.items()})
 
 
-def _points(count: int) -> str:
+def _count_points(count: int) -> str:
     return f"{count} point{'' if count == 1 else 's'}"

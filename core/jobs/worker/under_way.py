@@ -17,7 +17,7 @@ from core.results.schema import Trial
 class Measurement(Protocol):
     """One point while it is measured, a pair of blocks at a time."""
 
-    def visit(self) -> bool:
+    def run_round(self) -> bool:
         """Time one more pair, the first time after the start and the warm-up; whether more are to come.
 
         Raises:
@@ -31,7 +31,7 @@ class Measurement(Protocol):
         """Give the memory of the point back, whether it came to its end or not."""
 
 
-class UnderWay:
+class ActivePoint:
     """A point between its first visit and its last.
 
     Attributes:
@@ -49,7 +49,7 @@ class UnderWay:
         self.seconds = self._first_s = 0.0
         self.rows: tuple[Trial, ...] = ()
 
-    def visit(self, number: int) -> bool:
+    def run_round(self, number: int) -> bool:
         """Make the next visit, which has this number among all; whether more are to come.
 
         Raises:
@@ -58,14 +58,14 @@ class UnderWay:
         began = time.monotonic()
         self.visits, self.visited = self.visits + 1, number
         try:
-            more = self._measurement.visit()
+            more = self._measurement.run_round()
         finally:
             self.seconds += time.monotonic() - began
             self._first_s = self._first_s or self.seconds
         self.rows = tuple(self._measurement.rows())
         return more
 
-    def owed_s(self, sweep: Sweep) -> float:
+    def remaining_s(self, sweep: Sweep) -> float:
         """Seconds of the pairs that the point lacks, and of one more for what follows, from how long visits take."""
         left = max(0, sweep.pairs - self.visits) + 1
         visit_s = (self.seconds - self._first_s) / max(1, self.visits - 1)
@@ -73,7 +73,9 @@ class UnderWay:
 
     def result(self, sweep: Sweep) -> PointResult:
         """What the point has by now, as if it had all its pairs."""
-        return point_result.of_rows(sweep, self.point, self.rows, seconds=self.seconds + self.owed_s(sweep))
+        return point_result.result_from_rows(
+            sweep, self.point, self.rows, seconds=self.seconds + self.remaining_s(sweep)
+        )
 
     def release(self) -> None:
         """Give the memory of the point back."""

@@ -1,7 +1,7 @@
 """The measuring process: takes jobs from one queue, one after another, with the machine to itself.
 
 It stays warm between jobs, so that a run starts at once, and leaves when nothing was asked of it for a while. What
-measures is given to it as a `Bench`; how jobs are ordered is the business of `core.jobs.queue`.
+measures is given to it as a `MeasurementBackend`; how jobs are ordered is the business of `core.jobs.queue`.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from core.errors import CrossoverError, JobError
 from core.jobs import client, process, saving
 from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
-from core.jobs.process import Surroundings
+from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue
 from core.jobs.worker import heir
 from core.jobs.worker.code import CODE, Code
@@ -57,7 +57,7 @@ Ending = Literal["idle", "renew"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class MeasurementBackend:
     """The measuring half, as the worker uses it.
 
     Attributes:
@@ -89,9 +89,9 @@ class Worker:
         heir: number of the process that takes its place, once it runs code of others; 0 before.
     """
 
-    def __init__(self, queue: Queue, bench: Bench, machine: Machine, *, code: Code, idle_s: float) -> None:
+    def __init__(self, queue: Queue, bench: MeasurementBackend, machine: Machine, *, code: Code, idle_s: float) -> None:
         self.queue, self.bench, self.machine, self.code, self.idle_s = queue, bench, machine, code, idle_s
-        self.heir, self._process = 0, process.this()
+        self.heir, self._process = 0, process.current_process()
         self._machine_lock, self._used = measurement_lock(), set[str]()
         self.queue.worker_file.report(self.machine, self._process)
 
@@ -138,24 +138,25 @@ class Worker:
         """Measure one job. False if this process cannot be trusted with another, as after code that is not ours."""
         reporter = Reporter(self.queue, job)
         try:
-            with self._alone(reporter):
+            with self._hold_machine(reporter):
                 measured = self._measure(reporter)
         except CrossoverError as error:
-            self._fail(reporter, refused.in_command(error))
+            self._fail(reporter, refused.format_command_error(error))
         except Exception as error:
             _log.exception("Job %s met an unexpected error.", job.id)
             self._fail(
-                reporter, f"Unexpected error in the measuring process: {_named(error)} ({self.queue.worker_file.log})."
+                reporter,
+                f"Unexpected error in the measuring process: {_describe_error(error)} ({self.queue.worker_file.log}).",
             )
             return False
         else:
             self._end(reporter, measured)
-        return not (job.asked.point.training or job.asked.point.is_fit)
+        return not (job.question.point.training or job.question.point.is_fit)
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
-        if reporter.job.asked.point.training:
+        if reporter.job.question.point.training:
             self.heir = self.heir or heir.start(self.queue)
-        match reporter.job.asked:
+        match reporter.job.question:
             case Sweep() as sweep:
                 return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()
             case Demonstration() as demonstration:
@@ -206,7 +207,7 @@ class Worker:
         if not ended.stopped:
             if not job.trial_ids:
                 return self._fail(reporter, " ".join([*job.missing, ended.summary or "Nothing was measured."]))
-            return self._settle(saving.finished(job, ended.summary))
+            return self._settle(saving.finish_job(job, ended.summary))
         if ended.rows:
             reporter.keep(ended.rows)
         return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
@@ -218,14 +219,14 @@ class Worker:
         self._settle(replace(rescued, message=reason + saved))
 
     @contextlib.contextmanager
-    def _alone(self, reporter: Reporter) -> Iterator[None]:
+    def _hold_machine(self, reporter: Reporter) -> Iterator[None]:
         """Hold the machine's lock; a job that is asked to stop while it waits for it goes on without."""
         while not (held := self._take_machine()) and not reporter.should_stop():
             reporter.progress(Progress(phase=WAITING))
             time.sleep(_POLL_S)
         try:
             if held:
-                self._warm_up([contender.device for contender in reporter.job.asked.contenders])
+                self._warm_up([contender.device for contender in reporter.job.question.contenders])
             yield
         finally:
             self._machine_lock.release()
@@ -268,7 +269,9 @@ class Worker:
                 self.queue.worker_file.report(self.machine, self._process)
 
 
-def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, code_folder: Path = CODE) -> None:
+def serve(
+    queue: Queue, load: Callable[[], MeasurementBackend], *, idle_s: float = IDLE_S, code_folder: Path = CODE
+) -> None:
     """Take the queue's place and work until idle, or leave at once if that is taken.
 
     Args:
@@ -277,7 +280,7 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
         idle_s: seconds without work after which to leave.
         code_folder: the code whose change calls for a fresh process.
     """
-    code, worker_file = Code.now(code_folder), queue.worker_file
+    code, worker_file = Code.scan(code_folder), queue.worker_file
     queue.folder.mkdir(parents=True, exist_ok=True)
     lock = worker_file.lock()
     try:
@@ -290,7 +293,7 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
     except Exception as error:
         _log.exception("The measuring half could not be loaded.")
         while not _leave(queue, lock, only_if_idle=True):
-            queue.fail_waiting(f"The measuring process could not start: {_named(error)} ({worker_file.log}).")
+            queue.fail_waiting(f"The measuring process could not start: {_describe_error(error)} ({worker_file.log}).")
         return
     while worker.run() == "idle":
         if _leave(queue, lock, only_if_idle=True):
@@ -305,9 +308,9 @@ def serve(queue: Queue, load: Callable[[], Bench], *, idle_s: float = IDLE_S, co
         client.ensure_worker(queue)
 
 
-def _begin_to_serve(queue: Queue, load: Callable[[], Bench], code: Code, idle_s: float) -> Worker:
+def _begin_to_serve(queue: Queue, load: Callable[[], MeasurementBackend], code: Code, idle_s: float) -> Worker:
     """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
-    me, surroundings = process.this(), Surroundings.now()  # before torch can change them
+    me, surroundings = process.current_process(), ExecutionContext.capture()  # before torch can change them
     with queue.guard():
         last = queue.worker_file.serving
         starts = last.starts if last and not last.ready else 1
@@ -330,10 +333,10 @@ def _leave(queue: Queue, lock: BaseFileLock, *, only_if_idle: bool = False) -> b
         if only_if_idle and queue.waiting():
             return False
         lock.release()
-        queue.worker_file.leave(process.this())
+        queue.worker_file.leave(process.current_process())
         return True
 
 
-def _named(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -17,7 +17,7 @@ from core.measure.data.datasets import Data
 from core.measure.device import devices, failures
 from core.measure.readings.raw_values import RawValues
 from core.measure.readings.timer import Timer
-from core.measure.training import Training, nudged
+from core.measure.training import Training, nudge_weight
 from core.question.experiment import Contender, Point
 
 CHECKED_STEPS = 20
@@ -26,7 +26,7 @@ rounding has not yet grown."""
 
 
 @dataclass(kw_only=True)
-class Afterwards:
+class PostRunMeasurements:
     """Measures what is of use beside the blocks of one contender, into its raw values.
 
     Attributes:
@@ -42,18 +42,18 @@ class Afterwards:
     raw: RawValues
     left_out: list[str] = field(default_factory=list)
 
-    def attempt(self, known: str, work: Callable[[], object]) -> None:
-        """Do what may fail by itself; `known` begins a sentence that goes on with "not known"."""
+    def attempt(self, subject: str, work: Callable[[], object]) -> None:
+        """Do what may fail by itself; `subject` begins a sentence that goes on with "not known"."""
         if failed := failures.attempt(work, partial(failures.ending, self.contender)):
             outcome, why = failed
-            self.left_out.append(f"{known} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
+            self.left_out.append(f"{subject} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
             self.device.release()
 
-    def take_apart(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
+    def profile(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
         """A whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
         if whole_epoch:
             self.attempt("The time of a whole epoch is", lambda: self._run_epoch(training, budget_s))
-        self.attempt("Where a step's time goes is", lambda: self._take_step_apart(training))
+        self.attempt("Where a step's time goes is", lambda: self._profile_step(training))
         self.attempt("For how long the device is busy with a step is", lambda: self._find_busy_time(training))
 
     def take_turns(self, training: Training, other: Callable[[], Training], column: str, budget_s: float) -> None:
@@ -61,7 +61,7 @@ class Afterwards:
 
         def measure() -> None:
             step_s = self.raw.step_s or math.inf
-            timed = phases.in_turns(training, other(), self.timer, step_s=step_s, budget_s=budget_s)
+            timed = phases.time_alternately(training, other(), self.timer, step_s=step_s, budget_s=budget_s)
             self.raw.turns_step_s = timed[0]
             setattr(self.raw, column, timed[1])
 
@@ -78,15 +78,15 @@ class Afterwards:
         from weights that are some roundings apart show how far.
         """
         steps = min(CHECKED_STEPS, self.point.total_steps)
-        training.advance(training.lane.whole(steps))
+        training.advance(training.lane.round_up_to_calls(steps))
         lane_loss = tuple(training.read_losses()[:steps])
         devices.use_strict_fp32()
         reference = plain()
         reference.advance(steps)
         self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(reference.read_losses())
-        if training.lane.same_mathematics:
+        if training.lane.has_same_numerics:
             other = plain()
-            other.set_weights([nudged(weight) for weight in other.weights("cpu")])
+            other.set_weights([nudge_weight(weight) for weight in other.weights("cpu")])
             other.advance(steps)
             self.raw.nudged_loss = tuple(other.read_losses())
 
@@ -97,8 +97,8 @@ class Afterwards:
         )
         training.read_losses()
 
-    def _take_step_apart(self, training: Training) -> None:
-        for part, values in phases.take_apart(training, self.timer, step_s=self.raw.step_s or 0.0).items():
+    def _profile_step(self, training: Training) -> None:
+        for part, values in phases.measure_breakdown(training, self.timer, step_s=self.raw.step_s or 0.0).items():
             setattr(self.raw, f"breakdown_{part}_s", values)
 
     def _find_busy_time(self, training: Training) -> None:

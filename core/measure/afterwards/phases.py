@@ -46,11 +46,11 @@ FILLER_LEAD = 2.0
 FILLER_MIN_S = 0.005
 
 
-PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
+BREAKDOWN_PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
 
 
-def take_apart(training: Training, timer: Timer, *, step_s: float) -> dict[str, tuple[float, ...]]:
-    """Seconds of each of `PARTS`, one entry a step, of steps with a drained clock reading after every part.
+def measure_breakdown(training: Training, timer: Timer, *, step_s: float) -> dict[str, tuple[float, ...]]:
+    """Seconds of each of `BREAKDOWN_PARTS`, one entry a step, of steps with a drained clock reading after every part.
 
     Empty where a step is one piece: a compiled or recorded one has no parts that could be timed apart, and those of an
     eager twin are not its own.
@@ -62,17 +62,17 @@ def take_apart(training: Training, timer: Timer, *, step_s: float) -> dict[str, 
     """
     if training.lane.execution != "eager":
         return {}
-    return dict(zip(PARTS, in_parts(lambda: _one_step(training, timer), step_s), strict=True))
+    return dict(zip(BREAKDOWN_PARTS, time_parts(lambda: _one_step(training, timer), step_s), strict=True))
 
 
-def in_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
+def time_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
     """Seconds of each part of a step, one entry a step, of as many steps as fill the pass."""
-    steps = between(PASS_STEPS, PASS_S / step_s)
+    steps = clamp(PASS_STEPS, PASS_S / step_s)
     rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
     return list(zip(*rows, strict=True))
 
 
-def in_turns(
+def time_alternately(
     training: Training, other: Training, timer: Timer, *, step_s: float, budget_s: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Seconds of a step of two trainings that take turns, one entry a turn; none where that would take too long.
@@ -126,7 +126,7 @@ def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_
     if device.type == "cpu":
         return ()
     work, each = training.rehearsal(), training.lane.steps_per_call
-    calls = math.ceil(between(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
+    calls = math.ceil(clamp(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
     while calls:
         fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * calls * each * step_s))
         fill_and_step = partial(_one_after_another, [fill, *[work] * calls])
@@ -196,7 +196,7 @@ def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[i
     return multiply, timer.time(lambda: multiply(4)).seconds / 4
 
 
-def between(bounds: tuple[int, int], value: float) -> int:
+def clamp(bounds: tuple[int, int], value: float) -> int:
     """A whole number within bounds that is not above a value, if one of them is."""
     fewest, most = bounds
     return int(max(fewest, min(most, value)))

@@ -22,7 +22,7 @@ from core.measure.readings.timer import BLOCK_MARGIN, LEAD_IN_S, LONGEST_LEAD_IN
 from core.measure.training import Training
 from core.question.experiment import BEST_THREADS, Contender, Point
 from core.question.lanes import Lane
-from core.question.models.boosting import missing
+from core.question.models.boosting import explain_missing_library
 
 LONG_ON_ACCELERATOR_S = 10 * LONGEST_LEAD_IN_S
 """An accelerator's clocks have risen within a tenth of a fit of so long, which needs none before it."""
@@ -49,7 +49,7 @@ class BoostingContender(MeasuredContender):
         Raises:
             LibraryFailed: the library of the family is not installed.
         """
-        if told := missing(point.model):
+        if told := explain_missing_library(point.model):
             raise LibraryFailed(told)
         super().__init__(contender, point, data)
         self._fresh = FreshFits(point=point, data=data, device=self._device.torch)
@@ -95,11 +95,14 @@ class BoostingContender(MeasuredContender):
         long_s = LONG_S if self.contender.on_host else LONG_ON_ACCELERATOR_S
         self.raw.lead_in_steps = max(1, math.ceil(LEAD_IN_S / fit_s)) if 0 < fit_s < long_s else 0
 
-    def take_apart(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
+    def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
         """A fit is one piece, and a whole training is one fit: only what does not depend on its rows can be told."""
-        if turns and 2 * room.needed_bytes(self._point, self.contender, self._data) <= self._device.free_bytes():
+        if (
+            turns
+            and 2 * room.estimate_memory_bytes(self._point, self.contender, self._data) <= self._device.free_bytes()
+        ):
             self._use_settings()
-            self._afterwards.take_turns(self.training, self._doubled, "doubled_step_s", budget_s)
+            self._afterwards.take_turns(self.training, self._build_doubled_training, "doubled_step_s", budget_s)
 
     def examine(self) -> None:
         """Classify with the model that was fitted last; all of them are alike."""
@@ -108,7 +111,7 @@ class BoostingContender(MeasuredContender):
         )
         self._afterwards.attempt("What it learned is", classify)
 
-    def _doubled(self) -> Training:
+    def _build_doubled_training(self) -> Training:
         """Fits of a table that has every row twice: trees split as before, and each leaf has twice the rows."""
         train = self._data.train
         twice = Split(samples=train.samples.repeat_interleave(2, 0), labels=train.labels.repeat_interleave(2))

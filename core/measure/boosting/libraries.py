@@ -19,16 +19,16 @@ import numpy.typing as npt
 
 from core.errors import DeviceUnavailable, LibraryFailed, OutOfMemory
 from core.question.experiment import Point
-from core.question.models.boosting import LIBRARIES, missing
+from core.question.models.boosting import LIBRARIES, explain_missing_library
 from core.text import as_line
 
-Table = npt.NDArray[np.float32]
+FloatTable = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 SMALL = 256
 """Rows of the fit that shows whether a device can be used; one round of few leaves."""
 
-KINDS = {"lightgbm": ("cuda", "gpu")}
+LIGHTGBM_GPU_KINDS = {"lightgbm": ("cuda", "gpu")}
 """What LightGBM calls a GPU, by CUDA and by OpenCL: a build has one of them, or none."""
 
 _KIND = {"lightgbm": "cuda"}
@@ -43,10 +43,10 @@ class Model(Protocol):
 
     classes_: npt.NDArray[Any]
 
-    def fit(self, samples: Table, labels: Labels) -> object:
+    def fit(self, samples: FloatTable, labels: Labels) -> object:
         """Fit from nothing; returns when it is done."""
 
-    def predict_proba(self, samples: Table) -> npt.NDArray[Any]:
+    def predict_proba(self, samples: FloatTable) -> npt.NDArray[Any]:
         """Probability of each of `classes_`, (rows, classes)."""
 
 
@@ -57,13 +57,13 @@ def load(family: str) -> float:
     Raises:
         LibraryFailed: it is not installed, or cannot be imported.
     """
-    if told := missing(family):
+    if told := explain_missing_library(family):
         raise LibraryFailed(told)
     began = time.perf_counter()
     try:
         importlib.import_module("sklearn.ensemble" if family == "hist-boosting" else LIBRARIES[family].package)
     except (ImportError, OSError) as error:  # a library that it needs may be missing on this system
-        raise _failed(family, error) from error
+        raise _build_library_error(family, error) from error
     return time.perf_counter() - began
 
 
@@ -78,7 +78,7 @@ def model(point: Point, device: str, threads: int) -> Model:
     return _MAKE[point.model](point, device, threads)
 
 
-def fit(family: str, made: Model, samples: Table, labels: Labels, threads: int) -> None:
+def fit(family: str, made: Model, samples: FloatTable, labels: Labels, threads: int) -> None:
     """Fit a classifier.
 
     Raises:
@@ -92,7 +92,7 @@ def fit(family: str, made: Model, samples: Table, labels: Labels, threads: int) 
         said = str(error).lower()
         if isinstance(error, MemoryError) or "out of memory" in said or "bad_alloc" in said:
             raise OutOfMemory(f"{LIBRARIES[family].title} ran out of memory.") from None
-        raise _failed(family, error) from error
+        raise _build_library_error(family, error) from error
 
 
 @functools.cache
@@ -106,7 +106,7 @@ def first_use(family: str, device: str) -> float:
     samples, labels = np.random.default_rng(0).random((SMALL, 4), np.float32), np.arange(SMALL, dtype=np.int64) % 2
     began = time.perf_counter()
     why = ""
-    for kind in KINDS.get(family, ("",)):
+    for kind in LIGHTGBM_GPU_KINDS.get(family, ("",)):
         _KIND[family] = kind
         made = model(point, device, 1)
         try:
@@ -115,14 +115,14 @@ def first_use(family: str, device: str) -> float:
         except Exception as error:
             why = why or _words(error)
         else:
-            used = trained_on(made)
+            used = read_training_device(made)
             if used in ("", device):
                 return time.perf_counter() - began
             why = f"it trains on {used} instead"
     raise DeviceUnavailable(f"{LIBRARIES[family].title} as it is installed here cannot train on {device}: {why}.")
 
 
-def trained_on(made: Model) -> str:
+def read_training_device(made: Model) -> str:
     """The device that an XGBoost model says it was trained on; empty of others, which raise where they cannot."""
     booster = getattr(made, "get_booster", None)
     if booster is None:
@@ -211,7 +211,7 @@ def _threads_of_environment(threads: int) -> Iterator[None]:
 _OMP = "OMP_NUM_THREADS"
 
 
-def _failed(family: str, error: Exception) -> LibraryFailed:
+def _build_library_error(family: str, error: Exception) -> LibraryFailed:
     return LibraryFailed(f"{LIBRARIES[family].title} failed: {_words(error)}.")
 
 

@@ -37,7 +37,7 @@ class BoostingTraining(Training):
         """Take the rows as a table, each a line of numbers."""
         self._point, self._device = point, device
         self.classes, self._labels = np.unique(data.train.labels.numpy(), return_inverse=True)
-        self._samples = _table(data.train.samples)
+        self._samples = _to_table(data.train.samples)
         self._scored = Split(samples=data.train.samples[:SCORED], labels=data.train.labels[:SCORED])
         self._all_classes = point.network.classes
         self._model: libraries.Model | None = None
@@ -89,13 +89,13 @@ class BoostingTraining(Training):
         """Probability of every class of the data set, (rows, classes), as a network's outputs are."""
         if self._model is None:
             raise RuntimeError("nothing was fitted yet")
-        known = torch.as_tensor(np.asarray(self._model.predict_proba(_table(samples))), dtype=torch.float64)
+        known = torch.as_tensor(np.asarray(self._model.predict_proba(_to_table(samples))), dtype=torch.float64)
         every = torch.zeros(len(samples), self._all_classes, dtype=torch.float64)
         every[:, torch.from_numpy(self.classes)] = known
         return every
 
 
-def _table(samples: Tensor) -> Any:
+def _to_table(samples: Tensor) -> Any:
     return samples.reshape(len(samples), -1).numpy()
 
 

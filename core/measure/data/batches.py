@@ -65,17 +65,17 @@ def order(point: Point, epoch: int) -> Tensor:
 def feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
     """The batches of `point` from step `first_step` on; on the resident path those of `resident`, on the device."""
     if point.data_path == "resident":
-        return _indexed(point, resident, device, _leave, first_step)
+        return _build_index_feed(point, resident, device, _leave, first_step)
     pinned = point.data_path == "loader" and device.type == "cuda"
     place = _leave if device.type == "cpu" else _mover(device, non_blocking=pinned)
     if point.data_path == "per_batch":
-        host = _indexed(point, data.train, torch.device("cpu"), place, first_step)
+        host = _build_index_feed(point, data.train, torch.device("cpu"), place, first_step)
         return replace(host, at_once=1, indices=None, gather=None)
     source = data.one_by_one if point.data_path == "tutorial" else TensorDataset(data.train.samples, data.train.labels)
     batches = _loader(point, source, pinned=pinned, first_step=first_step)
     return Feed(
         batches=batches,
-        take=partial(_joined, batches),
+        take=partial(_join_batches, batches),
         place=place,
         batch_size=point.batch_size,
         prefetched=PREFETCHED_PER_WORKER * point.loader_workers,
@@ -112,7 +112,7 @@ class _Order:
         return indices.to(self._device)
 
 
-def _indexed(
+def _build_index_feed(
     point: Point, split: Split, device: torch.device, place: Callable[[Batch], Batch], first_step: int
 ) -> Feed:
     samples, labels = split.samples, split.labels
@@ -144,7 +144,7 @@ def _indexed(
     )
 
 
-def _joined(batches: Iterator[Batch], steps: int) -> Batch:
+def _join_batches(batches: Iterator[Batch], steps: int) -> Batch:
     drawn = list(itertools.islice(batches, steps))
     if steps == 1:
         return drawn[0]

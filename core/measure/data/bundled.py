@@ -11,14 +11,14 @@ import numpy as np
 from core.errors import DatasetUnavailable
 from core.question import catalog
 
-Table = tuple[np.ndarray, np.ndarray]
+LabelledTable = tuple[np.ndarray, np.ndarray]
 """Rows float32 (n, features) and labels int64 (n,)."""
 
 DIABETES_CUTS = (100.0, 184.0)
 """Highest progression of the first and of the second third of the patients, who have 25 to 346."""
 
 
-def read(facts: catalog.Dataset) -> Table:
+def read_bundled_dataset(facts: catalog.Dataset) -> LabelledTable:
     """Every sample of a data set, rows (n, *shape), in the order of its file.
 
     Raises:
@@ -32,18 +32,18 @@ def read(facts: catalog.Dataset) -> Table:
         )
         raise DatasetUnavailable(message) from error
     folder = Path(str(package.locate_file("sklearn/datasets/data")))
-    rows, labels = (_diabetes if facts.name == "diabetes" else _labelled)(folder, facts.bundled)
+    rows, labels = (_diabetes if facts.name == "diabetes" else _read_labelled_table)(folder, facts.bundled)
     return rows.reshape(-1, *facts.shape), labels
 
 
-def _labelled(folder: Path, name: str) -> Table:
+def _read_labelled_table(folder: Path, name: str) -> LabelledTable:
     """A table whose last column is the label; that of the digits alone has no line of headings."""
     headings = 0 if name.startswith("digits") else 1
     table = np.loadtxt(folder / name, delimiter=",", dtype=np.float32, skiprows=headings)
     return table[:, :-1], table[:, -1].astype(np.int64)
 
 
-def _diabetes(folder: Path, name: str) -> Table:
+def _diabetes(folder: Path, name: str) -> LabelledTable:
     """Patients by the third that their progression lies in."""
     progression = np.loadtxt(folder / "diabetes_target.csv.gz")
     return np.loadtxt(folder / name, dtype=np.float32), np.searchsorted(DIABETES_CUTS, progression).astype(np.int64)

@@ -28,7 +28,7 @@ from core.measure.data import bundled
 from core.question import catalog
 from core.question.experiment import Point
 
-FOLDER = downloaded.folder()
+DATASETS_FOLDER = downloaded.folder()
 """Where torchvision keeps its files."""
 
 IMAGES_VALIDATION = 10_000
@@ -88,7 +88,7 @@ _LOADED: weakref.WeakValueDictionary[tuple[str, int, int, int, int, Path, str], 
 """What somebody still trains on: the points of a sweep share it."""
 
 
-def load(
+def load_dataset(
     name: str,
     *,
     samples: int,
@@ -107,26 +107,26 @@ def load(
         sequence_length: tokens of each sample, where samples are tokens.
         embedding_rows: how many numbers categories have, where samples are categories.
         dtype: of samples that are no whole numbers; those of float64 are the same numbers, and have the same hash.
-        folder: of torchvision's files, `FOLDER` unless given.
+        folder: of torchvision's files, `DATASETS_FOLDER` unless given.
 
     Raises:
         DatasetUnavailable: files are missing and could not be downloaded.
         InvalidValue: the files hold fewer samples than were asked for.
     """
-    key = name, samples, seed, sequence_length, embedding_rows, folder or FOLDER, dtype
+    key = name, samples, seed, sequence_length, embedding_rows, folder or DATASETS_FOLDER, dtype
     if (found := _LOADED.get(key)) is None:
-        found = _LOADED[key] = _converted(_load(*key[:-1]), getattr(torch, dtype))
+        found = _LOADED[key] = _convert_dtype(_load(*key[:-1]), getattr(torch, dtype))
     return found
 
 
-def of(point: Point) -> Data:
+def load_point_data(point: Point) -> Data:
     """The data of a training.
 
     Raises:
         DatasetUnavailable: files are missing and could not be downloaded.
         InvalidValue: the files hold fewer samples than were asked for.
     """
-    return load(
+    return load_dataset(
         point.dataset,
         samples=point.samples,
         seed=point.seed,
@@ -136,7 +136,7 @@ def of(point: Point) -> Data:
     )
 
 
-def _converted(data: Data, dtype: torch.dtype) -> Data:
+def _convert_dtype(data: Data, dtype: torch.dtype) -> Data:
     if data.train.samples.dtype in (dtype, torch.int32):
         return data
     train, validation, test = (
@@ -170,7 +170,7 @@ def _load(name: str, samples: int, seed: int, sequence_length: int, embedding_ro
         return _synthetic(partial(_token_order, facts, sequence_length), samples, seed)
     if facts.synthetic:
         return _synthetic(_DRAW[name], samples, seed)
-    return _bundled(facts, samples, seed)
+    return _load_bundled(facts, samples, seed)
 
 
 class _Rows(TorchDataset[tuple[Tensor, int]]):
@@ -244,9 +244,9 @@ def _clicks(facts: catalog.Dataset, rows: int, rng: np.random.Generator, count: 
 _DRAW = {"disc": _disc, "signal": _signal}
 
 
-def _bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
+def _load_bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
     """A fifth is tested with, a tenth validated."""
-    rows, labels = bundled.read(facts)
+    rows, labels = bundled.read_bundled_dataset(facts)
     test_end, validation_end = math.ceil(len(rows) / 5), math.ceil(len(rows) / 5) + math.ceil(len(rows) / 10)
     test, validation, train = np.split(np.random.default_rng(seed).permutation(len(rows)), [test_end, validation_end])
     return _split_rows(rows, labels, train[:samples], validation, test)
@@ -269,10 +269,10 @@ def _standardising(rows: np.ndarray) -> Callable[[np.ndarray], Tensor]:
     axes = (0,) if rows.ndim == 2 else None
     mean = torch.as_tensor(rows.mean(axis=axes, dtype=np.float64), dtype=torch.float32)
     std = torch.as_tensor(rows.std(axis=axes, dtype=np.float64), dtype=torch.float32)
-    return partial(_standardised, mean=mean, std=std)
+    return partial(_standardise, mean=mean, std=std)
 
 
-def _standardised(rows: np.ndarray, *, mean: Tensor, std: Tensor) -> Tensor:
+def _standardise(rows: np.ndarray, *, mean: Tensor, std: Tensor) -> Tensor:
     return torch.from_numpy(rows).sub(mean).div(std)
 
 
@@ -281,7 +281,7 @@ def _torchvision(facts: catalog.Dataset, samples: int, seed: int, folder: Path) 
     from torchvision.transforms import Compose, Normalize, ToTensor
 
     loader = getattr(torchvision.datasets, downloaded.LOADERS[facts.name])
-    with _files_of(facts, downloaded.place(facts.name, folder)):
+    with _explain_missing_files(facts, downloaded.locate_dataset(facts.name, folder)):
         train_set, test_set = _open(loader, folder, train=True), _open(loader, folder, train=False)
     if samples > len(train_set):
         raise InvalidValue("samples", samples, f"at most the {len(train_set):,} training images in {folder}")
@@ -311,7 +311,7 @@ def _open(loader: Any, folder: Path, *, train: bool) -> Any:
 
 
 @contextlib.contextmanager
-def _files_of(facts: catalog.Dataset, raw: Path) -> Iterator[None]:
+def _explain_missing_files(facts: catalog.Dataset, raw: Path) -> Iterator[None]:
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(DOWNLOAD_TIMEOUT_S)
     try:

@@ -28,7 +28,7 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
     asked = {
         "compiled": _no_compiler(kind, capability),
         "graph": "" if DEVICE_KINDS[kind].graphs else "only NVIDIA and AMD GPUs replay CUDA graphs",
-        "fused": "" if kind in _fused_kinds() else f"this PyTorch has no fused SGD for {kind}",
+        "fused": "" if kind in _find_fused_kinds() else f"this PyTorch has no fused SGD for {kind}",
         "tf32": _no_tf32(kind, capability),
         "bf16": _no_bf16(kind, capability),
         "kept": host_memory.why_not(kind),
@@ -75,7 +75,7 @@ def _first(variable: str, names: Sequence[str]) -> str | None:
 
 
 @functools.cache
-def _fused_kinds() -> frozenset[str]:
+def _find_fused_kinds() -> frozenset[str]:
     """Kinds of devices for which this PyTorch has a fused optimizer."""
     from torch.utils import _foreach_utils
 

@@ -26,7 +26,7 @@ Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class GpuState:
     """A card at one moment; None where it is not known.
 
     Attributes:
@@ -47,7 +47,7 @@ class State:
     other_processes: int | None = None
 
 
-class Watch:
+class GpuMonitor:
     """Looks at a device before and after each block.
 
     Attributes:
@@ -56,9 +56,9 @@ class Watch:
 
     def __init__(self, device: torch.device, clock: Callable[[], float] = time.perf_counter) -> None:
         """Find the card of a device; a CPU has none."""
-        self._card, self._clock = _card(device), clock
+        self._card, self._clock = _find_gpu(device), clock
         self.limits = self._card.limits() if self._card else {}
-        self._before, self._began_s = State(), 0.0
+        self._before, self._began_s = GpuState(), 0.0
 
     def begin(self) -> None:
         """Look before the lead-in of a block."""
@@ -98,56 +98,60 @@ def nvml() -> Any:
 
 
 @functools.cache
-def _card(device: torch.device) -> "_NvidiaCard | _AmdCard | None":
+def _find_gpu(device: torch.device) -> "_NvidiaGpu | _AmdGpu | None":
     """The card of a device; None where it cannot be asked."""
     if device.type != "cuda":
         return None
     if torch.version.hip:
-        return _AmdCard(device)
-    return _known(lambda: _NvidiaCard(nvml(), torch.cuda.get_device_properties(device)))
+        return _AmdGpu(device)
+    return _read_or_none(lambda: _NvidiaGpu(nvml(), torch.cuda.get_device_properties(device)))
 
 
-class _NvidiaCard:
+class _NvidiaGpu:
     """A card as NVML knows it; of a part of one (MIG), the processes of the part and all else of the whole."""
 
     def __init__(self, library: Any, properties: Any) -> None:
         self._nvml = library
         self._part = self._handle(properties)
-        self._whole = _known(lambda: library.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self._part)) or self._part
+        self._whole = (
+            _read_or_none(lambda: library.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self._part)) or self._part
+        )
 
     def limits(self) -> Columns:
         library, card = self._nvml, self._whole
-        milliwatts = _known(lambda: library.nvmlDeviceGetEnforcedPowerLimit(card))
-        clock_mhz = _known(lambda: float(library.nvmlDeviceGetMaxClockInfo(card, library.NVML_CLOCK_SM)))
+        milliwatts = _read_or_none(lambda: library.nvmlDeviceGetEnforcedPowerLimit(card))
+        clock_mhz = _read_or_none(lambda: float(library.nvmlDeviceGetMaxClockInfo(card, library.NVML_CLOCK_SM)))
         errors = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
         return {
             "device_power_limit_w": _thousandth(milliwatts),
             "device_clock_limit_mhz": clock_mhz,
-            "device_ecc_errors": _known(lambda: int(library.nvmlDeviceGetTotalEccErrors(card, *errors))),
+            "device_ecc_errors": _read_or_none(lambda: int(library.nvmlDeviceGetTotalEccErrors(card, *errors))),
         }
 
-    def state(self) -> State:
+    def state(self) -> GpuState:
         library, card = self._nvml, self._whole
-        return State(
-            clock_mhz=_known(lambda: float(library.nvmlDeviceGetClockInfo(card, library.NVML_CLOCK_SM))),
-            power_w=_thousandth(_known(lambda: library.nvmlDeviceGetPowerUsage(card))),
-            energy_j=_thousandth(_known(lambda: library.nvmlDeviceGetTotalEnergyConsumption(card))),
-            temperature_c=_known(lambda: float(library.nvmlDeviceGetTemperature(card, library.NVML_TEMPERATURE_GPU))),
-            throttle=_known(lambda: int(library.nvmlDeviceGetCurrentClocksEventReasons(card))),
-            throttled_s=_known(self._throttled_s),
-            use=_known(lambda: library.nvmlDeviceGetUtilizationRates(card).gpu / 100),
-            other_processes=_known(self._others),
+        return GpuState(
+            clock_mhz=_read_or_none(lambda: float(library.nvmlDeviceGetClockInfo(card, library.NVML_CLOCK_SM))),
+            power_w=_thousandth(_read_or_none(lambda: library.nvmlDeviceGetPowerUsage(card))),
+            energy_j=_thousandth(_read_or_none(lambda: library.nvmlDeviceGetTotalEnergyConsumption(card))),
+            temperature_c=_read_or_none(
+                lambda: float(library.nvmlDeviceGetTemperature(card, library.NVML_TEMPERATURE_GPU))
+            ),
+            throttle=_read_or_none(lambda: int(library.nvmlDeviceGetCurrentClocksEventReasons(card))),
+            throttled_s=_read_or_none(self._read_throttled_s),
+            use=_read_or_none(lambda: library.nvmlDeviceGetUtilizationRates(card).gpu / 100),
+            other_processes=_read_or_none(self._others),
         )
 
     def _handle(self, properties: Any) -> Any:
         for prefix in ("GPU", "MIG"):
             uuid = f"{prefix}-{getattr(properties, 'uuid', '')}"
-            if found := _known(lambda uuid=uuid: self._nvml.nvmlDeviceGetHandleByUUID(uuid)):  # type: ignore[misc]
+            if found := _read_or_none(lambda uuid=uuid: self._nvml.nvmlDeviceGetHandleByUUID(uuid)):  # type: ignore[misc]
                 return found
         place = properties.pci_domain_id, properties.pci_bus_id, properties.pci_device_id
         return self._nvml.nvmlDeviceGetHandleByPciBusId("{:08x}:{:02x}:{:02x}.0".format(*place))
 
-    def _throttled_s(self) -> float:
+    def _read_throttled_s(self) -> float:
         policies = (getattr(self._nvml, f"NVML_PERF_POLICY_{name}") for name in SLOWING)
         ask = self._nvml.nvmlDeviceGetViolationStatus
         return sum(int(ask(self._whole, policy).violationTime) for policy in policies) / 1e9
@@ -158,7 +162,7 @@ class _NvidiaCard:
 
 
 @dataclass(frozen=True)
-class _AmdCard:
+class _AmdGpu:
     """A card as PyTorch tells of it by AMD SMI, which writes 0 for what it does not know."""
 
     device: torch.device
@@ -166,13 +170,14 @@ class _AmdCard:
     def limits(self) -> Columns:
         return {}
 
-    def state(self) -> State:
-        return State(
-            clock_mhz=_known(lambda: float(torch.cuda.clock_rate(self.device))) or None,
-            power_w=_known(lambda: float(torch.cuda.power_draw(self.device))) or None,  # watts of AMD, not milliwatts
-            temperature_c=_known(lambda: float(torch.cuda.temperature(self.device))) or None,
-            use=_known(lambda: torch.cuda.utilization(self.device) / 100),
-            other_processes=_known(self._others),
+    def state(self) -> GpuState:
+        return GpuState(
+            clock_mhz=_read_or_none(lambda: float(torch.cuda.clock_rate(self.device))) or None,
+            power_w=_read_or_none(lambda: float(torch.cuda.power_draw(self.device)))
+            or None,  # watts of AMD, not milliwatts
+            temperature_c=_read_or_none(lambda: float(torch.cuda.temperature(self.device))) or None,
+            use=_read_or_none(lambda: torch.cuda.utilization(self.device) / 100),
+            other_processes=_read_or_none(self._others),
         )
 
     def _others(self) -> int | None:
@@ -188,7 +193,7 @@ def _others(pids: Collection[int]) -> int | None:
     return len(pids) - 1 if pids else None
 
 
-def _known(read: Callable[[], Value]) -> Value | None:
+def _read_or_none(read: Callable[[], Value]) -> Value | None:
     """What is read; None where it cannot be, for whatever reason: a driver may refuse any of its functions."""
     try:
         return read()

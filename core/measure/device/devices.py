@@ -45,7 +45,7 @@ class Device:
         Never raises: a device in trouble refuses this too, and what was measured on it is worth more.
         """
         if self.torch.type == "cpu":
-            host_memory.use(kept=False)
+            host_memory.set_memory_retention(keep=False)
             return
         with contextlib.suppress(Exception):  # not by torch.accelerator, whose cache is not that of MPS
             torch.get_device_module(self.torch).empty_cache()
@@ -82,10 +82,10 @@ def open_device(device: str) -> Device:
     Raises:
         DeviceUnavailable: PyTorch does not see it.
     """
-    return Device(named(find(device).device))
+    return Device(to_torch_device(find(device).device))
 
 
-def named(device: str) -> torch.device:
+def to_torch_device(device: str) -> torch.device:
     """PyTorch's handle on a device by our name for it, whether there is one or not; nothing is used yet."""
     kind, _, number = device.partition(":")
     accelerator = torch.accelerator.current_accelerator() if kind == OTHER else None
@@ -105,7 +105,7 @@ def initialise(device: str) -> float:
     handle = open_device(device)
     seconds = _first_use(handle)
     if handle.torch.type != "cpu":
-        drain.require(handle, handle.torch)
+        drain.check_synchronization(handle, handle.torch)
     return seconds
 
 
@@ -116,7 +116,10 @@ def _first_use(handle: Device) -> float:
         handle.torch
     )
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-    samples, labels = torch.randn(4, 1, 8, 8).to(handle.torch), torch.zeros(4, dtype=torch.int64).to(handle.torch)
+    samples, labels = (
+        torch.randn(4, 1, 8, 8).to(handle.torch),
+        torch.zeros(4, dtype=torch.int64).to(handle.torch),
+    )
     functional.cross_entropy(network(samples.index_select(0, labels)), labels).backward()
     optimizer.step()
     handle.synchronize()
@@ -128,13 +131,13 @@ def use_strict_fp32() -> None:
     use_tf32(False)
 
 
-def use_tf32(wanted: bool) -> None:
+def use_tf32(enabled: bool) -> None:
     """Let matrix products and convolutions of NVIDIA GPUs round their inputs to TF32, or not."""
-    precision = "high" if wanted else "highest"
+    precision = "high" if enabled else "highest"
     if torch.get_float32_matmul_precision() != precision:
         torch.set_float32_matmul_precision(precision)
-    if torch.backends.cudnn.allow_tf32 != wanted:
-        torch.backends.cudnn.allow_tf32 = wanted
+    if torch.backends.cudnn.allow_tf32 != enabled:
+        torch.backends.cudnn.allow_tf32 = enabled
 
 
 def _kind(torch_type: str) -> str:
@@ -161,7 +164,7 @@ _Description = tuple[str, int, tuple[int, int]]
 """A device's own name, its memory in bytes, and its compute capability."""
 
 
-def _by_properties(torch_type: str, index: int) -> _Description:
+def _describe_by_properties(torch_type: str, index: int) -> _Description:
     properties: Any = None
     with contextlib.suppress(Exception):  # not every backend has them
         properties = torch.get_device_module(torch_type).get_device_properties(index)
@@ -179,7 +182,7 @@ def _cuda_driver(_: str) -> str:
     return f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, driver {driver}"
 
 
-def _card_free_bytes(device: torch.device) -> int:
+def _gpu_free_bytes(device: torch.device) -> int:
     """Memory of a card that is free, with what PyTorch holds of it and does not use: the next training takes that."""
     card = torch.get_device_module(device)
     unused = card.memory_reserved(device) - card.memory_allocated(device)
@@ -195,19 +198,23 @@ class _Backend:
         driver: driver and runtime, from the type.
     """
 
-    describe: Callable[[str, int], _Description] = _by_properties
+    describe: Callable[[str, int], _Description] = _describe_by_properties
     driver: Callable[[str], str] = lambda torch_type: str(getattr(torch.version, torch_type, None) or "")
     free_bytes: Callable[[torch.device], int] = lambda _: int(psutil.virtual_memory().available)
 
 
 _BACKENDS = {
     "cpu": _Backend(
-        describe=lambda *_: (environment.read().cpu_name, int(psutil.virtual_memory().total), (0, 0)),
+        describe=lambda *_: (environment.read_environment().cpu_name, int(psutil.virtual_memory().total), (0, 0)),
     ),
-    "cuda": _Backend(driver=_cuda_driver, free_bytes=_card_free_bytes),
-    "xpu": _Backend(free_bytes=_card_free_bytes),
+    "cuda": _Backend(driver=_cuda_driver, free_bytes=_gpu_free_bytes),
+    "xpu": _Backend(free_bytes=_gpu_free_bytes),
     "mps": _Backend(
-        describe=lambda *_: (f"{environment.read().cpu_name} GPU", int(torch.mps.recommended_max_memory()), (0, 0)),
+        describe=lambda *_: (
+            f"{environment.read_environment().cpu_name} GPU",
+            int(torch.mps.recommended_max_memory()),
+            (0, 0),
+        ),
         driver=lambda _: f"macOS {platform.mac_ver()[0]}",
     ),
 }

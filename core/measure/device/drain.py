@@ -13,7 +13,7 @@ import torch
 
 from core import units
 from core.errors import DeviceUnavailable
-from core.measure.readings.timer import Clock, Drainable
+from core.measure.readings.timer import Clock, Synchronizable
 
 WORK_S = 0.3
 """Work that is queued, in seconds: so long that neither queueing it nor reading one value passes for it."""
@@ -34,7 +34,7 @@ Queue = Callable[[int, int], Callable[[], object]]
 """Queues products of matrices of a size, so many in a row, each of the one before; returns what reads a value."""
 
 
-def require(device: Drainable, handle: torch.device) -> None:
+def check_synchronization(device: Synchronizable, handle: torch.device) -> None:
     """Refuse a device that is not done when it says so.
 
     Raises:
@@ -47,12 +47,13 @@ def require(device: Drainable, handle: torch.device) -> None:
         if least <= NOTICEABLE:
             return
     raise DeviceUnavailable(
-        f"The device {handle} is not timed: when PyTorch said that it had done all its work, {units.share(least)} "
+        f"The device {handle} is not timed: when PyTorch said that it had done all its work, "
+        f"{units.format_share(least)} "
         "of the work was left, so every time would be too short."
     )
 
 
-def share_left(device: Drainable, queue: Queue, clock: Clock = time.perf_counter_ns) -> float:
+def share_left(device: Synchronizable, queue: Queue, clock: Clock = time.perf_counter_ns) -> float:
     """Share of its work that a device had left when it was said to be drained.
 
     The work is doubled until it takes `WORK_S` up to the value that is read, so an early drain cannot make it short.

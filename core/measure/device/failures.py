@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from core.errors import CrossoverError, LaneUnavailable, OutOfMemory, OwnTrainingFailed
+from core.errors import CrossoverError, CustomTrainingFailed, LaneUnavailable, OutOfMemory
 from core.question.experiment import Contender
 from core.question.lanes import PLAIN
 from core.results.schema import Outcome
@@ -32,23 +32,25 @@ _MOST_WORDS = 300
 
 _log = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Interpretation = TypeVar("Interpretation")
 
 
-def attempt(work: Callable[[], object], known: Callable[[Exception], Found | None]) -> Found | None:
+def attempt(
+    work: Callable[[], object], interpret: Callable[[Exception], Interpretation | None]
+) -> Interpretation | None:
     """Do work that may fail.
 
     Args:
         work: what to do.
-        known: what to make of its error; nothing where the error is not known, which is then raised.
+        interpret: what to make of its error; nothing where the error is not known, which is then raised.
 
     Returns:
-        What `known` made of the error; None if there was none. Nothing holds on to what had been allocated.
+        What `interpret` made of the error; None if there was none. Nothing holds on to what had been allocated.
     """
     try:
         work()
     except Exception as error:
-        found = known(error)
+        found = interpret(error)
         if not found:
             raise
     else:
@@ -73,7 +75,7 @@ def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None
         return "out_of_memory", str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
     if isinstance(error, LaneUnavailable):
         return "interrupted", str(error)
-    if contender.lane == PLAIN or (isinstance(error, CrossoverError) and not isinstance(error, OwnTrainingFailed)):
+    if contender.lane == PLAIN or (isinstance(error, CrossoverError) and not isinstance(error, CustomTrainingFailed)):
         return None
     _log.warning("%s failed.", contender, exc_info=error)
     return "interrupted", f"{contender} failed: {_words(error)}."
@@ -84,6 +86,6 @@ def _words(error: Exception) -> str:
     inner = getattr(error, "inner_exception", None)
     told = inner if isinstance(inner, Exception) else error
     lines = [line.strip() for line in str(told).splitlines() if line.strip()]
-    if isinstance(told, OwnTrainingFailed):  # whose last line is the error itself
+    if isinstance(told, CustomTrainingFailed):  # whose last line is the error itself
         return as_line("".join(lines[-1:]), _MOST_WORDS).rstrip(".")
     return as_line(": ".join([type(told).__name__, *lines[:1]]), _MOST_WORDS).rstrip(".")

@@ -24,19 +24,19 @@ _KEPT = {_MMAP_MAX: 0, _TRIM_THRESHOLD: -1}
 """No block comes from outside the heap, and the heap never shrinks."""
 
 
-def use(*, kept: bool) -> None:
+def set_memory_retention(*, keep: bool) -> None:
     """Keep what is freed from now on, or hand it back, together with all that was kept.
 
     Without glibc nothing happens: `why_not` says that it cannot be kept there.
     """
     library = _glibc()
-    if library is None or _Now.kept is kept:
+    if library is None or _Now.kept is keep:
         return
-    for parameter, value in (_KEPT if kept else _HANDED_BACK).items():
+    for parameter, value in (_KEPT if keep else _HANDED_BACK).items():
         library.mallopt(parameter, value)
-    if not kept:
+    if not keep:
         library.malloc_trim(0)
-    _Now.kept = kept
+    _Now.kept = keep
 
 
 def why_not(kind: str) -> str:

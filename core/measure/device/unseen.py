@@ -36,7 +36,7 @@ def hint() -> str:
     if shutil.which("rocm-smi"):
         if torch.version.hip is None:
             return "An AMD driver is installed, but this PyTorch is built without ROCm: install a build with ROCm."
-        if sentence := _hidden():
+        if sentence := _find_hiding_variable():
             return sentence
     if platform.system() == "Darwin":
         return "PyTorch sees no Apple GPU: MPS needs Apple silicon, macOS 14 or later and a native arm64 Python."
@@ -74,10 +74,10 @@ def has_kernels(capability: tuple[int, int], built: Sequence[str]) -> bool:
     (`sm_90a`) on no other; the intermediate code PTX (`compute_90`) is compiled for any later GPU.
     Source: https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/#gpu-compilation.
     """
-    return any(_runs(capability, name) for name in built)
+    return any(_can_run_kernel(capability, name) for name in built)
 
 
-def _runs(capability: tuple[int, int], name: str) -> bool:
+def _can_run_kernel(capability: tuple[int, int], name: str) -> bool:
     match = re.fullmatch(r"(sm|compute)_(\d+)(\d)([af]?)", name)
     if match is None:
         return False
@@ -109,13 +109,13 @@ def _nvidia() -> str:
             f"The NVIDIA driver {driver} is too old: it runs CUDA {cuda}, and this PyTorch is built for CUDA {built}. "
             "Update the driver, or install a PyTorch built for an older CUDA."
         )
-    return _hidden() or (
+    return _find_hiding_variable() or (
         f"An NVIDIA driver is installed, but PyTorch's CUDA {built} cannot use it: "
         "update the driver, or install a PyTorch built for an older CUDA."
     )
 
 
-def _hidden() -> str:
+def _find_hiding_variable() -> str:
     """Which variable leaves PyTorch no GPU; empty if none is set."""
     for name in HIDING:
         value = os.environ.get(name)

@@ -43,12 +43,12 @@ class Compilation:
     spent_s: float
 
 
-class CodeOf:
+class CompiledCode:
     """The place of one function's code on disk."""
 
     def __init__(self, function: Mapping[str, object]) -> None:
         """Take all that the function depends on but this machine, its software, and how we write a step."""
-        here = environment.read()
+        here = environment.read_environment()
         ours = hashlib.sha256(b"".join(path.read_bytes() for path in _OURS)).hexdigest()
         all_of_it = {**function, "environment": [here.machine_id, here.python_version, here.torch_version, ours]}
         name = hashlib.sha256(json.dumps(all_of_it, sort_keys=True).encode()).hexdigest()[:32]
@@ -66,12 +66,12 @@ class CodeOf:
 
         told: list[Compilation] = []
         cold_s = self._cold_s()
-        place, before = self._place(empty=cold_s is None), _served()
-        with _caches_at(place) if place else utils.fresh_cache():
+        place, before = self._place(empty=cold_s is None), _count_cache_hits()
+        with _redirect_caches(place) if place else utils.fresh_cache():
             begin = time.perf_counter()
             yield told
             spent_s = time.perf_counter() - begin
-        if cold_s is not None and _served() > before:
+        if cold_s is not None and _count_cache_hits() > before:
             told.append(Compilation(cold_s=cold_s, spent_s=spent_s))
             return
         told.append(Compilation(cold_s=spent_s, spent_s=spent_s))
@@ -110,7 +110,7 @@ def _keep(folder: Path, seconds: float) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _served() -> int:
+def _count_cache_hits() -> int:
     """How many functions torch has taken from a cache on disk so far."""
     from torch._dynamo.utils import counters
 
@@ -130,7 +130,7 @@ def _root() -> Path | None:
 
 
 @contextlib.contextmanager
-def _caches_at(folder: Path) -> Iterator[None]:
+def _redirect_caches(folder: Path) -> Iterator[None]:
     """Let torch find and leave its code in a folder, and remember none of it beyond."""
     from torch._inductor import utils
 

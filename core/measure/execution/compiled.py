@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad_and_value
 
-from core.measure.execution.code_cache import CodeOf
+from core.measure.execution.code_cache import CompiledCode
 from core.measure.execution.step import Batch, Step
 
 Steps = Callable[[list[Tensor], Tensor, Tensor], Tensor]
@@ -52,13 +52,13 @@ class Compiled:
             process.
         """
         begin = time.perf_counter()
-        loading_s = bring_in()
+        loading_s = import_compiler()
         begin += min(loading_s, time.perf_counter() - begin)
         self.saved_s = 0.0
         for count in counts:
             weights = [weight.clone() for weight in self._weights]
             samples, labels = (torch.stack([part] * count) for part in example)
-            with CodeOf(self._identity(count, example)).compiling() as compilations, _silence():
+            with CompiledCode(self._identity(count, example)).compiling() as compilations, _silence():
                 self._call(count, weights, samples, labels)
             self.saved_s += sum(one.cold_s - one.spent_s for one in compilations)
         return loading_s + time.perf_counter() - begin + self.saved_s
@@ -79,7 +79,9 @@ class Compiled:
             "lane": str(dataclasses.replace(step.lane, steps_per_call=1)),
             "network": str(step.network),
             "learning_rate": step.learning_rate,
-            "tensors": [[str(one.dtype), list(one.shape), list(one.stride()), _device_of(one)] for one in tensors],
+            "tensors": [
+                [str(one.dtype), list(one.shape), list(one.stride()), _device_identity(one)] for one in tensors
+            ],
         }
 
     def _call(self, count: int, weights: list[Tensor], samples: Tensor, labels: Tensor) -> Tensor:
@@ -91,7 +93,7 @@ class Compiled:
 
 
 @functools.cache
-def bring_in() -> float:
+def import_compiler() -> float:
     """Import what compiles; seconds that it took in this process, the same at every later call."""
     begin = time.perf_counter()
     with _silence():
@@ -105,10 +107,10 @@ def _compile(step: Step) -> Steps:
     names = [name for name, _ in step.network.named_parameters()]
     rate = step.learning_rate
 
-    def loss_of(weights: dict[str, Tensor], piece: Batch, pieces: int) -> Tensor:
-        return step.loss_with(lambda samples: functional_call(step.network, weights, (samples,)), piece, pieces)
+    def compute_functional_loss(weights: dict[str, Tensor], piece: Batch, pieces: int) -> Tensor:
+        return step.compute_loss(lambda samples: functional_call(step.network, weights, (samples,)), piece, pieces)
 
-    gradients = grad_and_value(loss_of)
+    gradients = grad_and_value(compute_functional_loss)
 
     def steps(weights: list[Tensor], samples: Tensor, labels: Tensor) -> Tensor:
         losses, named = [], dict(zip(names, weights, strict=True))
@@ -127,7 +129,7 @@ def _compile(step: Step) -> Steps:
     return torch.compile(own, fullgraph=True, dynamic=False, options={"cpp_wrapper": True} if on_host else None)
 
 
-def _device_of(tensor: Tensor) -> str:
+def _device_identity(tensor: Tensor) -> str:
     """The device by what its code depends on: its kind and model, whatever its number."""
     return torch.cuda.get_device_name(tensor.device) if tensor.is_cuda else tensor.device.type
 

@@ -49,9 +49,9 @@ class Step:
 
     def loss(self, piece: Batch, pieces: int = 1) -> Tensor:
         """Forward pass and loss of one of so many pieces of a batch: its share in the batch's mean."""
-        return self.loss_with(self.network, piece, pieces)
+        return self.compute_loss(self.network, piece, pieces)
 
-    def loss_with(self, network: Callable[[Tensor], Tensor], piece: Batch, pieces: int) -> Tensor:
+    def compute_loss(self, network: Callable[[Tensor], Tensor], piece: Batch, pieces: int) -> Tensor:
         """The step with its network called in another way."""
         with self._arithmetic(piece[1].device.type):
             loss = functional.cross_entropy(network(piece[0]), piece[1])

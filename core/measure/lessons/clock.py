@@ -15,10 +15,10 @@ from core.measure.contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, M
 from core.measure.data import datasets
 from core.measure.data.datasets import Data
 from core.measure.device import devices
-from core.measure.lessons.recipe_training import RecipeTraining, held_out, timed_point
+from core.measure.lessons.recipe_training import RecipeTraining, count_held_out, point_for_recipe
 from core.measure.lessons.stage import Stage
 from core.measure.readings.timer import Clock as Nanoseconds
-from core.measure.readings.timer import Drainable, Timer, block_steps, lead_in_steps
+from core.measure.readings.timer import Synchronizable, Timer, block_steps, lead_in_steps
 from core.question.demonstration import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point
 from core.results.exhibits.exhibit import Clock, Variant
@@ -36,7 +36,7 @@ BLOCKS_SHARE = 0.5
 """Share of a contender's time for blocks, where whole epochs or trainings are to follow."""
 
 
-class _Nobody:
+class _UnsynchronizedDevice:
     """A device that nobody waits for: the mistake."""
 
     def synchronize(self) -> None:
@@ -53,7 +53,7 @@ class Stopwatch:
         wall: nanoseconds of the time of day.
     """
 
-    device: Drainable
+    device: Synchronizable
     clock: Nanoseconds = time.perf_counter_ns
     wall: Nanoseconds = time.time_ns
 
@@ -63,7 +63,7 @@ class Stopwatch:
         if not {"no_drain_before", "no_drain_after"}.intersection(switched):
             return Timer(device=self.device, clock=clock).time(work).seconds
         before, after = (
-            Timer(device=_Nobody() if name in switched else self.device, clock=clock)
+            Timer(device=_UnsynchronizedDevice() if name in switched else self.device, clock=clock)
             for name in ("no_drain_before", "no_drain_after")
         )
         begin = before.read()
@@ -89,7 +89,7 @@ class Lesson:
     steps: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def blocks(self, recipes: Sequence[Recipe], *, late: Callable[[], bool], allowance_s: float) -> Iterator[None]:
+    def time_blocks(self, recipes: Sequence[Recipe], *, late: Callable[[], bool], allowance_s: float) -> Iterator[None]:
         """Time blocks of every recipe in turns. Yields between timings.
 
         Args:
@@ -118,7 +118,7 @@ class Lesson:
                 self._block(recipe, training, lead_in)
                 yield
 
-    def whole(self, recipe: Recipe, share_s: float, remaining_s: float, *, tested: float) -> Iterator[None]:
+    def time_epochs(self, recipe: Recipe, share_s: float, remaining_s: float, *, tested: float) -> Iterator[None]:
         """Time whole epochs, or a whole training, of a fresh network. Yields between timings.
 
         Args:
@@ -132,14 +132,14 @@ class Lesson:
         epoch_s *= 1 + tested if "tests_inside" in recipe.switched else 1
         yield
         if epoch_s > remaining_s:
-            needs, left = units.duration(epoch_s), units.duration(remaining_s)
+            needs, left = units.format_duration(epoch_s), units.format_duration(remaining_s)
             self.notes.append(f"{recipe.title} was left out: an epoch takes about {needs}, and {left} were left.")
             return
         epochs = max(1, min(self.point.epochs, int(share_s / epoch_s) if epoch_s > 0 else self.point.epochs))
         in_one = epochs if recipe.span == "training" else 1
         times = 1 if "one_repeat" in recipe.switched else epochs // in_one
         self.steps[recipe.name] = in_one * per_epoch
-        self._drain()
+        self._synchronize()
         training = self.fresh(recipe)
         for _ in range(times):
             self._read(recipe, partial(_train, training, in_one, per_epoch), epochs=in_one)
@@ -185,7 +185,7 @@ class Lesson:
 
     def _block(self, recipe: Recipe, training: RecipeTraining, lead_in: int) -> None:
         """Lead in, untimed and undrained, then time one block."""
-        self._drain()
+        self._synchronize()
         training.advance(lead_in)
         steps = self.steps[recipe.name]
         self._read(recipe, partial(training.advance, steps), epochs=steps / self.point.steps_per_epoch)
@@ -198,11 +198,11 @@ class Lesson:
         else:
             self.notes.append(f"{recipe.title} has lost a reading: its clock was set meanwhile, or is too coarse.")
 
-    def _drain(self) -> None:
+    def _synchronize(self) -> None:
         self.stopwatch.device.synchronize()
 
 
-def run(demonstration: Demonstration, stage: Stage) -> Clock:
+def run_clock_lesson(demonstration: Demonstration, stage: Stage) -> Clock:
     """Time the training of a demonstration on each contender, one after the other.
 
     Raises:
@@ -211,7 +211,7 @@ def run(demonstration: Demonstration, stage: Stage) -> Clock:
     """
     point = demonstration.point
     stage.tell("loading data")
-    data = datasets.of(point)
+    data = datasets.load_point_data(point)
     return _Course(stage=stage, point=point, data=data).run()
 
 
@@ -253,12 +253,12 @@ class _Course:
         device = devices.open_device(contender.device)
         resident = self.data.train.to(device.torch)
 
-        def fresh(recipe: Recipe) -> RecipeTraining:
+        def build_training(recipe: Recipe) -> RecipeTraining:
             return RecipeTraining(recipe, self.point, self.data, resident, device.torch)
 
-        lesson = Lesson(point=self.point, stopwatch=Stopwatch(device=device), fresh=fresh)
+        lesson = Lesson(point=self.point, stopwatch=Stopwatch(device=device), fresh=build_training)
         self._give_blocks(lesson, contender, share_s)
-        self._give_whole(lesson, contender, ends_s)
+        self._give_epochs(lesson, contender, ends_s)
         return lesson
 
     def _give_blocks(self, lesson: Lesson, contender: Contender, share_s: float) -> None:
@@ -267,15 +267,15 @@ class _Course:
         def late() -> bool:
             return self.stage.elapsed_s >= ends_s
 
-        for _ in lesson.blocks(self._blocks, late=late, allowance_s=WARM_UP_SHARE * share_s):
+        for _ in lesson.time_blocks(self._blocks, late=late, allowance_s=WARM_UP_SHARE * share_s):
             self.done += 1
             self.stage.tell(f"timing blocks on {contender.spoken}", done=self.done, total=self.total)
 
-    def _give_whole(self, lesson: Lesson, contender: Contender, ends_s: float) -> None:
-        tested = held_out(self.data) / len(self.data.train)
+    def _give_epochs(self, lesson: Lesson, contender: Contender, ends_s: float) -> None:
+        tested = count_held_out(self.data) / len(self.data.train)
         for number, recipe in enumerate(self._whole):
             left_s = max(0.0, ends_s - self.stage.elapsed_s)
-            for _ in lesson.whole(recipe, left_s / (len(self._whole) - number), left_s, tested=tested):
+            for _ in lesson.time_epochs(recipe, left_s / (len(self._whole) - number), left_s, tested=tested):
                 self.stage.tell(f"timing on {contender.spoken}: {recipe.title}", done=self.done, total=self.total)
             self.done += 1
 
@@ -283,13 +283,13 @@ class _Course:
         """The threads that were asked for; otherwise as many as train fastest, as `preparing.threads` finds."""
         if contender.threads:
             return contender.threads
-        measured = MeasuredContender(contender, timed_point(RECIPES["ours"], self.point), self.data)
+        measured = MeasuredContender(contender, point_for_recipe(RECIPES["ours"], self.point), self.data)
         measured.require_memory()
         self.stage.tell(f"trying numbers of threads for {contender.spoken}", done=self.done, total=self.total)
         try:
             measured.start()
             for _ in measured.try_threads():
-                self.stage.heed()
+                self.stage.raise_if_stopped()
         finally:
             measured.release()
         return measured.raw.threads

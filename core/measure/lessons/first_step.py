@@ -19,7 +19,7 @@ from core.question.experiment import Contender, Point
 from core.results.exhibits.exhibit import FirstStep
 
 
-def run(demonstration: Demonstration, stage: Stage) -> FirstStep:
+def run_first_step_lesson(demonstration: Demonstration, stage: Stage) -> FirstStep:
     """Take the first step on both contenders and compare loss and gradients.
 
     Raises:
@@ -27,7 +27,7 @@ def run(demonstration: Demonstration, stage: Stage) -> FirstStep:
     """
     point, (one, other) = demonstration.point, demonstration.contenders
     stage.tell("loading data", total=2)
-    data = datasets.of(point)
+    data = datasets.load_point_data(point)
     first = batches.order(point, 0)[: point.batch_size]
     batch = Split(samples=data.train.samples[first], labels=data.train.labels[first])
     losses, gradients = [], []

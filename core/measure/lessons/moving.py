@@ -84,18 +84,18 @@ LOOKS_ITSELF = "torch.accelerator.current_accelerator()"
 """What code says that looks for a device; it needs the numbers that the meta device does not have."""
 
 
-def run(demonstration: Demonstration, stage: Stage) -> Moving:
+def run_moving_lesson(demonstration: Demonstration, stage: Stage) -> Moving:
     """Run every piece, on the first contender that is no CPU or on `meta`."""
     accelerators = [contender.device for contender in demonstration.contenders if not contender.on_host]
     device = accelerators[0] if accelerators else META
     snippets = []
     for done, (title, code) in enumerate(PIECES.items()):
         stage.tell(f"running: {title}", done=done, total=len(PIECES))
-        snippets.append(_run(title, code, device))
+        snippets.append(_run_snippet(title, code, device))
     return Moving(snippets=tuple(snippets), notes=() if accelerators else (META_NOTE,))
 
 
-def _run(title: str, lines: str, device: str) -> Snippet:
+def _run_snippet(title: str, lines: str, device: str) -> Snippet:
     """Run the lines as they are shown; what they print and what they raise is kept."""
     found = torch.accelerator.current_accelerator(check_available=True)
     shown_on = str(found or "cpu") if LOOKS_ITSELF in lines else device

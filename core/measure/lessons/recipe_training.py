@@ -33,7 +33,7 @@ class RecipeTraining:
 
     def __init__(self, recipe: Recipe, point: Point, data: Data, resident: Split, device: torch.device) -> None:
         """Build the network on the device, where `resident` is; the data path of the point does not matter."""
-        self._point, self._data, self._device = timed_point(recipe, point), data, device
+        self._point, self._data, self._device = point_for_recipe(recipe, point), data, device
         self._switched: Collection[str] = recipe.switched
         network = networks.build(point.network, point.seed).to(device)
         feed = batches.feed(self._point, data, resident, device)
@@ -79,20 +79,20 @@ class RecipeTraining:
     @torch.no_grad()
     def _test(self) -> None:
         """Read and classify as many samples one by one as validation and test have."""
-        count, train = held_out(self._data), len(self._data.train)
+        count, train = count_held_out(self._data), len(self._data.train)
         source = Subset(self._data.one_by_one, [index % train for index in range(count)])
         for samples, labels in DataLoader(source, batch_size=self._point.batch_size):
             scores = self._training.network(samples.to(self._device))
             (scores.argmax(dim=1) == labels.to(self._device)).sum().item()
 
 
-def timed_point(recipe: Recipe, point: Point) -> Point:
+def point_for_recipe(recipe: Recipe, point: Point) -> Point:
     """The training with the data path of the recipe; workers of a loader only where the training has some."""
     path = recipe.loader or "resident"
     workers = point.loader_workers if path in LOADER_PATHS and point.data_path in LOADER_PATHS else 0
     return replace(point, data_path=path, loader_workers=workers)
 
 
-def held_out(data: Data) -> int:
+def count_held_out(data: Data) -> int:
     """Samples of validation and test together."""
     return len(data.validation) + len(data.test)

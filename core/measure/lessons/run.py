@@ -18,14 +18,14 @@ from core.question.experiment import Contender
 from core.results import environment
 from core.results.exhibits.exhibit import Content, Exhibit, ExhibitContender
 
-LESSONS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
-    "clock": clock.run,
-    "moving": moving.run,
-    "first_step": first_step.run,
+LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
+    "clock": clock.run_clock_lesson,
+    "moving": moving.run_moving_lesson,
+    "first_step": first_step.run_first_step_lesson,
 }
 
 
-def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
+def run_demonstration(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
     """Give one demonstration on this machine, telling of progress by `hooks`, which can stop it.
 
     Returns:
@@ -39,10 +39,10 @@ def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
     """
     _require(demonstration)
     devices.use_strict_fp32()
-    host_memory.use(kept=False)
+    host_memory.set_memory_retention(keep=False)
     stage, begun = Stage(demonstration=demonstration, hooks=hooks), datetime.now(UTC)
     try:
-        content = LESSONS[demonstration.kind](demonstration, stage)
+        content = LESSON_RUNNERS[demonstration.kind](demonstration, stage)
     except Stopped:
         return None
     except Exception as error:
@@ -53,7 +53,7 @@ def show(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
     finally:
         for contender in demonstration.contenders:
             devices.open_device(contender.device).release()
-    known = environment.read()
+    known = environment.read_environment()
     return Exhibit(
         id=uuid.uuid4().hex[:12],
         demonstration=demonstration,

@@ -42,9 +42,9 @@ class Stage:
         )
         budget_s = self.demonstration.budget_s
         self.hooks.progress(Progress(phase=phase, elapsed_s=self.elapsed_s, budget_s=budget_s, contenders=contenders))
-        self.heed()
+        self.raise_if_stopped()
 
-    def heed(self) -> None:
+    def raise_if_stopped(self) -> None:
         """End here if someone wants that.
 
         Raises:

@@ -8,23 +8,23 @@ from core.question.usual import LOOKS
 from core.results.schema import Outcome
 
 
-def of(measured: MeasuredContender, asked: Experiment, pairs: int, *, cut: bool) -> tuple[Outcome, str]:
+def final_outcome(measured: MeasuredContender, experiment: Experiment, pairs: int, *, cut: bool) -> tuple[Outcome, str]:
     """Outcome of a contender that was measured to the end, and the message of its row; `cut` if not all was trained."""
     if measured.curve.diverged:
         return "diverged", "The loss became NaN or infinite; a smaller learning rate may help."
-    if asked.pairs != EVERY_EPOCH and pairs >= asked.pairs:
+    if experiment.pairs != EVERY_EPOCH and pairs >= experiment.pairs:
         return "timed", ""
-    budget = f"The budget of {asked.budget_s:g} s ended after"
-    if asked.pairs != EVERY_EPOCH:
-        return "budget_spent", f"{budget} {pairs} of {asked.pairs} pairs of blocks."
-    epochs = f"{measured.steps / asked.point.steps_per_epoch:.1f} of {asked.point.epochs} epochs"
+    budget = f"The budget of {experiment.budget_s:g} s ended after"
+    if experiment.pairs != EVERY_EPOCH:
+        return "budget_spent", f"{budget} {pairs} of {experiment.pairs} pairs of blocks."
+    epochs = f"{measured.steps / experiment.point.steps_per_epoch:.1f} of {experiment.point.epochs} epochs"
     if cut:
         why = "Decided after" if pairs < LOOKS[-1] else "It ended after"
         return "timed", f"{why} {pairs} pairs of blocks, {epochs}; the rest was not trained, and nothing was tested."
     return ("completed", "") if measured.trained else ("budget_spent", f"{budget} {epochs}.")
 
 
-def level(contenders: Sequence[MeasuredContender]) -> int:
+def common_test_step(contenders: Sequence[MeasuredContender]) -> int:
     """The step after which all are tested, so that what they learned can be compared; 0 for none.
 
     A budget ends for each after another step. Of these it is the one that all reach in the least time: who is behind

@@ -28,7 +28,7 @@ def row(
         **measured.facts,
         steps_per_epoch=point.steps_per_epoch,
         **_device_columns(measured),
-        **dataclasses.asdict(environment.read()),
+        **dataclasses.asdict(environment.read_environment()),
         protocol_version=PROTOCOL_VERSION,
         **measured.contender.lane.columns,
         drained=True,

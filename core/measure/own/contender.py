@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils.data import TensorDataset
 
-from core.errors import LaneUnavailable, OwnTrainingFailed
+from core.errors import CustomTrainingFailed, LaneUnavailable
 from core.measure.afterwards import phases
 from core.measure.afterwards.extras import CHECKED_STEPS
 from core.measure.contender import MeasuredContender
@@ -18,8 +18,8 @@ from core.measure.data.batches import Feed
 from core.measure.data.datasets import Data, Split
 from core.measure.device import devices
 from core.measure.own import floor, loaders, outside, syncs, watching
-from core.measure.own.foreign import Foreign, builder
-from core.measure.own.training import OwnCurve, OwnTraining
+from core.measure.own.foreign import UserCode, load_builder
+from core.measure.own.training import CustomCurve, CustomTraining
 from core.measure.preparing import threads
 from core.measure.preparing.fresh import FreshTrainings
 from core.progress import ContenderProgress
@@ -38,22 +38,22 @@ COMPILED = "They are compiled, and what compiled code does is not handed out ope
 Build = Callable[[int, torch.device], Any]
 
 
-def contenders(experiment: Experiment) -> tuple[list["OwnContender"], Data]:
+def build_custom_contenders(experiment: Experiment) -> tuple[list["CustomContender"], Data]:
     """The contenders of an experiment with a training of one's own, and the data of which nothing is known.
 
     Raises:
         OwnTrainingFailed: its file is not there, is another by now, or cannot be imported.
     """
     point = experiment.point
-    foreign, build = builder(experiment.folder, point.training, point.source_hash)
+    foreign, build = load_builder(experiment.folder, point.training, point.source_hash)
     nothing = Split(samples=torch.empty(0), labels=torch.empty(0, dtype=torch.int64))
     none = TensorDataset(nothing.samples)
     data = Data(train=nothing, validation=nothing, test=nothing, one_by_one=none, hash=point.source_hash)
-    return [OwnContender(contender, point, data, foreign, build) for contender in experiment.contenders], data
+    return [CustomContender(contender, point, data, foreign, build) for contender in experiment.contenders], data
 
 
 @dataclass(kw_only=True)
-class OwnTrainings(FreshTrainings):
+class CustomTrainings(FreshTrainings):
     """Makes trainings of one's own, which bring their batches.
 
     Attributes:
@@ -63,41 +63,46 @@ class OwnTrainings(FreshTrainings):
     """
 
     build: Build
-    foreign: Foreign
-    now: Callable[[], OwnTraining]
+    foreign: UserCode
+    current_training: Callable[[], CustomTraining]
 
-    def training(self, lane: Lane) -> OwnTraining:
+    def training(self, lane: Lane) -> CustomTraining:
         """A fresh one."""
         built = self.build(self.point.size, self.device)
-        return self.foreign.call(lambda: OwnTraining(built, self.foreign, lane, self.device))
+        return self.foreign.call(lambda: CustomTraining(built, self.foreign, lane, self.device))
 
     def feed(self, first_step: int) -> Feed:
         """The batches of the training, which go on where they are."""
-        feed = self.now().feed
+        feed = self.current_training().feed
         self.prefetched = feed.prefetched
         return feed
 
 
-class OwnContender(MeasuredContender):
+class CustomContender(MeasuredContender):
     """One contender in the measurement of a training of one's own."""
 
-    def __init__(self, contender: Contender, point: Point, data: Data, foreign: Foreign, build: Build) -> None:
+    def __init__(self, contender: Contender, point: Point, data: Data, foreign: UserCode, build: Build) -> None:
         """Take a contender whose device was found; nothing is built yet."""
         super().__init__(contender, point, data)
         self._foreign = foreign
         device = self._device.torch
-        self._fresh: OwnTrainings = OwnTrainings(
-            point=point, data=data, device=device, build=build, foreign=foreign, now=lambda: self.own
+        self._fresh: CustomTrainings = CustomTrainings(
+            point=point,
+            data=data,
+            device=device,
+            build=build,
+            foreign=foreign,
+            current_training=lambda: self.custom_training,
         )
         self._facts = {"parameters": 0, "flops_per_step": 0}
         self._compiles = False
-        self.curve = OwnCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
+        self.curve = CustomCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
 
     @property
-    def own(self) -> OwnTraining:
+    def custom_training(self) -> CustomTraining:
         """The training, once it was started."""
         training = self.training
-        if not isinstance(training, OwnTraining):
+        if not isinstance(training, CustomTraining):
             raise TypeError("it is no training of one's own")
         return training
 
@@ -116,23 +121,23 @@ class OwnContender(MeasuredContender):
     def require_pace(self, budget_s: float) -> None:
         """Nothing: nobody knows how long it takes."""
 
-    def try_threads(self, late: threads.Late = threads.never) -> Iterator[None]:
+    def try_threads(self, late: threads.Late = threads.no_deadline) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps of a training that is thrown away afterwards."""
         yield from super().try_threads(late)
         if self.raw.threads_tried:
             self._build()
-            self.curve = OwnCurve(total_steps=self._point.total_steps, steps_now=lambda: self.steps)
+            self.curve = CustomCurve(total_steps=self._point.total_steps, steps_now=lambda: self.steps)
 
     def start(self) -> None:
         """As of any other contender; what it says of itself is read when it has trained its first step."""
-        compiled_before = watching.compiled_frames()
+        compiled_before = watching.count_compiled_frames()
         super().start()
-        compiled = watching.compiled_frames() > compiled_before
+        compiled = watching.count_compiled_frames() > compiled_before
         self._compiles = compiled and self.contender.lane == PLAIN
         if self.contender.lane.execution == "compiled":
             self._find_compiling(compiled)
         self.raw.own_first_loss = next(iter(self.curve.means), None)
-        self._facts = {"parameters": self.own.parameters, "flops_per_step": self.own.flops}
+        self._facts = {"parameters": self.custom_training.parameters, "flops_per_step": self.custom_training.flops}
 
     def _find_compiling(self, compiled: bool) -> None:
         """What the first step took longer than the second, as modules are compiled where they are called first.
@@ -142,7 +147,10 @@ class OwnContender(MeasuredContender):
         """
         if not compiled:
             raise LaneUnavailable(f"It cannot be compiled: {outside.NOT_CALLED}.")
-        first_s, second_s = self.raw.startup_first_step_s or 0.0, self._timer.time(lambda: self.own.advance(1)).seconds
+        first_s, second_s = (
+            self.raw.startup_first_step_s or 0.0,
+            self._timer.time(lambda: self.custom_training.advance(1)).seconds,
+        )
         self.raw.startup_compile_s, self.raw.startup_first_step_s = max(0.0, first_s - second_s), min(first_s, second_s)
         self.compiling_s += self.raw.startup_compile_s
 
@@ -153,7 +161,7 @@ class OwnContender(MeasuredContender):
         self.raw.own_threads_set = self.raw.own_threads_set or torch.get_num_threads() != count
         self.raw.own_printed = self._foreign.printed.lines
 
-    def take_apart(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
+    def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
         """Afterwards: loader, transfer and step apart, what steps do, and whether it learns."""
         self._use_settings()
         self._attempt("Where a step's time goes is", self._sample)
@@ -166,29 +174,33 @@ class OwnContender(MeasuredContender):
 
     def _try_batches(self) -> None:
         """Larger batches in turns with its own, and other loaders where its own takes part of a step."""
-        own, step_s = self.own, self._step_s
+        own, step_s = self.custom_training, self._step_s
         parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
         slow = own.has_batches and sum(statistics.median(part) for part in parts if part) >= LOADER_SHARE * step_s
-        tried = own.call(lambda: loaders.others(own.source, self._device.torch, own.own_place)) if slow else {}
-        tried |= own.call(lambda: loaders.larger(own.source))
-        begun = loaders.affordable(tried, step_s)
+        tried = (
+            own.call(lambda: loaders.list_alternative_loaders(own.source, self._device.torch, own.own_place))
+            if slow
+            else {}
+        )
+        tried |= own.call(lambda: loaders.list_larger_batches(own.source))
+        begun = loaders.select_affordable(tried, step_s)
         timed = loaders.measure(own, begun, self._timer, step_s) if begun else {}
         for name, times in timed.items():
             setattr(self.raw, f"own_{name}_s", times)
         if slow or tried:
-            self._afterwards.left_out += loaders.left_out(own.source, tried, begun, timed)
+            self._afterwards.left_out += loaders.explain_skipped_loaders(own.source, tried, begun, timed)
 
-    def _attempt(self, known: str, work: Callable[[], object]) -> None:
+    def _attempt(self, subject: str, work: Callable[[], object]) -> None:
         """Do what may fail by itself, foreign code too: its blocks are worth more."""
         try:
-            self._afterwards.attempt(known, work)
-        except OwnTrainingFailed as error:
-            self._afterwards.left_out.append(f"{known} not known: {str(error).splitlines()[-1]}")
+            self._afterwards.attempt(subject, work)
+        except CustomTrainingFailed as error:
+            self._afterwards.left_out.append(f"{subject} not known: {str(error).splitlines()[-1]}")
 
     def _sample(self) -> None:
-        loader, transfer, step = self.own.call(lambda: phases.in_parts(self._one_step, self._step_s))
-        self.raw.breakdown_loader_s = loader if self.own.has_batches else ()
-        self.raw.breakdown_transfer_s = transfer if self.own.has_place else ()
+        loader, transfer, step = self.custom_training.call(lambda: phases.time_parts(self._one_step, self._step_s))
+        self.raw.breakdown_loader_s = loader if self.custom_training.has_batches else ()
+        self.raw.breakdown_transfer_s = transfer if self.custom_training.has_place else ()
         self.raw.breakdown_step_s = step
 
     @property
@@ -197,7 +209,7 @@ class OwnContender(MeasuredContender):
         return self.raw.step_s or math.inf
 
     def _one_step(self) -> tuple[float, float, float]:
-        read, training = self._timer.read, self.own
+        read, training = self._timer.read, self.custom_training
         begin = read()
         drawn = training.draw()
         made = read()
@@ -209,35 +221,39 @@ class OwnContender(MeasuredContender):
 
     def _find_busy_time(self) -> None:
         step_s = self.raw.step_s or 0.0
-        self.raw.busy_step_s = phases.busy_step_s(self.own, self._timer, self._device.torch, step_s=step_s)
+        self.raw.busy_step_s = phases.busy_step_s(self.custom_training, self._timer, self._device.torch, step_s=step_s)
 
     def _watch_steps(self) -> None:
         if self._compiles:
-            raise OwnTrainingFailed(self._foreign.file.name, COMPILED)
+            raise CustomTrainingFailed(self._foreign.file.name, COMPILED)
         device, drain, clock = self._device.torch, self._device.synchronize, self._timer.clock
-        steps = phases.between(WATCHED_STEPS, WATCHED_S / self._step_s)
+        steps = phases.clamp(WATCHED_STEPS, WATCHED_S / self._step_s)
 
-        def fresh() -> watching.Watching:
-            return watching.Watching(device, self._foreign.place, drain, clock)
+        def build_counter() -> watching.OperationCounter:
+            return watching.OperationCounter(device, self._foreign.place, drain, clock)
 
-        plain = super(OwnTraining, self.own).advance
-        found = self.own.call(lambda: watching.count(fresh, self._watched_step, lambda: plain(1), steps))
-        for name in (*watching.NUMBERS, *watching.TIMES, "kept"):
+        plain = super(CustomTraining, self.custom_training).advance
+        found = self.custom_training.call(
+            lambda: watching.count_step_operations(build_counter, self._count_step, lambda: plain(1), steps)
+        )
+        for name in (*watching.NUMBERS, *watching.TIME_COLUMNS, "kept"):
             setattr(self.raw, f"own_{name}", tuple(getattr(found, name)))
         self.raw.own_waits_at = found.waits_at
-        waited = self.own.call(lambda: syncs.count(lambda: plain(1), steps, device, self._foreign.owns))
+        waited = self.custom_training.call(
+            lambda: syncs.count_syncs(lambda: plain(1), steps, device, self._foreign.owns)
+        )
         self.raw.own_syncs, self.raw.own_syncs_at = tuple(waited.times), waited.place
-        least = floor.find(device, drain, clock)
+        least = floor.measure_dispatch_overhead(device, drain, clock)
         self.raw.own_floor_s = (least.call_s, least.inside_s, least.read_s)
 
-    def _watched_step(self, one: watching.Watching) -> None:
+    def _count_step(self, one: watching.OperationCounter) -> None:
         """Count what placing and step do; loader and placing were timed before, and their time is no part of this."""
-        drawn = self.own.draw()
+        drawn = self.custom_training.draw()
         with one:
-            batch = self.own.place(drawn)
+            batch = self.custom_training.place(drawn)
             one.begin()
-            self.own.step(batch)
-            one.pause()
+            self.custom_training.step(batch)
+            one.add_host_time()
 
     def _compare_with_plain(self) -> None:
         """As of any other contender, but that nothing of it can be taken back: trainings are built anew."""
@@ -247,12 +263,12 @@ class OwnContender(MeasuredContender):
         devices.use_strict_fp32()
         self.raw.reference_loss = _first_losses(self._fresh.training(PLAIN), laned.led_in)
         nudged = self._fresh.training(PLAIN)
-        if laned.lane.same_mathematics and nudged.nudge():
+        if laned.lane.has_same_numerics and nudged.nudge():
             self.raw.nudged_loss = _first_losses(nudged, laned.led_in)
 
     def _ask(self) -> None:
-        self.raw.own_learns = self.own.learns
-        self.raw.own_evaluation = self.own.evaluate()
+        self.raw.own_learns = self.custom_training.learns
+        self.raw.own_evaluation = self.custom_training.evaluate()
 
     def _prepare(self) -> float:
         """Nothing is compiled; the batches that its workers may have ready are known from here on."""
@@ -260,7 +276,7 @@ class OwnContender(MeasuredContender):
         return 0.0
 
 
-def _first_losses(training: OwnTraining, led_in: int = 0) -> tuple[float, ...]:
+def _first_losses(training: CustomTraining, led_in: int = 0) -> tuple[float, ...]:
     """Losses of the first steps, after some that do not count; none where it tells none."""
     training.advance(led_in)
     losses: list[float] = []

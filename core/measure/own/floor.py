@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.measure.own.watching import Clock, Watching
+from core.measure.own.watching import Clock, OperationCounter
 
 TAKES_NS = 2e7
 """What finding it takes."""
@@ -24,7 +24,7 @@ WARM_UP, STEPS, REPEATS, WATCHED, READS = 5, 10, 5, 5, 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Floor:
+class DispatchOverhead:
     """Seconds of one operation of a training that computes next to nothing.
 
     Attributes:
@@ -38,47 +38,51 @@ class Floor:
     read_s: float
 
 
-def find(device: torch.device, drain: Callable[[], object], clock: Clock = time.perf_counter_ns) -> Floor:
+def measure_dispatch_overhead(
+    device: torch.device, synchronize: Callable[[], object], clock: Clock = time.perf_counter_ns
+) -> DispatchOverhead:
     """Measure it on a device, in some hundredths of a second. Draws no random number.
 
     Args:
         device: that trains.
-        drain: waits for it.
+        synchronize: waits for it.
         clock: monotonic nanoseconds.
     """
     with _as_usual(device):
-        step = _training(device)
+        step = _build_tiny_step(device)
         for _ in range(WARM_UP):
             step()
-        step_s = statistics.median(_timed(step, STEPS, drain, clock) for _ in range(REPEATS))
-        watched = [_watched(step, Watching(device, str, drain, clock)) for _ in range(WATCHED)]
+        step_s = statistics.median(_time_work(step, STEPS, synchronize, clock) for _ in range(REPEATS))
+        watched = [_count_one_step(step, OperationCounter(device, str, synchronize, clock)) for _ in range(WATCHED)]
         number = torch.zeros((), device=device)
         read_s, call_s = (
-            statistics.median(_timed(work, READS, drain, clock) for _ in range(REPEATS))
+            statistics.median(_time_work(work, READS, synchronize, clock) for _ in range(REPEATS))
             for work in (lambda: number.item(), lambda: number)
         )
-    operations = watched[-1].found["operations"]
+    operations = watched[-1].counts["operations"]
     inside_ns = statistics.median(each.inside_ns for each in watched)
-    return Floor(call_s=step_s / operations, inside_s=inside_ns / 1e9 / operations, read_s=max(0.0, read_s - call_s))
+    return DispatchOverhead(
+        call_s=step_s / operations, inside_s=inside_ns / 1e9 / operations, read_s=max(0.0, read_s - call_s)
+    )
 
 
-def known(device: torch.device, drain: Callable[[], object], clock: Clock) -> Floor:
-    """As `find`, but measured once in a process for a device and a number of threads, as loops wait for it."""
+def find_dispatch_overhead(device: torch.device, synchronize: Callable[[], object], clock: Clock) -> DispatchOverhead:
+    """Return the dispatch overhead of a device and a number of threads, measured once in a process."""
     if clock is not time.perf_counter_ns:
-        return find(device, drain, clock)
+        return measure_dispatch_overhead(device, synchronize, clock)
     key = str(device), torch.get_num_threads()
     if key not in _KNOWN:
-        _KNOWN[key] = find(device, drain)
+        _KNOWN[key] = measure_dispatch_overhead(device, synchronize)
     return _KNOWN[key]
 
 
-def owed_ns(device: torch.device, clock: Clock) -> float:
-    """What `known` will take."""
+def estimate_overhead_cost_ns(device: torch.device, clock: Clock) -> float:
+    """What `find_dispatch_overhead` will take."""
     known_now = clock is not time.perf_counter_ns or (str(device), torch.get_num_threads()) in _KNOWN
     return 0.0 if known_now else TAKES_NS
 
 
-_KNOWN: dict[tuple[str, int], Floor] = {}
+_KNOWN: dict[tuple[str, int], DispatchOverhead] = {}
 
 
 @functools.cache
@@ -89,7 +93,7 @@ def rehearse() -> None:
     """
     host = torch.device("cpu")
     with _as_usual(host):
-        _watched(_training(host), Watching(host, str))
+        _count_one_step(_build_tiny_step(host), OperationCounter(host, str))
 
 
 @contextmanager
@@ -99,7 +103,7 @@ def _as_usual(device: torch.device) -> Iterator[None]:
         yield
 
 
-def _training(device: torch.device) -> Callable[[], object]:
+def _build_tiny_step(device: torch.device) -> Callable[[], object]:
     layers: list[nn.Module] = []
     for _ in range(LAYERS):
         layer = nn.utils.skip_init(nn.Linear, 1, 1, device=device, dtype=torch.float32)
@@ -119,19 +123,19 @@ def _training(device: torch.device) -> Callable[[], object]:
     return step
 
 
-def _timed(work: Callable[[], object], times: int, drain: Callable[[], object], clock: Clock) -> float:
+def _time_work(work: Callable[[], object], times: int, synchronize: Callable[[], object], clock: Clock) -> float:
     """Seconds of doing something once."""
-    drain()
+    synchronize()
     begin = clock()
     for _ in range(times):
         work()
-    drain()
+    synchronize()
     return (clock() - begin) / 1e9 / times
 
 
-def _watched(step: Callable[[], object], watching: Watching) -> Watching:
+def _count_one_step(step: Callable[[], object], watching: OperationCounter) -> OperationCounter:
     with watching:
         watching.begin()
         step()
-        watching.pause()
+        watching.add_host_time()
     return watching

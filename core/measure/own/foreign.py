@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 
 import torch
 
-from core.errors import LaneUnavailable, OwnTrainingFailed
+from core.errors import CustomTrainingFailed, LaneUnavailable
 from core.files import sources
 from core.measure.device import failures
 
@@ -73,7 +73,7 @@ class Settings:
     gradients: bool = True
 
     @classmethod
-    def now(cls) -> Self:
+    def capture(cls) -> Self:
         """As they are."""
         return cls(torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled())
 
@@ -88,7 +88,7 @@ class Settings:
 
 
 @dataclass
-class Foreign:
+class UserCode:
     """Code of one file.
 
     Attributes:
@@ -110,17 +110,17 @@ class Foreign:
         try:
             with contextlib.redirect_stdout(self.printed), contextlib.redirect_stderr(self.printed):
                 return work()
-        except (OwnTrainingFailed, LaneUnavailable):
+        except (CustomTrainingFailed, LaneUnavailable):
             raise
         except BaseException as error:
             if isinstance(error, Exception) and failures.is_out_of_memory(error):
                 raise
-            raise OwnTrainingFailed(self.file.name, self._told(error)) from None
+            raise CustomTrainingFailed(self.file.name, self._format_traceback(error)) from None
         finally:
             if os.getpid() != process:
                 os._exit(0)
 
-    def _told(self, error: BaseException) -> str:
+    def _format_traceback(self, error: BaseException) -> str:
         """The traceback from the file on."""
         told = traceback.TracebackException.from_exception(error)
         frames = list(told.stack)
@@ -138,7 +138,7 @@ class Foreign:
     def modules(self) -> dict[str, ModuleType]:
         """Those that are loaded of the file and of what it imports from its folder."""
         try:
-            files, ours = {str(path) for path in sources.of(self.file)}, _before()
+            files, ours = {str(path) for path in sources.find_source_files(self.file)}, _list_initial_modules()
         except OSError:  # it took itself away
             return {}
         found = {name: module for name, module in sys.modules.items() if name not in ours}
@@ -154,7 +154,7 @@ class Foreign:
         return ""
 
 
-def as_fresh() -> None:
+def reset_torch_state() -> None:
     """Seeds and settings of PyTorch as a fresh process has them, so that each `build` begins alike."""
     random.seed(SEED)
     if numpy := sys.modules.get("numpy"):
@@ -164,7 +164,7 @@ def as_fresh() -> None:
     Settings().use()
 
 
-def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Callable[[int, torch.device], Any]]:
+def load_builder(folder: str, training: str, source_hash: str) -> tuple[UserCode, Callable[[int, torch.device], Any]]:
     """The function that builds a training, imported from its file as Python would from its folder.
 
     Args:
@@ -178,19 +178,19 @@ def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Call
     name, _, function = training.rpartition(":")
     file = Path(folder) / name
     try:
-        known = bool(folder) and sources.hashed(file) == source_hash
+        known = bool(folder) and sources.hash_sources(file) == source_hash
     except OSError as error:
-        raise OwnTrainingFailed(name, f"It cannot be read: {error.strerror}.") from None
+        raise CustomTrainingFailed(name, f"It cannot be read: {error.strerror}.") from None
     if not known:
-        raise OwnTrainingFailed(name, "It was changed since it was asked for, or is not known here. Ask again.")
-    foreign = Foreign(file)
+        raise CustomTrainingFailed(name, "It was changed since it was asked for, or is not known here. Ask again.")
+    foreign = UserCode(file)
     waiting = [_function(foreign, function)]
 
     def build(size: int, device: torch.device) -> Any:
         if not _is_still(file, source_hash):
-            raise OwnTrainingFailed(name, "It was changed while it was measured. Ask again.")
+            raise CustomTrainingFailed(name, "It was changed while it was measured. Ask again.")
         made = waiting.pop() if waiting else _function(foreign, function)
-        as_fresh()
+        reset_torch_state()
         return foreign.call(lambda: made(size, device))
 
     return foreign, build
@@ -199,31 +199,31 @@ def builder(folder: str, training: str, source_hash: str) -> tuple[Foreign, Call
 def _is_still(file: Path, source_hash: str) -> bool:
     """Whether a file and what it imports are as they were."""
     try:
-        return sources.hashed(file) == source_hash
+        return sources.hash_sources(file) == source_hash
     except OSError:
         return False
 
 
-def _function(foreign: Foreign, name: str) -> Callable[[int, torch.device], Any]:
+def _function(foreign: UserCode, name: str) -> Callable[[int, torch.device], Any]:
     """A function of the file, whose module is imported anew: what is global in it is a training's own."""
-    module = _imported(foreign)
+    module = _import_module(foreign)
     made = getattr(module, name, None)
     if not callable(made):
         own = (
             each for each in vars(module).values() if inspect.isfunction(each) and each.__module__ == module.__name__
         )
         others = ", ".join(each.__name__ for each in own)
-        raise OwnTrainingFailed(foreign.file.name, f"It has no function {name}{'; it has ' * bool(others)}{others}.")
+        raise CustomTrainingFailed(foreign.file.name, f"It has no function {name}{'; it has ' * bool(others)}{others}.")
     return made  # type: ignore[no-any-return]
 
 
 @functools.cache
-def _before() -> frozenset[str]:
+def _list_initial_modules() -> frozenset[str]:
     """Modules that were here before any of a file, some of which may lie in its folder."""
     return frozenset(sys.modules)
 
 
-def _imported(foreign: Foreign) -> ModuleType:
+def _import_module(foreign: UserCode) -> ModuleType:
     file = foreign.file
     os.chdir(file.parent)
     sys.argv = [str(file)]  # ours are no options of it
@@ -231,11 +231,13 @@ def _imported(foreign: Foreign) -> ModuleType:
         sys.path.insert(0, str(file.parent))
     for loaded in foreign.modules():
         del sys.modules[loaded]
-    name = file.stem if file.stem.isidentifier() and file.stem not in sys.modules else f"own_{sources.hashed(file)}"
-    as_fresh()
+    name = (
+        file.stem if file.stem.isidentifier() and file.stem not in sys.modules else f"own_{sources.hash_sources(file)}"
+    )
+    reset_torch_state()
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise OwnTrainingFailed(file.name, "It is no Python file.")
+        raise CustomTrainingFailed(file.name, "It is no Python file.")
     module, run = importlib.util.module_from_spec(spec), spec.loader.exec_module
     sys.modules[name] = module
     foreign.call(lambda: run(module))

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
-from core.errors import OwnTrainingFailed
+from core.errors import CustomTrainingFailed
 from core.measure.data.batches import Feed
 from core.measure.device import failures
-from core.measure.own.training import OwnTraining
+from core.measure.own.training import CustomTraining
 from core.measure.readings.timer import MIN_BLOCK_S, Timer
 
 TURNS = 7
@@ -32,7 +32,7 @@ RESIDENT = 8
 
 WORKERS = (0, 2)
 
-TIMES = 4
+LARGER_BATCH_FACTOR = 4
 """Times the samples of a batch that a larger one has."""
 
 GIVEN, LARGER = "given", "larger"
@@ -48,7 +48,7 @@ FAILED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Other:
+class AlternativeSource:
     """What batches could come from in place of a DataLoader.
 
     Attributes:
@@ -62,7 +62,9 @@ class Other:
     work: float = 1.0
 
 
-def others(source: Any, device: torch.device, place: Callable[[Any], Any]) -> dict[str, Other]:
+def list_alternative_loaders(
+    source: Any, device: torch.device, place: Callable[[Any], Any]
+) -> dict[str, AlternativeSource]:
     """What to try in place of a DataLoader, with the same samples in a batch.
 
     Empty where it is none of PyTorch's own: what else makes batches has nothing that could be changed from outside.
@@ -70,37 +72,40 @@ def others(source: Any, device: torch.device, place: Callable[[Any], Any]) -> di
     """
     if type(source) is not DataLoader:
         return {}
-    found: dict[str, Other] = {}
+    found: dict[str, AlternativeSource] = {}
     if not isinstance(source.dataset, IterableDataset):
         wanted = [n for n in WORKERS if n != source.num_workers]
-        found = {f"workers{n}": Other(source=_changed(source, num_workers=n, persistent_workers=n > 0)) for n in wanted}
+        found = {
+            f"workers{n}": AlternativeSource(source=_rebuild_loader(source, num_workers=n, persistent_workers=n > 0))
+            for n in wanted
+        }
         if device.type == "cuda" and not source.pin_memory:
-            found["pinned"] = Other(source=_changed(source, pin_memory=True))
-    found["resident"] = Other(source=_Resident(source, place), placed=True)
+            found["pinned"] = AlternativeSource(source=_rebuild_loader(source, pin_memory=True))
+    found["resident"] = AlternativeSource(source=_Resident(source, place), placed=True)
     return found
 
 
-def larger(source: Any) -> dict[str, Other]:
+def list_larger_batches(source: Any) -> dict[str, AlternativeSource]:
     """Batches of more samples from the same DataLoader; empty where they cannot be had, or it is none of PyTorch's."""
     if type(source) is not DataLoader or type(source.batch_sampler) is not BatchSampler:
         return {}
     given = source.batch_sampler
-    sampler, size = given.sampler, TIMES * given.batch_size
+    sampler, size = given.sampler, LARGER_BATCH_FACTOR * given.batch_size
     if not isinstance(sampler, Sized) or len(sampler) < size:
         return {}
     each = given.batch_size if given.drop_last else len(sampler) / len(given)
     batches = BatchSampler(sampler, size, drop_last=True)
-    return {LARGER: Other(source=_changed(source, batches), work=size / each)}
+    return {LARGER: AlternativeSource(source=_rebuild_loader(source, batches), work=size / each)}
 
 
-def affordable(tried: Mapping[str, Other], step_s: float) -> dict[str, Other]:
+def select_affordable(tried: Mapping[str, AlternativeSource], step_s: float) -> dict[str, AlternativeSource]:
     """Those whose turns fit into the time, the first ones where not all do.
 
     Args:
         tried: what to try.
         step_s: seconds of a step with the loader as it is.
     """
-    spent_s, fitting = _turns_s(1.0, step_s), dict[str, Other]()
+    spent_s, fitting = _turns_s(1.0, step_s), dict[str, AlternativeSource]()
     for name, other in tried.items():
         spent_s += _turns_s(other.work, step_s)
         if spent_s > MOST_S:
@@ -110,7 +115,7 @@ def affordable(tried: Mapping[str, Other], step_s: float) -> dict[str, Other]:
 
 
 def measure(
-    training: OwnTraining, tried: Mapping[str, Other], timer: Timer, step_s: float
+    training: CustomTraining, tried: Mapping[str, AlternativeSource], timer: Timer, step_s: float
 ) -> dict[str, tuple[float, ...]]:
     """Seconds for the samples of a step with each and with the loader as it is, an entry a turn.
 
@@ -120,7 +125,7 @@ def measure(
         OwnTrainingFailed: by its own code with the loader that it has.
     """
     given, chance = training.feed, random.Random(0)
-    feeds = {name: training.feed_of(other.source, placed=other.placed) for name, other in tried.items()}
+    feeds = {name: training.build_feed(other.source, placed=other.placed) for name, other in tried.items()}
     try:
         feeds = {name: feed for name, feed in feeds.items() if _works(training, feed)} | {GIVEN: given}
         times: dict[str, list[float]] = {name: [] for name in feeds}
@@ -128,7 +133,7 @@ def measure(
         for turn in range(TURNS):
             for name in chance.sample(list(feeds), len(feeds)):
                 work = tried[name].work if name in tried else 1.0
-                steps = _steps(work, step_s)
+                steps = _steps_per_turn(work, step_s)
                 training.use(feeds[name])
                 training.advance(1 + feeds[name].prefetched)  # what its workers had ready by now
                 seconds = timer.time(partial(training.advance, steps)).seconds
@@ -142,7 +147,7 @@ def measure(
     return {name: tuple(values) for name, values in times.items()}
 
 
-def left_out(
+def explain_skipped_loaders(
     source: Any, tried: Iterable[str], begun: Iterable[str], timed: Mapping[str, Sequence[float]]
 ) -> list[str]:
     """Why something else was not timed, a sentence each; empty where all was.
@@ -166,27 +171,27 @@ def left_out(
     return [*said, *(FAILED[name] for name in begun if name not in timed)]
 
 
-def _steps(work: float, step_s: float) -> int:
+def _steps_per_turn(work: float, step_s: float) -> int:
     """Steps of a turn, which has about as many samples with any."""
     return max(1, math.ceil(MIN_BLOCK_S / step_s / work))
 
 
 def _turns_s(work: float, step_s: float) -> float:
     """Seconds of all turns, at least with the loader as it is."""
-    return TURNS * _steps(work, step_s) * work * step_s
+    return TURNS * _steps_per_turn(work, step_s) * work * step_s
 
 
-def _works(training: OwnTraining, feed: Feed) -> bool:
+def _works(training: CustomTraining, feed: Feed) -> bool:
     """Whether it can be trained from: workers cannot have what lies on a device, and memory may be short."""
     training.use(feed)
-    return failures.attempt(lambda: training.advance(1), _failed) is None
+    return failures.attempt(lambda: training.advance(1), _is_loader_failure) is None
 
 
-def _failed(error: Exception) -> bool:
-    return isinstance(error, OwnTrainingFailed) or failures.is_out_of_memory(error)
+def _is_loader_failure(error: Exception) -> bool:
+    return isinstance(error, CustomTrainingFailed) or failures.is_out_of_memory(error)
 
 
-def _changed(source: DataLoader[Any], batches: BatchSampler | None = None, **changes: Any) -> DataLoader[Any]:
+def _rebuild_loader(source: DataLoader[Any], batches: BatchSampler | None = None, **changes: Any) -> DataLoader[Any]:
     options: dict[str, Any] = {
         "num_workers": source.num_workers,
         "persistent_workers": source.persistent_workers,

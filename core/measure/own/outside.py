@@ -21,7 +21,7 @@ MOST_VERSIONS = 1_000
 which it would keep eight and silently run the rest as it is."""
 
 
-def in_bf16(step: Callable[[Any], object], device: torch.device) -> Callable[[Any], object]:
+def wrap_in_bf16(step: Callable[[Any], object], device: torch.device) -> Callable[[Any], object]:
     """A step with autocast around it, without its cache of weights, which change within."""
 
     def cast(batch: Any) -> None:
@@ -57,12 +57,12 @@ def compile_modules(built: Any, files: Iterable[ModuleType]) -> None:
 
 def modules(built: Any, files: Iterable[ModuleType]) -> list[nn.Module]:
     """Modules that a built training shows, those left out that are part of another."""
-    shown = {id(each): each for each in _shown(built, files) if isinstance(each, nn.Module)}
+    shown = {id(each): each for each in _iterate_reachable(built, files) if isinstance(each, nn.Module)}
     within = {id(part) for each in shown.values() for part in each.modules() if part is not each}
     return [each for name, each in shown.items() if name not in within]
 
 
-def _shown(built: Any, files: Iterable[ModuleType]) -> Iterator[Any]:
+def _iterate_reachable(built: Any, files: Iterable[ModuleType]) -> Iterator[Any]:
     """What a built training has at hand."""
     yield from vars(built).values() if hasattr(built, "__dict__") else ()
     yield from vars(bound).values() if hasattr(bound := getattr(built, "__self__", None), "__dict__") else ()

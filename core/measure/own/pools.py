@@ -34,6 +34,6 @@ class Pools:
 POOLS = Pools()
 
 
-def follow() -> None:
+def apply_thread_count() -> None:
     """Give all the number of threads that PyTorch has in this thread."""
     POOLS.use(torch.get_num_threads())

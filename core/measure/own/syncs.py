@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-TOLD = "synchronizing CUDA operation"
+SYNC_WARNING = "synchronizing CUDA operation"
 """What such a warning has in its text."""
 
 
@@ -34,7 +34,7 @@ class Syncs:
         return self.places.most_common(1)[0][0] if self.places else ""
 
 
-def count(step: Callable[[], object], steps: int, device: torch.device, owns: Callable[[str], bool]) -> Syncs:
+def count_syncs(step: Callable[[], object], steps: int, device: torch.device, owns: Callable[[str], bool]) -> Syncs:
     """Do some steps, and count what each makes the host wait for; nothing where the device is none of CUDA's.
 
     Args:
@@ -50,16 +50,16 @@ def count(step: Callable[[], object], steps: int, device: torch.device, owns: Ca
     torch.cuda.set_sync_debug_mode("warn")
     try:
         for _ in range(steps):
-            _one(step, found, owns)
+            _count_step_syncs(step, found, owns)
     finally:
         torch.cuda.set_sync_debug_mode(before)
     return found
 
 
-def _one(step: Callable[[], object], found: Syncs, owns: Callable[[str], bool]) -> None:
+def _count_step_syncs(step: Callable[[], object], syncs: Syncs, owns: Callable[[str], bool]) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         step()
-    waits = [each for each in told if TOLD in str(each.message)]
-    found.times.append(len(waits))
-    found.places.update(f"{Path(each.filename).name}:{each.lineno}" for each in waits if owns(each.filename))
+    waits = [each for each in told if SYNC_WARNING in str(each.message)]
+    syncs.times.append(len(waits))
+    syncs.places.update(f"{Path(each.filename).name}:{each.lineno}" for each in waits if owns(each.filename))

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from core.errors import OwnTrainingFailed
+from core.errors import CustomTrainingFailed
 from core.measure.data.batches import Feed
 from core.measure.own import outside, pools
-from core.measure.own.foreign import Foreign, Settings
-from core.measure.training import LossCurve, Training, nudged
+from core.measure.own.foreign import Settings, UserCode
+from core.measure.training import LossCurve, Training, nudge_weight
 from core.question.lanes import PLAIN, Lane
 
 MOST_READINGS = 400
@@ -32,7 +32,7 @@ WITNESSES, WITNESSED = 100, 1_000
 Result = TypeVar("Result")
 
 
-class OwnTraining(Training):
+class CustomTraining(Training):
     """One built training; its batches and its step are its own.
 
     Attributes:
@@ -43,7 +43,7 @@ class OwnTraining(Training):
         led_in: plain steps that were trained before its lane began: the first of a loop makes what is compiled.
     """
 
-    def __init__(self, built: Any, foreign: Foreign, lane: Lane = PLAIN, device: torch.device | None = None) -> None:
+    def __init__(self, built: Any, foreign: UserCode, lane: Lane = PLAIN, device: torch.device | None = None) -> None:
         """Take what `build` returned.
 
         Raises:
@@ -54,26 +54,26 @@ class OwnTraining(Training):
         built = Loop(built, foreign.file.name) if isinstance(built, Iterator) and not hasattr(built, "step") else built
         step = built if callable(built) and not hasattr(built, "step") else getattr(built, "step", None)
         if not callable(step) or isinstance(built, nn.Module):
-            raise OwnTrainingFailed(
+            raise CustomTrainingFailed(
                 foreign.file.name,
                 "build returned neither a function that trains a batch nor an object with a step, and has no yield.",
             )
         self._own, self._foreign = built, foreign
-        self._settings, self._modules = Settings.now(), foreign.modules()
+        self._settings, self._modules = Settings.capture(), foreign.modules()
         source = None if step is built else getattr(built, "batches", None)
         place = None if step is built else getattr(built, "place", None)
         self.has_batches, self.has_place = source is not None, callable(place) and source is not None
         self.lane, self._engine, self._losses, self.steps = lane, None, [], 0
-        self.step = partial(_with_batch, step) if self.has_batches else partial(_alone, step)
+        self.step = partial(_with_batch, step) if self.has_batches else partial(_step_without_batch, step)
         self.led_in = int(isinstance(built, Loop) and lane.execution == "compiled")
         if self.led_in:
             step()
         if lane.execution == "compiled":
             outside.compile_modules(bare, self._modules.values())
         if lane.precision == "bf16":
-            self.step = outside.in_bf16(self.step, device or torch.device("cpu"))
-        self.source, self.own_place = source, place if self.has_place and place else _same
-        self.use(self.feed_of(source))
+            self.step = outside.wrap_in_bf16(self.step, device or torch.device("cpu"))
+        self.source, self.own_place = source, place if self.has_place and place else _return_batch
+        self.use(self.build_feed(source))
         self._witnesses = self._witness()
 
     @property
@@ -81,15 +81,15 @@ class OwnTraining(Training):
         """Its batches."""
         return self._feed
 
-    def feed_of(self, source: Iterable[Any] | None, *, placed: bool = False) -> Feed:
+    def build_feed(self, source: Iterable[Any] | None, *, placed: bool = False) -> Feed:
         """Batches of a source, over and over, which only their own step understands; None for a step without any."""
         batches: Any = itertools.repeat(None) if source is None else _endless(source, self._foreign.file.name)
         return Feed(
             batches=batches,
             take=partial(_next, batches),
-            place=_same if placed else self.own_place,
+            place=_return_batch if placed else self.own_place,
             batch_size=1,
-            prefetched=_prefetched(source),
+            prefetched=_count_prefetched(source),
         )
 
     def use(self, feed: Feed) -> None:
@@ -106,16 +106,16 @@ class OwnTraining(Training):
         """
         self._settings.use()
         sys.modules.update(self._modules)
-        pools.follow()
+        pools.apply_thread_count()
         try:
             return self._foreign.call(work)
         finally:
-            self._settings = Settings.now()
+            self._settings = Settings.capture()
             Settings().use()
 
     def advance(self, steps: int) -> None:
         """Train whole steps; raises OwnTrainingFailed with its own traceback."""
-        self.call(lambda: super(OwnTraining, self).advance(steps))
+        self.call(lambda: super(CustomTraining, self).advance(steps))
 
     def rewind(self, feed: Feed, steps: int) -> None:
         """Nothing: nobody can take its steps back. It is built anew instead."""
@@ -135,7 +135,7 @@ class OwnTraining(Training):
     def read_losses(self) -> list[float]:
         """Its loss now, if it tells one. Waits for the device."""
         self._losses.clear()
-        loss = self._said("loss")
+        loss = self._read_attribute("loss")
         if isinstance(loss, Tensor):
             loss = self.call(lambda: float(loss.detach()) if loss.numel() == 1 else None)
         return [float(loss)] if isinstance(loss, int | float) else []
@@ -143,18 +143,18 @@ class OwnTraining(Training):
     @property
     def parameters(self) -> int:
         """Trainable numbers; 0 if it does not tell."""
-        said = self._said("parameters")
+        said = self._read_attribute("parameters")
         return max(0, said) if isinstance(said, int) else sum(tensor.numel() for tensor in self._tensors())
 
     @property
     def flops(self) -> int:
         """Operations of a step; 0 if it does not tell."""
-        said = self._said("flops")
+        said = self._read_attribute("flops")
         return max(0, int(said)) if isinstance(said, int | float) and math.isfinite(said) else 0
 
     def evaluate(self) -> float | None:
         """What it says of what it learned; None if it says nothing, or no number."""
-        said = self._said("evaluate")
+        said = self._read_attribute("evaluate")
         number = said.item() if isinstance(said, Tensor) and said.numel() == 1 else said
         return float(number) if isinstance(number, int | float) else None
 
@@ -166,20 +166,20 @@ class OwnTraining(Training):
         pairs = zip(self._witnesses, self._witness(), strict=False)
         return any(not torch.equal(before, now) for before, now in pairs)
 
-    def _said(self, name: str) -> Any:
+    def _read_attribute(self, name: str) -> Any:
         """An attribute, or what it returns if it is a function; a module is neither."""
-        return self.call(partial(_attribute, self._own, name))
+        return self.call(partial(_read_built_attribute, self._own, name))
 
     def nudge(self) -> bool:
         """Change each of its parameters by some roundings; whether it tells them."""
         tensors = [each for each in self._tensors() if each.is_floating_point()]
         with torch.no_grad():
             for each in tensors:
-                each.copy_(nudged(each))
+                each.copy_(nudge_weight(each))
         return bool(tensors)
 
     def _tensors(self) -> list[Tensor]:
-        said = self._said("parameters")
+        said = self._read_attribute("parameters")
         if not isinstance(said, Iterable) or isinstance(said, Tensor):
             return []
         self_said = self.call(lambda: list(said))
@@ -190,7 +190,7 @@ class OwnTraining(Training):
 
 
 @dataclass(kw_only=True)
-class OwnCurve(LossCurve):
+class CustomCurve(LossCurve):
     """Losses as they were read between blocks.
 
     Attributes:
@@ -240,7 +240,7 @@ class Loop:
             self.loss = next(self._steps)
         except StopIteration:
             said = "Its loop came to an end. Let it go on for ever, or for more epochs than it needs."
-            raise OwnTrainingFailed(self._file, said) from None
+            raise CustomTrainingFailed(self._file, said) from None
 
 
 def witness(parameters: Iterable[Tensor]) -> list[Tensor]:
@@ -248,14 +248,14 @@ def witness(parameters: Iterable[Tensor]) -> list[Tensor]:
     return [each.detach().reshape(-1)[:WITNESSED].clone() for each in itertools.islice(parameters, WITNESSES)]
 
 
-def _attribute(own: Any, name: str) -> Any:
-    if not hasattr(own, "step"):
+def _read_built_attribute(built: Any, name: str) -> Any:
+    if not hasattr(built, "step"):
         return None
-    said = getattr(own, name, None)
+    said = getattr(built, name, None)
     return said() if callable(said) and not isinstance(said, nn.Module) else said
 
 
-def _alone(step: Callable[[], object], _batch: None) -> None:
+def _step_without_batch(step: Callable[[], object], _batch: None) -> None:
     """A step that sees to its batches itself; what it returns would only be kept alive."""
     step()
 
@@ -264,7 +264,7 @@ def _with_batch(step: Callable[[Any], object], batch: Any) -> None:
     step(batch)
 
 
-def _same(batch: Any) -> Any:
+def _return_batch(batch: Any) -> Any:
     return batch
 
 
@@ -282,11 +282,11 @@ def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
             yield batch
         if not count:
             again = "Its batches came to an end, and cannot be gone through again."
-            raise OwnTrainingFailed(file, again if begun else "Its batches are empty.")
+            raise CustomTrainingFailed(file, again if begun else "Its batches are empty.")
         begun = True
 
 
-def _prefetched(source: Any) -> int:
+def _count_prefetched(source: Any) -> int:
     """Batches that the workers of a DataLoader may have ready."""
     workers, each = getattr(source, "num_workers", 0), getattr(source, "prefetch_factor", None)
     return workers * each if isinstance(workers, int) and isinstance(each, int) else 0

@@ -83,11 +83,11 @@ class Counts:
     between_s: list[float] = field(default_factory=list)
     places: Counter[str] = field(default_factory=Counter)
 
-    def add(self, watching: "Watching", steps: int = 1) -> None:
+    def add(self, watching: "OperationCounter", steps: int = 1) -> None:
         """Take in what was counted in so many steps, as one entry."""
         for name in NUMBERS:
-            getattr(self, name).append(round(watching.found[name] / steps))
-        for name in TIMES:
+            getattr(self, name).append(round(watching.counts[name] / steps))
+        for name in TIME_COLUMNS:
             getattr(self, name).append(getattr(watching, f"{name[:-1]}ns") / 1e9 / steps)
         self.places.update(watching.places)
 
@@ -98,10 +98,10 @@ class Counts:
 
 
 NUMBERS = ("operations", "waits", "copies", "elsewhere", "float64")
-TIMES = ("inside_s", "float64_s", "between_s")
+TIME_COLUMNS = ("inside_s", "float64_s", "between_s")
 
 
-class Watching(TorchDispatchMode):
+class OperationCounter(TorchDispatchMode):
     """Counts what happens while it is entered.
 
     Attributes:
@@ -114,7 +114,7 @@ class Watching(TorchDispatchMode):
         self,
         device: torch.device,
         place: Callable[[], str],
-        drain: Callable[[], object] = lambda: None,
+        synchronize: Callable[[], object] = lambda: None,
         clock: Clock = time.perf_counter_ns,
         earlier: list[TensorWeakRef] | None = None,
     ) -> None:
@@ -123,14 +123,14 @@ class Watching(TorchDispatchMode):
         Args:
             device: that should do the work.
             place: says where in foreign code we are.
-            drain: waits for the device.
+            synchronize: waits for the device.
             clock: monotonic nanoseconds.
             earlier: results of the steps that were counted before, which those of this one are added to; None if
                 nobody asks what became of them.
         """
         super().__init__()  # type: ignore[no-untyped-call]
-        self._device, self._place, self._drain, self._clock = device, place, drain, clock
-        self.found: Counter[str] = Counter()
+        self._device, self._place, self._synchronize, self._clock = device, place, synchronize, clock
+        self.counts: Counter[str] = Counter()
         self.places: Counter[str] = Counter()
         self.inside_ns = self.float64_ns = self.between_ns = self._since = 0
         self._earlier, self._results = earlier, list[TensorWeakRef]()
@@ -148,7 +148,7 @@ class Watching(TorchDispatchMode):
 
     def begin(self) -> None:
         """What was timed so far does not count, and the host is followed from now on."""
-        self._drain()
+        self._synchronize()
         self.inside_ns = self.float64_ns = self.between_ns = 0
         self.resume()
 
@@ -156,7 +156,7 @@ class Watching(TorchDispatchMode):
         """The host is followed from now on."""
         self._since = self._clock()
 
-    def pause(self) -> None:
+    def add_host_time(self) -> None:
         """What the host does from now on is not ours."""
         self._add_stretch(self._clock())
 
@@ -171,25 +171,25 @@ class Watching(TorchDispatchMode):
         begin = self._clock()
         self._add_stretch(begin)
         result = func(*args, **(kwargs or {}))
-        self._drain()
+        self._synchronize()
         taken = self._clock() - begin
         name, results = func._schema.name, list(_tensors(result))
         double = any(each.dtype == torch.float64 for each in results)
         self.inside_ns += taken
         self.float64_ns += double * taken
-        self.found["operations"] += 1
-        self.found["elsewhere"] += any(each.device.type != self._device.type for each in results)
-        self.found["float64"] += double
+        self.counts["operations"] += 1
+        self.counts["elsewhere"] += any(each.device.type != self._device.type for each in results)
+        self.counts["float64"] += double
         if self._earlier is not None:
             self._results += map(TensorWeakRef, results)
         if name in COPIES:
-            self._copied(args, results)
-        elif name in WAITS and self._is_of_the_device(args) and not _by_an_optimizer() and not _in_a_loader():
-            self._waited()
+            self._count_copy(args, results)
+        elif name in WAITS and self._is_of_the_device(args) and not _is_optimizer_call() and not _is_in_loader():
+            self._count_wait()
         self._since = self._clock()
         return result
 
-    def _copied(self, args: tuple[Any, ...], results: Sequence[Tensor]) -> None:
+    def _count_copy(self, args: tuple[Any, ...], results: Sequence[Tensor]) -> None:
         sources = list(_tensors(args))
         if not sources or not results:
             return
@@ -197,16 +197,16 @@ class Watching(TorchDispatchMode):
         if before == after:
             return
         if after == "cpu":
-            self._waited()
+            self._count_wait()
         else:
-            self.found["copies"] += 1
+            self.counts["copies"] += 1
 
     def _is_of_the_device(self, args: tuple[Any, ...]) -> bool:
         """Whether something read lies on the device; what lies on the host is waited for by nobody."""
         return any(each.device.type == self._device.type for each in _tensors(args))
 
-    def _waited(self) -> None:
-        self.found["waits"] += 1
+    def _count_wait(self) -> None:
+        self.counts["waits"] += 1
         self.places[self._place()] += 1
 
 
@@ -220,7 +220,7 @@ def is_library(file: str) -> bool:
     return file.startswith(_LIBRARIES) or "site-packages" in file or file.startswith("<frozen")
 
 
-def place() -> str:
+def find_user_line() -> str:
     """File and line of the first code that is no library's and not ours; empty if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -231,7 +231,7 @@ def place() -> str:
     return ""
 
 
-def compiled_frames() -> int:
+def count_compiled_frames() -> int:
     """Functions that were compiled in this process."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return dynamo.counters["frames"]["ok"] if dynamo is not None else 0
@@ -239,11 +239,14 @@ def compiled_frames() -> int:
 
 def compiles() -> bool:
     """Whether something was compiled in this process; it would be compiled anew for whoever counts."""
-    return compiled_frames() > 0
+    return count_compiled_frames() > 0
 
 
-def count(
-    watching: Callable[[], Watching], step: Callable[[Watching], object], plain: Callable[[], object], steps: int
+def count_step_operations(
+    watching: Callable[[], OperationCounter],
+    step: Callable[[OperationCounter], object],
+    plain: Callable[[], object],
+    steps: int,
 ) -> Counts:
     """Do some steps, and count what each does; then as many again, and count the tensors that are alive after each.
 
@@ -277,7 +280,7 @@ def _tensors(values: Any) -> Iterator[Tensor]:
             yield from _tensors(value)
 
 
-def _in_a_loader() -> bool:
+def _is_in_loader() -> bool:
     """Whether a data set is read, whose values lie on the host, as labels do that become numbers."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _OF_LOADERS not in frame.f_code.co_filename.replace("\\", "/"):
@@ -285,7 +288,7 @@ def _in_a_loader() -> bool:
     return frame is not None
 
 
-def _by_an_optimizer() -> bool:
+def _is_optimizer_call() -> bool:
     """Whether PyTorch's own update asked, and no line of anybody else before it."""
     frame = sys._getframe(2)
     for _ in range(_DEEPEST):

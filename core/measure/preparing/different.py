@@ -7,7 +7,7 @@ from core.errors import SameTraining
 from core.question.experiment import Contender
 
 
-def require(contenders: Sequence[Contender], threads: Sequence[int]) -> None:
+def check_distinct(contenders: Sequence[Contender], threads: Sequence[int]) -> None:
     """Refuse a comparison of a training with itself; `threads` are those with which each would train.
 
     Raises:
@@ -18,6 +18,7 @@ def require(contenders: Sequence[Contender], threads: Sequence[int]) -> None:
         return
     names = " and ".join(f"{one}" for one in contenders)
     raise SameTraining(
-        f"Nothing was measured: {names} turned out to be the same training on {units.counted(threads[0], 'thread')}. "
+        f"Nothing was measured: {names} turned out to be the same training on "
+        f"{units.format_quantity(threads[0], 'thread')}. "
         "Give each a number of threads of its own, or take a larger model, for which more threads may pay."
     )

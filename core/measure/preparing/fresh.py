@@ -43,10 +43,10 @@ class FreshTrainings:
         """A fresh network in training, with a feed that begins with the first step."""
         return Training(self.network(), self.feed(0), learning_rate=self.point.learning_rate, lane=lane)
 
-    def in_float32(self, lane: Lane) -> Training:
+    def build_float32_training(self, lane: Lane) -> Training:
         """The same in float32."""
         point = replace(self.point, dtype="float32")
-        single = FreshTrainings(point=point, data=datasets.of(point), device=self.device)
+        single = FreshTrainings(point=point, data=datasets.load_point_data(point), device=self.device)
         if self.resident is not None:
             single.move_data()
         return single.training(lane)

@@ -29,7 +29,7 @@ ACCELERATOR_PRODUCT_SIZE = 4096
 """Rows and columns of the product that is timed: some 50 ms on a core, a few on an accelerator."""
 
 
-def require(flops_per_step: int, budget_s: float, device: Device, called: str) -> None:
+def check_speed(flops_per_step: int, budget_s: float, device: Device, called: str) -> None:
     """Find out whether the first block can be timed within a few budgets on a device, `called` so for people.
 
     Raises:
@@ -42,8 +42,9 @@ def require(flops_per_step: int, budget_s: float, device: Device, called: str) -
     needed_s = flops / product_flops(device)
     if needed_s > PATIENCE * budget_s:
         reason = (
-            f"one step on {called} takes at least {units.duration(needed_s / FIRST_STEPS)}, {FIRST_STEPS} are needed "
-            f"before the first block is timed, and the budget is {units.duration(budget_s)}"
+            f"one step on {called} takes at least {units.format_duration(needed_s / FIRST_STEPS)}, {FIRST_STEPS} are "
+            "needed "
+            f"before the first block is timed, and the budget is {units.format_duration(budget_s)}"
         )
         raise TooSlow(reason, "A smaller model or batch is needed, or a longer budget.")
 

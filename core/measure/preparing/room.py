@@ -21,19 +21,19 @@ MOST_WORKERS = 16
 """Processes of loaders that may wait for their turn at once."""
 
 
-def require(point: Point, contender: Contender, data: Data, device: Device) -> None:
+def check_memory(point: Point, contender: Contender, data: Data, device: Device) -> None:
     """Refuse a training that cannot fit.
 
     Raises:
         OutOfMemory: network, batch and data need more than the device has free.
     """
-    needed, free = needed_bytes(point, contender, data), device.free_bytes()
+    needed, free = estimate_memory_bytes(point, contender, data), device.free_bytes()
     if needed > free:
-        have = f"{units.memory(free)} of {contender.device} are free"
-        raise OutOfMemory(f"The training needs about {units.memory(needed)}, but {have}.")
+        have = f"{units.format_memory(free)} of {contender.device} are free"
+        raise OutOfMemory(f"The training needs about {units.format_memory(needed)}, but {have}.")
 
 
-def fit(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
+def can_fit_in_memory(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
     """Whether trainings can be kept alive at once, beside others whose next step may need as much again as is free.
 
     Raises:
@@ -44,27 +44,27 @@ def fit(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
     workers = sum(len(asked.contenders) * asked.point.loader_workers for asked in (*new, *alive))
     needed = Counter[str]()
     for asked in new:
-        needed += _trainings(asked)
+        needed += _count_training_bytes(asked)
     for (_, _, _, device), size in dict(entry for asked in new for entry in _samples(asked)).items():
         needed[device] += size
     if alive:
-        needed += _trainings(max(alive, key=lambda asked: _trainings(asked).total()))
+        needed += _count_training_bytes(max(alive, key=lambda asked: _count_training_bytes(asked).total()))
     enough = all(size <= SHARE * devices.open_device(device).free_bytes() for device, size in needed.items())
     return enough and workers <= MOST_WORKERS
 
 
-def _trainings(asked: Experiment) -> Counter[str]:
+def _count_training_bytes(experiment: Experiment) -> Counter[str]:
     """Device → bytes of the trainings there, without samples that stay."""
     found = Counter[str]()
-    for contender in asked.contenders:
-        found[_memory_of(contender)] += _training_bytes(asked.point, contender)
+    for contender in experiment.contenders:
+        found[_memory_device(contender)] += _training_bytes(experiment.point, contender)
     return found
 
 
-def _samples(asked: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int]]:
+def _samples(experiment: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int]]:
     """The samples that a training has on the host, and on its devices where they stay there, with their bytes."""
-    point = asked.point
-    staying = map(_memory_of, asked.contenders) if point.data_path == "resident" else ()
+    point = experiment.point
+    staying = map(_memory_device, experiment.contenders) if point.data_path == "resident" else ()
     for device in {"cpu", *staying}:
         key = (
             f"{point.dataset} {point.sequence_length} {point.embedding_rows} {point.dtype}",
@@ -75,12 +75,12 @@ def _samples(asked: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int
         yield key, point.samples * point.network.sample_bytes
 
 
-def _memory_of(contender: Contender) -> str:
+def _memory_device(contender: Contender) -> str:
     """The device whose memory it takes."""
     return "cpu" if contender.device in SHARING_HOST else contender.device
 
 
-def needed_bytes(point: Point, contender: Contender, data: Data) -> int:
+def estimate_memory_bytes(point: Point, contender: Contender, data: Data) -> int:
     """Bytes that a training holds at once, with its samples where they stay on the device."""
     samples = data.train.samples
     resident = samples.numel() * samples.element_size() if point.data_path == "resident" else 0

@@ -36,7 +36,12 @@ SMALL = {
 }
 """Networks of a kind of layers, so small that their step costs nothing but what it loads."""
 
-KINDS = {"Conv2d": "convolution", "FusedLayers": "recurrent", "CellLoop": "recurrent", "EncoderBlock": "attention"}
+LAYER_KINDS = {
+    "Conv2d": "convolution",
+    "FusedLayers": "recurrent",
+    "CellLoop": "recurrent",
+    "EncoderBlock": "attention",
+}
 """Module of a layer → key of `SMALL`; other layers are fully connected, or compute nothing."""
 
 BATCH = 4
@@ -56,17 +61,17 @@ def cold_s(contender: Contender, network: Network) -> float | None:
     if contender.on_host or not network.layers:
         return None
     lane = replace(contender.lane, execution="eager", steps_per_call=1)  # what compiling takes has a column of its own
-    return _taken(Contender(device=contender.device, lane=lane), layers(network))
+    return _measure_in_fresh_process(Contender(device=contender.device, lane=lane), layers(network))
 
 
 def layers(network: Network) -> str:
     """Of which kind the layers of a network are, a key of `SMALL`."""
     names = (layer.module[0] for layer in network.layers)
-    return next((KINDS[name] for name in names if name in KINDS), "fully connected")
+    return next((LAYER_KINDS[name] for name in names if name in LAYER_KINDS), "fully connected")
 
 
 @functools.cache
-def _taken(contender: Contender, kind: str) -> float | None:
+def _measure_in_fresh_process(contender: Contender, kind: str) -> float | None:
     command = [sys.executable, "-m", "core.measure.preparing.startup", str(contender), "--layers", kind]
     try:
         done = subprocess.run(
@@ -92,7 +97,7 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
         Seconds once torch is imported; what the device imports itself counts, as on a CPU. `context_s`: until it holds
         a number (driver, context, memory); `step_s`: after that, a network and its first step (libraries, kernels).
     """
-    device = Device(devices.named(contender.device))
+    device = Device(devices.to_torch_device(contender.device))
     devices.use_tf32(contender.lane.precision == "tf32")
     began = time.perf_counter()
     torch.zeros(1, device=device.torch)
@@ -107,7 +112,7 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
     return {"context_s": there - began, "step_s": time.perf_counter() - there}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def report_first_use(arguments: Sequence[str] | None = None) -> None:
     """Say what the first use took, as JSON."""
     parser = argparse.ArgumentParser(
         prog="core.measure.preparing.startup", description="Time the first use of a device."
@@ -119,4 +124,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report_first_use()

@@ -25,7 +25,7 @@ FIRST_ROOM, ROOM, GAIN = 2.0, 0.3, 0.04
 
 A reading of 30 ms scatters by 2 to 10 %, and to win or lose 4 % is not worth more readings."""
 
-FEW = 3
+MOST_FINALISTS = 3
 """Counts that stay beyond the second round."""
 
 LOOK_S = 0.03
@@ -53,20 +53,22 @@ def require_usable(threads: int) -> None:
 def candidates() -> tuple[int, ...]:
     """Thread counts worth trying here, ascending: 1, 2, 4, 8, … all that are usable, and as many as there are cores."""
     usable = environment.usable_cores()
-    return doubled(usable, environment.physical_cores())
+    return list_doublings(usable, environment.physical_cores())
 
 
-def doubled(usable: int, physical: int) -> tuple[int, ...]:
+def list_doublings(usable: int, physical: int) -> tuple[int, ...]:
     """The powers of two up to `usable`, and both numbers."""
     return tuple(sorted({2**power for power in range(usable.bit_length())} | {physical, usable}))
 
 
-def never() -> bool:
+def no_deadline() -> bool:
     """Nobody is in a hurry."""
     return False
 
 
-def choose(counts: Sequence[int], look: Callable[[int], float], *, late: Late = never) -> Generator[None, None, Times]:
+def choose_thread_times(
+    counts: Sequence[int], look: Callable[[int], float], *, late: Late = no_deadline
+) -> Generator[None, None, Times]:
     """Time ascending thread counts, each once, then in rounds those that may be the fastest; yields before each."""
     times: dict[int, list[float]] = {}
     lost = 0
@@ -78,7 +80,7 @@ def choose(counts: Sequence[int], look: Callable[[int], float], *, late: Late = 
             break
     staying = list(times)
     for rounds in range(1, ROUNDS):
-        staying = _staying(typical({count: times[count] for count in staying}), rounds)
+        staying = _staying(median_times({count: times[count] for count in staying}), rounds)
         if len(staying) == 1 or late():
             break
         for count in staying:
@@ -87,14 +89,14 @@ def choose(counts: Sequence[int], look: Callable[[int], float], *, late: Late = 
     return times
 
 
-def typical(times: Times) -> dict[int, float]:
+def median_times(times: Times) -> dict[int, float]:
     """The median of each, the lower of two: what disturbs a step only ever makes it longer."""
     return {count: statistics.median_low(readings) for count, readings in times.items()}
 
 
-def fastest(times: Times) -> list[int]:
+def rank_thread_counts(times: Times) -> list[int]:
     """The counts that were tried, the fastest first."""
-    step_s = typical(times)
+    step_s = median_times(times)
     return sorted(step_s, key=step_s.__getitem__)
 
 
@@ -102,7 +104,7 @@ def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
     """Counts that may still be the fastest after so many rounds, ascending."""
     room = FIRST_ROOM if rounds == 1 else 1 + ROOM / math.sqrt(rounds) - GAIN
     near = [count for count, seconds in step_s.items() if seconds <= room * min(step_s.values())]
-    return near if rounds == 1 else sorted(sorted(near, key=step_s.__getitem__)[:FEW])
+    return near if rounds == 1 else sorted(sorted(near, key=step_s.__getitem__)[:MOST_FINALISTS])
 
 
 @dataclass(kw_only=True)
@@ -129,11 +131,11 @@ class Look:
             self._step_s = self._time(1)  # a first step: it only tells how many make a look
             self._step_s = self._time(2) if self._step_s < LONG_S else self._step_s
         elif self._step_s < LONG_S:
-            self.training.advance(self.training.lane.whole(1))
+            self.training.advance(self.training.lane.round_up_to_calls(1))
         self._step_s = self._time(math.ceil(LOOK_S / (self._step_s or LOOK_S)))
         self.training.read_losses()
         return self._step_s
 
     def _time(self, steps: int) -> float:
-        whole = self.training.lane.whole(steps)
+        whole = self.training.lane.round_up_to_calls(steps)
         return self.timer.time(lambda: self.training.advance(whole)).seconds / whole

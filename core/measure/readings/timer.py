@@ -34,7 +34,7 @@ Clock = Callable[[], int]
 """Monotonic nanoseconds."""
 
 
-class Drainable(Protocol):
+class Synchronizable(Protocol):
     """Anything with a queue of work that can be waited for."""
 
     def synchronize(self) -> None:
@@ -62,7 +62,7 @@ class Timer:
         clock: `time.perf_counter_ns`, the highest-resolution monotonic clock (PEP 418), unless a test says otherwise.
     """
 
-    device: Drainable
+    device: Synchronizable
     clock: Clock = time.perf_counter_ns
 
     def read(self) -> int:

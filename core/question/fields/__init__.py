@@ -15,9 +15,9 @@ from core.question.fields.table import (
     OUTCOME_TITLES,
     SIZE_AXES,
     axis_title,
-    label,
+    field_title,
     short_label,
-    title,
+    value_label,
 )
 from core.question.fields.training import DATA_PATH_TITLES, DATA_PATHS, DTYPES, LOADER_PATHS, TRAINING, Training
 
@@ -38,7 +38,7 @@ __all__ = [
     "Field",
     "Training",
     "axis_title",
-    "label",
+    "field_title",
     "short_label",
-    "title",
+    "value_label",
 ]

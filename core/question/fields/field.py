@@ -78,6 +78,6 @@ class Field:
         return type(self.default) in (int, float)
 
 
-def asked(default: Any, title: str, **facts: Any) -> Any:
+def field_with_spec(default: Any, title: str, **facts: Any) -> Any:
     """A dataclass field that carries its entry of the table."""
     return dataclasses.field(default=default, metadata={"field": Field(default=default, title=title, **facts)})

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 
 from core.errors import CrossoverError, InvalidValue
-from core.question.fields import FIELDS, label
+from core.question.fields import FIELDS, value_label
 from core.question.presets import PRESETS
 
 CONTROLS: dict[str, str] = {
@@ -43,18 +43,20 @@ _OPTIONS: dict[str, Callable[[str], str]] = {
 """How controls that are no fields show their words; those of fields say it themselves."""
 
 
-def on_page(error: CrossoverError) -> str:
+def format_page_error(error: CrossoverError) -> str:
     """What a page says of an error."""
     if not isinstance(error, InvalidValue):
         return str(error)
-    return error.told(control(error.field), _OPTIONS.get(error.field, functools.partial(label, error.field)))
+    return error.format_message(
+        control(error.field), _OPTIONS.get(error.field, functools.partial(value_label, error.field))
+    )
 
 
-def in_command(error: CrossoverError) -> str:
+def format_command_error(error: CrossoverError) -> str:
     """What the command line says of it, with words to be typed as they are."""
     if not isinstance(error, InvalidValue):
         return str(error)
-    return error.told(_TYPED.get(error.field) or control(error.field))
+    return error.format_message(_TYPED.get(error.field) or control(error.field))
 
 
 def control(field: str) -> str:

@@ -94,12 +94,12 @@ def axis_title(axis: str) -> str:
     return AXES.get(axis, axis)
 
 
-def title(name: str) -> str:
+def field_title(name: str) -> str:
     """The name of a field for people; of a name that is not ours, the same with spaces."""
     return FIELDS[name].title if name in FIELDS else name.replace("_", " ")
 
 
-def label(name: str, value: object) -> str:
+def value_label(name: str, value: object) -> str:
     """A value of a field for people: "Digits (1,797 images)", "Copied once"; one that has no label as it is written."""
     labels = OUTCOME_TITLES if name == "outcome" else FIELDS[name].labels if name in FIELDS else {}
     return labels.get(str(value), str(value))
@@ -107,4 +107,4 @@ def label(name: str, value: object) -> str:
 
 def short_label(name: str, value: object) -> str:
     """A value of a field without what stands in brackets, for a line that says more: "Digits"."""
-    return label(name, value).partition(" (")[0]
+    return value_label(name, value).partition(" (")[0]

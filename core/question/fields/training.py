@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from core.question import catalog, models
-from core.question.fields.field import asked
+from core.question.fields.field import field_with_spec
 
 DATA_PATHS: dict[str, str] = {
     "resident": "The whole data set is copied to the device once, and batches are indexed there.",
@@ -36,7 +36,7 @@ LOADER_PATHS = ("loader", "tutorial")
 class Training:
     """The fields of a training, without saying where it runs; each is a column, an option and a parameter of links."""
 
-    dataset: str = asked(
+    dataset: str = field_with_spec(
         "digits",
         "data set",
         meaning="data set",
@@ -45,7 +45,7 @@ class Training:
         panel="data",
         brief="{}",
     )
-    samples: int = asked(
+    samples: int = field_with_spec(
         0,  # stands for the data set's default
         "training samples",
         meaning="training samples",
@@ -60,7 +60,7 @@ class Training:
         usual_range=(100, 1_000_000),
         usual_values=(500, 1_000),
     )
-    model: str = asked(
+    model: str = field_with_spec(
         "mlp",
         "model",
         meaning="model family",
@@ -69,7 +69,7 @@ class Training:
         panel="model",
         brief="{}",
     )
-    hidden_size: int = asked(
+    hidden_size: int = field_with_spec(
         128,
         "hidden size",
         meaning="neurons of each hidden layer; 0 where the family has none",
@@ -84,7 +84,7 @@ class Training:
         usual_range=(16, 2_048),
         usual_values=(64, 256, 1_024),
     )
-    depth: int = asked(
+    depth: int = field_with_spec(
         2,
         "depth",
         meaning="layers as the family counts them; 0 where it has no depth",
@@ -99,7 +99,7 @@ class Training:
         usual_range=(2, 12),
         usual_values=(2, 4),
     )
-    width: int = asked(
+    width: int = field_with_spec(
         1,
         "width",
         meaning="factor on the channels of a CNN; 0 elsewhere",
@@ -113,7 +113,7 @@ class Training:
         usual_range=(1, 16),
         usual_values=(1, 4),
     )
-    heads: int = asked(
+    heads: int = field_with_spec(
         4,
         "heads",
         meaning="heads of attention in each block of a Transformer; 0 elsewhere",
@@ -129,7 +129,7 @@ class Training:
         usual_values=(1, 4, 16),
         later=True,
     )
-    sequence_length: int = asked(
+    sequence_length: int = field_with_spec(
         32,
         "sequence length",
         meaning="tokens of a sample; 0 where the data have no tokens",
@@ -146,7 +146,7 @@ class Training:
         usual_values=(16, 64),
         later=True,
     )
-    embedding_rows: int = asked(
+    embedding_rows: int = field_with_spec(
         10_000,
         "embedding rows",
         meaning="rows of the table that categories are looked up in; 0 where the data have none",
@@ -163,7 +163,7 @@ class Training:
         usual_values=(1_000, 100_000),
         later=True,
     )
-    rounds: int = asked(
+    rounds: int = field_with_spec(
         100,
         "boosting rounds",
         meaning="rounds of gradient boosting; each adds a tree a class, or one where there are two; 0 elsewhere",
@@ -179,7 +179,7 @@ class Training:
         usual_values=(20, 100),
         later=True,
     )
-    leaves: int = asked(
+    leaves: int = field_with_spec(
         31,  # as LightGBM and scikit-learn have it
         "leaves of a tree",
         meaning="largest number of leaves of a tree in gradient boosting; 0 elsewhere",
@@ -195,7 +195,7 @@ class Training:
         usual_values=(31, 256),
         later=True,
     )
-    batch_size: int = asked(
+    batch_size: int = field_with_spec(
         64,  # every batch is full, the remainder of an epoch is left out
         "batch size",
         meaning="samples of one step; 0 where each has all of them, as a fit of gradient boosting",
@@ -209,7 +209,7 @@ class Training:
         usual_range=(1, 1_024),
         usual_values=(16, 64, 256),
     )
-    epochs: int = asked(
+    epochs: int = field_with_spec(
         100,
         "epochs",
         meaning="epochs that were asked for",
@@ -219,7 +219,7 @@ class Training:
         stops=(1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000),
         brief="{} epochs",
     )
-    learning_rate: float = asked(
+    learning_rate: float = field_with_spec(
         0.1,
         "learning rate",
         meaning="of plain SGD; the shrinkage of gradient boosting",
@@ -230,7 +230,7 @@ class Training:
         axis="other",
         usual_values=(0.01, 0.1),
     )
-    dtype: str = asked(
+    dtype: str = field_with_spec(
         "float32",
         "number format",
         meaning="of weights, samples and losses",
@@ -241,7 +241,7 @@ class Training:
         brief="{}",
         later=True,
     )
-    data_path: str = asked(
+    data_path: str = field_with_spec(
         "resident",
         "data path",
         meaning="how data reached the device",
@@ -250,7 +250,7 @@ class Training:
         panel="route",
         brief="{}",
     )
-    loader_workers: int = asked(
+    loader_workers: int = field_with_spec(
         0,  # and always where no loader runs
         "loader workers",
         meaning="worker processes of the DataLoader",
@@ -261,10 +261,10 @@ class Training:
         usual_values=(0, 1),
         axis_stops=(0, 1, 2, 4, 8, 16),
     )
-    shuffle: bool = asked(
+    shuffle: bool = field_with_spec(
         True, "shuffle", meaning="whether each epoch had a new order", words=("true", "false"), panel="feeding"
     )
-    seed: int = asked(0, "seed", meaning="of weights, data and order", high=2**31 - 1, panel="feeding")
+    seed: int = field_with_spec(0, "seed", meaning="of weights, data and order", high=2**31 - 1, panel="feeding")
 
 
 TRAINING: tuple[str, ...] = tuple(entry.name for entry in dataclasses.fields(Training))

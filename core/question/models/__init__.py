@@ -5,7 +5,7 @@ while a slider moves. `core.measure.networks` turns the same list into a torch m
 here against torch's own counts. Nothing here trains, times or imports torch.
 """
 
-from core.question.models.families import AXES, FAMILIES, family, network, shaped_by
+from core.question.models.families import AXES, FAMILIES, family, list_model_sizes, network
 from core.question.models.layers import FLOAT_BYTES, INDEX_BYTES, Layer
 from core.question.models.network import Family, Network
 
@@ -18,6 +18,6 @@ __all__ = [
     "Layer",
     "Network",
     "family",
+    "list_model_sizes",
     "network",
-    "shaped_by",
 ]

@@ -41,7 +41,7 @@ def mean(hidden: int) -> Layer:
     return Layer(module=("Mean", ()), saved_bytes=FLOAT_BYTES * hidden)
 
 
-def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
+def _transformer_layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
     views, (steps, features) = as_sequence(shape)
     hidden = sizes["hidden_size"]
     widened = (linear(features, hidden, steps),) if views else ()  # tokens have that width
@@ -55,6 +55,6 @@ TRANSFORMER = Family(
     summary="Blocks of scaled dot-product attention and two fully connected layers, over a sequence as wide as the "
     "hidden size.",
     axes=("hidden_size", "depth", "heads"),
-    layers=_layers,
+    layers=_transformer_layers,
     of_sequences=True,
 )

@@ -56,17 +56,17 @@ ROWS = "rows"
 """What the samples of a fit are called: its table has one for each."""
 
 
-def axis_called(axis: str, model: str) -> str:
+def answer_axis_name(axis: str, model: str) -> str:
     """How answers call an axis of a training: rows, where it varies the samples of a fit."""
     return ROWS if axis == "samples" and model in LIBRARIES else axis
 
 
-def axis_asked(axis: str) -> str:
+def field_of_answer_axis(axis: str) -> str:
     """The field that is varied, by what answers call it."""
     return "samples" if axis == ROWS else axis
 
 
-def missing(model: str) -> str:
+def explain_missing_library(model: str) -> str:
     """What to install where the library of a family is not here, in a sentence; empty if nothing is missing."""
     library = LIBRARIES.get(model)
     if library is None or importlib.util.find_spec(library.package) is not None:

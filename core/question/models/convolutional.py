@@ -24,7 +24,7 @@ def as_image(shape: Shape) -> tuple[tuple[Layer, ...], Image]:
     return (), (channels, height, width)
 
 
-def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
+def _cnn_layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
     width = sizes["width"]
     before, image = as_image(shape)
     layers: list[Layer] = list(before)
@@ -37,9 +37,9 @@ def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer
     return (*layers, flatten(), *dense(math.prod(image), *(count * width for count in CNN_FEATURES), classes))
 
 
-def _window(most: int, image: Image) -> tuple[int, int]:
+def _window(kernel: int, image: Image) -> tuple[int, int]:
     """Height and width of a kernel that fits into an image."""
-    return min(most, image[1]), min(most, image[2])
+    return min(kernel, image[1]), min(kernel, image[2])
 
 
 CNN = Family(
@@ -47,6 +47,6 @@ CNN = Family(
     title="Convolutional",
     summary="Two convolutions with max-pooling, then three fully connected layers; the width scales them all.",
     axes=("width",),
-    layers=_layers,
+    layers=_cnn_layers,
     convolutions=True,
 )

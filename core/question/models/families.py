@@ -2,7 +2,7 @@
 
 import itertools
 
-from core.errors import one_of
+from core.errors import require_choice
 from core.question import catalog
 from core.question.models.attention import TRANSFORMER
 from core.question.models.boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
@@ -45,10 +45,10 @@ def family(name: str) -> Family:
     Raises:
         InvalidValue: no family has that name.
     """
-    return FAMILIES[one_of("model", name, FAMILIES)]
+    return FAMILIES[require_choice("model", name, FAMILIES)]
 
 
-def shaped_by(name: str, dataset: str) -> tuple[str, ...]:
+def list_model_sizes(name: str, dataset: str) -> tuple[str, ...]:
     """The sizes that shape the networks of a family for a data set, those of the family first.
 
     Raises:

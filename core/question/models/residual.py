@@ -53,7 +53,7 @@ def convolution(image: Image, channels: int, *, kernel: int = 3, stride: int = 1
     return conv2d(image, channels, (kernel, kernel), stride=stride, padding=kernel // 2, bias=False)
 
 
-def _layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
+def _resnet_layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
     before, image = as_image(shape)
     stem, image = convolution(image, sizes["width"] * STAGES[0])
     layers = [*before, stem, group_norm(image), relu(math.prod(image))]
@@ -72,6 +72,6 @@ RESNET = Family(
     summary="Three stages of residual blocks with two convolutions each, as many in each as the depth says, then the"
     " mean over the image; the width scales all channels. Its norms are over groups of channels, not over the batch.",
     axes=("width", "depth"),
-    layers=_layers,
+    layers=_resnet_layers,
     convolutions=True,
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from core.errors import InvalidValue, one_of
+from core.errors import InvalidValue, require_choice
 from core.files import documents, sources
 from core.files.project import PROJECT
 from core.question import usual
@@ -20,7 +20,7 @@ from core.question.fields import FIELDS, TRAINING
 from core.question.models import boosting
 
 FILE = PROJECT / "data" / "published" / "cases.toml"
-FOLDER = PROJECT / "examples" / "cases"
+CASES_FOLDER = PROJECT / "examples" / "cases"
 """Trainings of cases that the catalogue does not have: the only files of code that the page of cases ever runs."""
 
 BUDGET_S = 30.0
@@ -174,7 +174,7 @@ class Case:
             raise InvalidValue("case", self.name, "one with a training that can be run here")
         return _point(self.here)
 
-    def remedied_point(self) -> Point | None:
+    def point_with_remedy(self) -> Point | None:
         """The same with the remedy; None where there is none. Raises as `point`."""
         if self.remedy is None or self.here is None:
             return None
@@ -193,17 +193,17 @@ class Case:
         """
         library = boosting.LIBRARIES.get(self.here.fields.get("model", "")) if self.here else None
         able = [name for name in devices if library is None or name.partition(":")[0] in library.devices]
-        return usual.contenders(able, cores)
+        return usual.default_contenders(able, cores)
 
-    def asked(self, contenders: tuple[Contender, ...]) -> tuple[Experiment, ...]:
+    def build_experiments(self, contenders: tuple[Contender, ...]) -> tuple[Experiment, ...]:
         """What is measured: the training, and what it becomes with the remedy where there is one. Raises as `point`."""
-        points = (self.point(), self.remedied_point())
+        points = (self.point(), self.point_with_remedy())
         return tuple(
             Experiment(
                 point=point,
                 contenders=contenders,
                 budget_s=FIT_BUDGET_S if point.is_fit else BUDGET_S,
-                folder=str(FOLDER) if point.training else "",
+                folder=str(CASES_FOLDER) if point.training else "",
                 whole=False,
             )
             for point in points
@@ -236,50 +236,54 @@ class _Listed:
     left_out: tuple[LeftOut, ...]
 
 
-def cases() -> dict[str, Case]:
+def load_cases() -> dict[str, Case]:
     """Every case by its name, in the order of the file; raises DamagedFile if that is not what it should be."""
-    return {case.name: case for case in _listed().cases}
+    return {case.name: case for case in _load_case_file().cases}
 
 
-def left_out() -> tuple[LeftOut, ...]:
-    """The threads without a case. Raises as `cases`."""
-    return _listed().left_out
+def list_skipped_threads() -> tuple[LeftOut, ...]:
+    """The threads without a case. Raises as `load_cases`."""
+    return _load_case_file().left_out
 
 
 @functools.cache
-def _listed() -> _Listed:
-    return documents.typed(documents.read_toml(FILE) or {}, _Listed)
+def _load_case_file() -> _Listed:
+    return documents.convert_to_type(documents.read_toml(FILE) or {}, _Listed)
 
 
-def case(name: str) -> Case:
+def find_case(name: str) -> Case:
     """The case called `name`.
 
     Raises:
         InvalidValue: there is none.
     """
-    return cases()[one_of("case", name, cases())]
+    return load_cases()[require_choice("case", name, load_cases())]
 
 
 def likely(answers: Answers) -> tuple[Case, ...]:
     """The cases that the fewest answers contradict, those that fit most of them first; without answers all of them."""
     given = {question: answer for question, answer in answers.items() if answer}
-    counted = [(_fitting(one, given), one) for one in cases().values()]
+    counted = [(_count_fitting(one, given), one) for one in load_cases().values()]
     fewest = min(against for (_, against), _ in counted)
     fitting = [(fits, one) for (fits, against), one in counted if against == fewest]
     return tuple(one for _, one in sorted(fitting, key=lambda each: -each[0]))
 
 
-def _fitting(one: Case, given: Answers) -> tuple[int, int]:
+def _count_fitting(one: Case, answers: Answers) -> tuple[int, int]:
     """How many answers fit a case, and how many contradict what it says of them."""
-    fits = sum(answer in one.fits.get(question, ()) for question, answer in given.items())
-    against = sum(question in one.fits and answer not in one.fits[question] for question, answer in given.items())
+    fits = sum(answer in one.fits.get(question, ()) for question, answer in answers.items())
+    against = sum(question in one.fits and answer not in one.fits[question] for question, answer in answers.items())
     return fits, against
 
 
 def _point(setting: Setting) -> Point:
     if setting.training:
         file = setting.training.partition(":")[0]
-        return Point(training=setting.training, source_hash=sources.hashed(FOLDER / Path(file).name), size=setting.size)
+        return Point(
+            training=setting.training,
+            source_hash=sources.hash_sources(CASES_FOLDER / Path(file).name),
+            size=setting.size,
+        )
     unknown = set(setting.fields) - set(TRAINING)
     if unknown:
         raise InvalidValue("setting", ", ".join(sorted(unknown)), "one of {}", TRAINING)

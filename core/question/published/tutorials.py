@@ -53,7 +53,7 @@ class Published:
     epoch: int | None = None
 
 
-def published(preset: str, quantity: Quantity | None = None) -> tuple[Published, ...]:
+def list_published(preset: str, quantity: Quantity | None = None) -> tuple[Published, ...]:
     """Everything that one tutorial published, or only its numbers of one quantity; empty for an unknown preset."""
     return tuple(entry for entry in PUBLISHED if entry.preset == preset and quantity in (None, entry.quantity))
 

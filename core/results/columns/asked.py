@@ -27,7 +27,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 @with_training
-class Asked(TrainingColumns):
+class QuestionColumns(TrainingColumns):
     """All of a row but what was read while it was measured."""
 
     # Identity

@@ -17,7 +17,7 @@ INTS, FLOATS = pa.list_(INT), pa.list_(FLOAT)
 BYTES = pa.binary()
 OF_TYPE: dict[type, pa.DataType] = {str: STRING, bool: BOOL, int: INT, float: FLOAT}
 
-Row = TypeVar("Row")
+RowClass = TypeVar("RowClass")
 
 
 def column(
@@ -30,7 +30,7 @@ def column(
     return field(default=default, metadata=metadata)
 
 
-def with_training(row: type[Row]) -> type[Row]:
+def with_training(row: type[RowClass]) -> type[RowClass]:
     """A class of columns with those of a training put in, which are what `core.question.fields` says of its fields."""
     ordered: dict[str, Any] = {}
     left = list(TRAINING)

@@ -6,7 +6,7 @@ from core.results.columns.column import BOOL, FLOAT, FLOATS, INT, INTS, STRING, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnValues:
+class CustomValues:
     """Empty in rows of the catalogue's trainings."""
 
     breakdown_step_s: tuple[float, ...] = column(

@@ -107,7 +107,7 @@ class Clock:
         if not names or wanting or len(set(names)) < len(names):
             raise InvalidValue("variants", names, "for each contender each name once, ours among them")
 
-    def of(self, contender: str) -> tuple[Variant, ...]:
+    def select_variants(self, contender: str) -> tuple[Variant, ...]:
         """The variants of one contender, `ours` first."""
         found = [variant for variant in self.variants if variant.contender == contender]
         return tuple(sorted(found, key=lambda variant: variant.name != "ours"))
@@ -217,7 +217,7 @@ class Exhibit:
 
     @property
     def kind(self) -> Kind:
-        """Key of `core.question.demonstration.KINDS`."""
+        """Key of `core.question.demonstration.LESSON_KINDS`."""
         return self.demonstration.kind
 
     @property
@@ -238,9 +238,9 @@ class Exhibit:
             InvalidValue: they say what cannot be.
         """
         try:
-            written = documents.typed(data, _Written)
+            written = documents.convert_to_type(data, _Written)
             asked = Demonstration.from_json(written.demonstration)
-            content = documents.typed(written.content, CONTENTS[asked.kind])
+            content = documents.convert_to_type(written.content, CONTENTS[asked.kind])
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise DamagedFile("exhibit", str(error)) from error
         return cls(**{**vars(written), "demonstration": asked, "content": content})

@@ -16,7 +16,7 @@ from core.question.demonstration import Demonstration
 from core.results.exhibits.exhibit import Exhibit
 from core.results.finding.index import Skipped, unreadable_because
 
-FOLDER = "exhibits"
+EXHIBITS_FOLDER = "exhibits"
 """Name of the folder inside a store's."""
 
 SUFFIX = ".json"
@@ -29,7 +29,7 @@ MAX_TOTAL_BYTES = 16 * 2**20
 """Files that are read, the newest by name, and what they may have together; more make nobody wiser."""
 
 
-def add(store: Path, exhibit: Exhibit) -> Path:
+def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
     """Write one exhibit into a file of its own; returns the file. Writing it again changes nothing.
 
     Args:
@@ -39,20 +39,20 @@ def add(store: Path, exhibit: Exhibit) -> Path:
     Raises:
         StoreError: it cannot be written, or the folder that the store lies in is gone; nothing is left behind.
     """
-    folder = store / FOLDER
+    folder = store / EXHIBITS_FOLDER
     target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}{SUFFIX}"
     text = json.dumps(exhibit.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     try:
         for place in (store, folder):  # not what the store lies in: see `core.results.store.Store.add_all`
             place.mkdir(exist_ok=True)
-        atomic.sweep(folder)
-        atomic.write(target, lambda file: file.write(text.encode()))
+        atomic.remove_abandoned_files(folder)
+        atomic.write_atomically(target, lambda file: file.write(text.encode()))
     except OSError as error:
         raise StoreError(unwritable(f"The store {store}", error)) from error
     return target
 
 
-def read(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
+def read_exhibits(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     """Every exhibit of a store by age, the oldest first, and the files that are none; a missing folder is empty.
 
     Raises:
@@ -60,9 +60,9 @@ def read(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     """
     found: dict[str, Exhibit] = {}
     skipped: list[Skipped] = []
-    for path in _newest_files(store / FOLDER, skipped):
+    for path in _newest_files(store / EXHIBITS_FOLDER, skipped):
         try:
-            exhibit = _read(path)
+            exhibit = _read_exhibit(path)
         except DamagedFile as error:
             skipped.append(Skipped(name=path.name, reason=error.reason))
         except CrossoverError as error:
@@ -73,7 +73,7 @@ def read(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
     return sorted(found.values(), key=lambda exhibit: (exhibit.measured_at, exhibit.id)), tuple(skipped)
 
 
-def newest(
+def find_newest_exhibit(
     exhibits: Iterable[Exhibit], demonstration: Demonstration, *, machine_id: str, torch_version: str
 ) -> Exhibit | None:
     """The last exhibit that shows what is asked on this machine; None if none does.
@@ -122,7 +122,7 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _read(path: Path) -> Exhibit | None:
+def _read_exhibit(path: Path) -> Exhibit | None:
     """What a file shows; None where it was removed since the folder was listed."""
     data = documents.read_json(path, dict[str, Any], most_bytes=MAX_BYTES)
     return Exhibit.from_json(data) if data is not None else None

@@ -59,7 +59,7 @@ def write(part: Path, table: pa.Table, pairs: Pairs) -> None:
         OSError: the folder cannot be written.
     """
     content = HEADER + pairs["key"].tobytes() + pairs["group"].tobytes()
-    writing.write_beside(part, SUFFIX, table, lambda file: file.write(content))
+    writing.write_sidecar(part, SUFFIX, table, lambda file: file.write(content))
 
 
 def groups_beside(part: Path, key: int) -> list[int] | None:

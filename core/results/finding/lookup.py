@@ -22,7 +22,7 @@ from core.errors import ForeignFile, StoreError
 from core.results.finding import mirrored
 from core.results.finding.index import FILE, TRIES, File, FolderIndex, Skipped, folder_index
 from core.results.finding.kept import Kept
-from core.results.reading import MAX_ROWS, read_piece
+from core.results.reading import MAX_FILE_ROWS, read_piece
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY
 from core.results.tables import object_bytes
 
@@ -165,7 +165,7 @@ def _kept_beside(file: Path) -> pa.Table | None:
         if beside.stat().st_size > MAX_NAMES_BYTES:
             return None
         with pq.ParquetFile(beside, page_checksum_verification=True) as opened:
-            alike = opened.schema_arrow.equals(NAMES, check_metadata=True) and opened.metadata.num_rows <= MAX_ROWS
+            alike = opened.schema_arrow.equals(NAMES, check_metadata=True) and opened.metadata.num_rows <= MAX_FILE_ROWS
             table = opened.read(use_threads=False) if alike else None
     except (pa.ArrowException, ValueError, OSError):
         return None

@@ -64,7 +64,7 @@ def mirror_of(folder: Path) -> "Mirror | None":
 
 def is_mirror(folder: Path) -> bool:
     """Whether a folder mirrors a shared place."""
-    return bool(address.mirrored_by(folder))
+    return bool(address.read_mirror_address(folder))
 
 
 def here(path: Path) -> Path:

@@ -20,8 +20,8 @@ from core.results.finding.index import Skipped
 from core.results.intake import quarantine
 from core.results.reuse import completeness
 from core.results.schema import SCHEMA
-from core.results.store import Store, each_once
-from core.text import in_csv, in_file_name
+from core.results.store import Store, keep_most_complete
+from core.text import to_csv_cell, to_file_name
 
 Format = Literal["parquet", "csv"]
 
@@ -85,10 +85,12 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
     Raises:
         StoreError: the file cannot be opened or the store cannot be written; nothing was added.
     """
-    return keep(check(source, name, store), store)
+    return keep(check_import(source, name, store), store)
 
 
-def check(source: Path | bytes, name: str, store: Store, *, most_rows: int = quarantine.MAX_ROWS) -> Proposal:
+def check_import(
+    source: Path | bytes, name: str, store: Store, *, most_rows: int = quarantine.MAX_IMPORT_ROWS
+) -> Proposal:
     """What `import_file` would do, with nothing added; `keep` does it.
 
     Args:
@@ -101,13 +103,13 @@ def check(source: Path | bytes, name: str, store: Store, *, most_rows: int = qua
         StoreError: the file cannot be opened or the store cannot be read.
     """
     try:
-        table = quarantine.read(source, most_rows=most_rows)
+        table = quarantine.read_foreign_file(source, most_rows=most_rows)
     except ForeignFile as error:
         return Proposal(refused=(Skipped(name=_origin(name), reason=str(error)),))
     index = table.schema.get_field_index("origin")
     field = SCHEMA.field(index)
     origins = pa.array([_origin(name)] * table.num_rows, field.type)
-    return _compared(table.set_column(index, field, origins), store)
+    return _compare_with_store(table.set_column(index, field, origins), store)
 
 
 def keep(proposal: Proposal, store: Store) -> ImportReport:
@@ -116,7 +118,7 @@ def keep(proposal: Proposal, store: Store) -> ImportReport:
     Raises:
         StoreError: the store cannot be written; nothing was added.
     """
-    found = _compared(proposal.new, store)
+    found = _compare_with_store(proposal.new, store)
     if found.new.num_rows:
         store.check_writable()
         store.add_all(found.new)
@@ -125,28 +127,28 @@ def keep(proposal: Proposal, store: Store) -> ImportReport:
     )
 
 
-def _compared(table: pa.Table, store: Store) -> Proposal:
+def _compare_with_store(table: pa.Table, store: Store) -> Proposal:
     """Which rows a store does not have yet, or has less complete."""
     names = set(table["trial_id"].to_pylist())
     facts = ("trial_id", "origin", "outcome", "steps")
     known = {line["trial_id"]: line for line in store.rows(trial_id=names).select(facts).to_pylist()} if names else {}
-    single = each_once(table)
+    single = keep_most_complete(table)
     lines = single.select(facts).to_pylist()
     new = single.filter(pa.array([_is_new(line, known.get(line["trial_id"])) for line in lines], pa.bool_()))
     return Proposal(new=new, duplicates=table.num_rows - new.num_rows)
 
 
-def _is_new(row: Mapping[str, Any], known: Mapping[str, Any] | None) -> bool:
+def _is_new(row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
     """Whether a row says more than the one of the same name; what was measured here is never replaced."""
-    if known is None:
+    if stored is None:
         return True
-    more = completeness(row["outcome"], row["steps"]) > completeness(known["outcome"], known["steps"])
-    return bool(known["origin"]) and more
+    more = completeness(row["outcome"], row["steps"]) > completeness(stored["outcome"], stored["steps"])
+    return bool(stored["origin"]) and more
 
 
 def _origin(name: str) -> str:
     """A file's name without its folders and without characters that mean something elsewhere."""
-    return in_file_name(re.split(r"[/\\]", name)[-1])
+    return to_file_name(re.split(r"[/\\]", name)[-1])
 
 
 def _csv(trials: pa.Table) -> bytes:
@@ -154,5 +156,5 @@ def _csv(trials: pa.Table) -> bytes:
     writer = csv.writer(text)
     writer.writerow(trials.column_names)
     for batch in trials.to_batches(max_chunksize=CSV_ROWS):  # as Python's own objects, rows take ten times the room
-        writer.writerows([in_csv(value) for value in row.values()] for row in batch.to_pylist())
+        writer.writerows([to_csv_cell(value) for value in row.values()] for row in batch.to_pylist())
     return text.getvalue().encode()

@@ -30,7 +30,7 @@ MEMORY_BYTES = 640 * 2**20
 SECONDS = 120
 """How long the child may take; the largest file takes 3 s on an idle core, and the child lets others go first."""
 
-MAX_ROWS = 20_000
+MAX_IMPORT_ROWS = 20_000
 """Rows of one file, looked at before anything is unpacked. A larger store is brought in several files."""
 
 MAX_BLOCKS = 20_000
@@ -38,22 +38,22 @@ MAX_BLOCKS = 20_000
 foreign one must not wait for it, nor anybody else."""
 
 MAX_OBJECT_BYTES = 256 * 2**20
-"""What the rows of one file may take as objects: `MAX_ROWS` that were timed only, or some 10,000 ordinary ones."""
+"""What the rows of one file may take as objects: `MAX_IMPORT_ROWS` that were timed only, or about 10,000 others."""
 
 MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
 """What the rows of a file may take as a table."""
 
-AT_ONCE = 2
+MAX_CHILDREN = 2
 """Children at one time; whoever comes third waits, so that a class that uploads leaves the host some memory."""
 
 _REASON_LENGTH = 300
 _TOO_LONG = f"reading it takes more than the {SECONDS} seconds that a foreign file may take"
 _BROKE = f"reading it ends the process that checks it, or takes more than {MEMORY_BYTES // 2**20:,} MiB of memory"
 
-_places = threading.BoundedSemaphore(AT_ONCE)
+_places = threading.BoundedSemaphore(MAX_CHILDREN)
 
 
-def read(source: Path | bytes, *, most_rows: int = MAX_ROWS) -> pa.Table:
+def read_foreign_file(source: Path | bytes, *, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
     """The rows of a foreign file, checked.
 
     Args:
@@ -68,15 +68,15 @@ def read(source: Path | bytes, *, most_rows: int = MAX_ROWS) -> pa.Table:
         StoreError: the file cannot be opened, or no process can be started.
     """
     try:
-        with _opened(source) as content, tempfile.TemporaryFile() as reply, _places:
+        with _open_copy(source) as content, tempfile.TemporaryFile() as reply, _places:
             code = _run_child(content, reply, most_rows)
-            return _received(code, reply)
+            return _parse_reply(code, reply)
     except OSError as error:
         name = source if isinstance(source, Path) else "The file"
         raise StoreError(f"{name!s:.200} cannot be read: {error.strerror or error}.") from error
 
 
-def _opened(source: Path | bytes) -> IO[bytes]:
+def _open_copy(source: Path | bytes) -> IO[bytes]:
     """A file that holds exactly the bytes that were counted, whatever becomes of the original meanwhile."""
     with tempfile.TemporaryFile() if isinstance(source, bytes) else source.open("rb") as original:
         data = source if isinstance(source, bytes) else original.read(MAX_FILE_BYTES + 1)
@@ -107,7 +107,7 @@ def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
         raise ForeignFile(_TOO_LONG) from error
 
 
-def _received(code: int, reply: IO[bytes]) -> pa.Table:
+def _parse_reply(code: int, reply: IO[bytes]) -> pa.Table:
     """What the child wrote, taken with the same suspicion: its size first, then its form."""
     size = reply.seek(0, os.SEEK_END)
     reply.seek(0)
@@ -144,7 +144,7 @@ def _cpu_signal() -> int | None:
     return -int(signal.SIGXCPU)
 
 
-def checked(data: bytes, most_rows: int = MAX_ROWS) -> pa.Table:
+def check_foreign_rows(data: bytes, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
     """The child's part: the rows of a file, or the reason why not. May take the process down, so never call it else.
 
     Args:
@@ -189,7 +189,7 @@ def _limit() -> None:
 def _main(source: BinaryIO, reply: BinaryIO, most_rows: int) -> None:
     _limit()
     try:
-        table = checked(source.read(MAX_FILE_BYTES), most_rows)
+        table = check_foreign_rows(source.read(MAX_FILE_BYTES), most_rows)
     except ForeignFile as error:
         reply.write(json.dumps({"refused": str(error)[:_REASON_LENGTH]}).encode() + b"\n")
         return

@@ -15,12 +15,12 @@ P = ParamSpec("P")
 _log = logging.getLogger(__name__)
 
 
-def draw(part: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+def draw_isolated(part: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
     """Draw a part of a page; the rest is drawn whatever becomes of it."""
     try:
         part(*args, **kwargs)
     except CrossoverError as error:
-        st.error(plain(refused.on_page(error)))
+        st.error(plain(refused.format_page_error(error)))
     except Exception:
         _log.exception("A part of a page could not be drawn")
         st.error("This part of the page could not be drawn, and the server's log says why. The rest of it works.")

@@ -81,7 +81,7 @@ def limit() -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def opened() -> int:
+def count_descriptors() -> int:
     """Descriptors that this process has."""
     return psutil.Process().num_fds()
 
@@ -89,7 +89,7 @@ def opened() -> int:
 def more_sessions() -> int | None:
     """How many sessions more there is room for; None where there is no limit."""
     most = limit()
-    return None if most is None else max(0, (most - max(RESERVE, most // RESERVED_SHARE) - opened()) // EACH)
+    return None if most is None else max(0, (most - max(RESERVE, most // RESERVED_SHARE) - count_descriptors()) // EACH)
 
 
 def has_room() -> bool:

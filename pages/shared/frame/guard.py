@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 from pages.shared import links
 from pages.shared.frame import capacity, patience
 from pages.shared.frame.patience import App, Message, Receive, Scope, Send
-from pages.shared.frame.uploads import Uploads, promised
+from pages.shared.frame.uploads import Uploads, announced_bytes
 
 CONTENT_POLICY = "; ".join(
     (
@@ -66,7 +66,7 @@ class Guard:
         """Answer what is refused, hand on the rest, and put the headers on both."""
         match scope["type"]:
             case "http":
-                await self._answer(scope, receive, _dressed(send))
+                await self._answer(scope, receive, _add_headers(send))
             case "websocket":
                 await self._connect(scope, receive, send)
             case _:
@@ -85,7 +85,7 @@ class Guard:
 
     async def _upload(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on an upload if there is room for it; Streamlit bounds the size of each."""
-        size = promised(Headers(scope=scope))
+        size = announced_bytes(Headers(scope=scope))
         status, reason = self._uploads.refusal(session_id, size)
         if reason:
             headers = {"connection": "close"}  # nobody reads what it goes on to send
@@ -102,7 +102,7 @@ class Guard:
         visitor = WebSocket(scope, receive, send)
         if _is_too_long(scope):
             await visitor.close()
-        elif not _STREAM.search(scope["path"]) or _goes_on(visitor.headers) or capacity.has_room():
+        elif not _STREAM.search(scope["path"]) or _is_reconnection(visitor.headers) or capacity.has_room():
             await self._app(scope, receive, send)
         else:
             await visitor.accept(subprotocol=next(iter(scope.get("subprotocols", ())), None))
@@ -124,23 +124,23 @@ def _is_too_long(scope: Scope) -> bool:
     return len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > links.MAX_LETTERS
 
 
-def _goes_on(headers: Headers) -> bool:
+def _is_reconnection(headers: Headers) -> bool:
     """Whether a session that lost its connection asks for it again: it is named third, after what Streamlit needs."""
     named = headers.get("sec-websocket-protocol", "").split(",")
     return len(named) > 2 and capacity.knows(named[2].strip())
 
 
-def _dressed(send: Send) -> Send:
+def _add_headers(send: Send) -> Send:
     """Puts the headers on an answer."""
 
-    async def dressed(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return dressed
+    return send_with_headers
 
 
 MIDDLEWARE = (Middleware(Guard),)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.errors import InvalidValue, one_of
+from core.errors import InvalidValue, require_choice
 from core.question import describe
 from core.question.experiment import Contender
 from core.question.fields import TRAINING, refused
@@ -40,9 +40,9 @@ OPEN_HELP = "Every other setting is shown and cannot be changed."
 Link = dict[str, str | list[str]]
 
 
-def around(page: st.Page) -> None:
+def run_page(page: st.Page) -> None:
     """Run a page, below what its link says and the button that shares it."""
-    look.draw()
+    look.draw_brand()
     name = next((name for name in links.PAGES if name == page.url_path), None)
     if name is None:
         page.run()
@@ -58,14 +58,14 @@ def around(page: st.Page) -> None:
     session.leave_page()
 
 
-def started(page: links.PageName, of: Preset, scale: Scale) -> Link:
+def link_of_preset(page: links.PageName, of: Preset, scale: Scale) -> Link:
     """The settings of a preset as parameters of a page's link; the devices are left to the page."""
     if page == "tutorials":
         return {"tutorial": of.name, "scale": scale}
-    training: Link = {**links.make_brief_link(of.at(scale))}
+    training: Link = {**links.make_brief_link(of.point_at_scale(scale))}
     if page == "compare":
-        return {**training, "budget_s": describe.text(LIMITS[scale].budget_s)}
-    asked = of.asked(scale, (Contender(), Contender(threads=1)))
+        return {**training, "budget_s": describe.format_value(LIMITS[scale].budget_s)}
+    asked = of.build_question(scale, (Contender(), Contender(threads=1)))
     if not isinstance(asked, Sweep):
         return training
     varied = {axis.name for axis in asked.axes}
@@ -82,10 +82,10 @@ def _begin(page: links.PageName) -> None:
         return
     said = {name: st.query_params.get_all(name) for name in st.query_params if name not in ("preset", "scale")}
     try:
-        scale = one_of("scale", st.query_params.get("scale", "class"), SCALES)
-        link = started(page, preset(st.query_params["preset"]), scale)
+        scale = require_choice("scale", st.query_params.get("scale", "class"), SCALES)
+        link = link_of_preset(page, preset(st.query_params["preset"]), scale)
     except InvalidValue as error:
-        st.error(plain(refused.on_page(error)))
+        st.error(plain(refused.format_page_error(error)))
         return
     session.restart_page(page, {**link, **said})
     st.switch_page(STARTED[page], query_params={**link, **said})

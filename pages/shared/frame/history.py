@@ -40,7 +40,7 @@ SCRIPT = """<style>.st-key-%(key)s { display: none; }</style>
 _SCRIPT = SCRIPT % {"key": KEY, "kinds": json.dumps(sorted(links.PATTERNS))}
 
 
-def draw(style: str) -> None:
+def draw_history_style(style: str) -> None:
     """Draw what keeps the history, and the rules of a style; of no size, and harmless when it comes again."""
     with st.container(key=KEY):
         st.html(f"<style>{style}</style>{_SCRIPT}", unsafe_allow_javascript=True)

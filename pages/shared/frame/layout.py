@@ -111,7 +111,7 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
     return Sides(settings=settings, ask=ask, answer=answer)
 
 
-def in_short(*settings: str) -> None:
+def draw_settings_line(*settings: str) -> None:
     """Say the settings in a line, which is seen in their stead where they are folded."""
     with st.container(key="in_short"):
         st.caption(plain(" · ".join(filter(None, settings))))
@@ -123,7 +123,7 @@ def skip(label: str, style: str = "") -> None:
         st.html(style + SKIP.replace("LABEL", label), unsafe_allow_javascript=True)
 
 
-def in_pairs(items: Sequence[T], draw: Callable[[T], None]) -> None:
+def draw_pairs(items: Sequence[T], draw: Callable[[T], None]) -> None:
     """Draw each of several things in a column of its own, two beside each other."""
     for at in range(0, len(items), 2):
         for column, item in zip(st.columns(2, gap="medium"), items[at : at + 2], strict=False):

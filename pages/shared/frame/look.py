@@ -39,7 +39,7 @@ like something to press, the first like the button that it leads to. What opens 
 open, where Streamlit has one that cannot be read by night."""
 
 
-def draw() -> None:
+def draw_brand() -> None:
     """Draw the brand into the bar, and set the rules, in one element with what else every page has out of sight."""
     st.logo(LOGO, size="medium", link=None)
-    history.draw(RULES)
+    history.draw_history_style(RULES)

@@ -23,11 +23,11 @@ from core.classroom import limits
 from core.errors import DamagedFile, JobError, NotAllowed, unwritable
 from core.files import documents
 from core.jobs import client
-from core.jobs.job import Elsewhere, Job
+from core.jobs.job import Job, RemoteTarget
 from core.jobs.usage import Terms
 from core.question import policy
 from core.question.demonstration import Demonstration
-from core.question.policy import Asked, Policy
+from core.question.policy import AnyQuestion, Policy
 from core.results.store import Store
 from core.text import as_lines
 from pages.shared import custom_files, membership, queries, session
@@ -45,7 +45,7 @@ _SALT = re.compile(f"[0-9a-f]{{{_SALT_LENGTH}}}")
 _log = logging.getLogger(__name__)
 
 
-def submit(asked: Asked, store: Store, *, fresh: bool = False, elsewhere: Elsewhere | None = None) -> Job:
+def submit(asked: AnyQuestion, store: Store, *, fresh: bool = False, elsewhere: RemoteTarget | None = None) -> Job:
     """Queue a measurement for who looks at the page, or join one that is under way; here, or on other machines.
 
     Raises:
@@ -65,16 +65,16 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False, elsewhere: Elsewh
 
 def clusters() -> tuple[str, ...]:
     """Which other machines who looks at the page may have a sweep measured on, as the host's settings name them."""
-    held = policy.current().cluster
-    return held.on if held.who_may_ask == "everybody" or signed_in_as() else ()
+    held = policy.load_policy().cluster
+    return held.on if held.who_may_ask == "everybody" or account_name() else ()
 
 
 def sees_hosts() -> bool:
     """Whether who looks at the page may know what hosts are called: on one's own machine, or where the host says so."""
-    return policy.current().cluster.host_names or on_own_machine()
+    return policy.load_policy().cluster.host_names or on_own_machine()
 
 
-def refusal(*wanted: Asked) -> str:
+def refusal(*wanted: AnyQuestion) -> str:
     """Why who looks at the page may not run some questions together, in one sentence; empty if they may.
 
     Without a question: why they may not run anything at all. What is wrong with the host's settings stands on top of
@@ -84,7 +84,7 @@ def refusal(*wanted: Asked) -> str:
         held = _require(*wanted)
         return queries.open_queue().refusal(wanted, person(), _terms(held)) if wanted else ""
     except (NotAllowed, JobError) as error:
-        return str(error).removesuffix(f" {policy.current().fault}")
+        return str(error).removesuffix(f" {policy.load_policy().fault}")
 
 
 def stop(jobs: Iterable[str]) -> None:
@@ -103,12 +103,16 @@ def stop(jobs: Iterable[str]) -> None:
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
     """Why who looks at the page may not end some jobs, in one sentence; empty if they may."""
-    return "" if len(ours(jobs)) == len(jobs) else "Only the person who asked for this measurement can stop it."
+    return (
+        ""
+        if len(list_visitor_jobs(jobs)) == len(jobs)
+        else "Only the person who asked for this measurement can stop it."
+    )
 
 
-def ours(jobs: Sequence[Job]) -> list[Job]:
+def list_visitor_jobs(jobs: Sequence[Job]) -> list[Job]:
     """The jobs that who looks at the page asked for; on one's own machine, all jobs are everybody's."""
-    if policy.current().who_may_stop == "anybody":
+    if policy.load_policy().who_may_stop == "anybody":
         return list(jobs)
     me = person()
     return [job for job in jobs if job.asked_by == me]
@@ -122,7 +126,7 @@ def trainings() -> Mapping[str, CustomFile]:
 
 def on_own_machine() -> bool:
     """Whether the page is looked at on the machine that serves it, under a name of its own, and that is no host."""
-    if policy.file() is not None:
+    if policy.find_policy_file() is not None:
         return False
     headers = st.context.headers
     name = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname or ""
@@ -133,7 +137,7 @@ def on_own_machine() -> bool:
 
 def may_import() -> str:
     """Why no file may be brought to this host's gallery, in one sentence; empty if one may."""
-    held = policy.current()
+    held = policy.load_policy()
     if held.fault:
         return f"Nothing can be imported here until the host's settings are mended. {held.fault}"
     return "The gallery of this host is read-only." if held.read_only_gallery else ""
@@ -141,19 +145,19 @@ def may_import() -> str:
 
 def may_upload() -> str:
     """Why this host takes no file of any kind, in one sentence; empty if it takes some."""
-    held = policy.current()
+    held = policy.load_policy()
     return "This host takes no files." if held.read_only_gallery and not held.classes.mode else ""
 
 
 def person() -> str:
     """Who looks at the page, as far as that can be told: a name that says nothing about them."""
-    account = signed_in_as()
+    account = account_name()
     if account:
-        return _named("account", account)
+        return _hash_name("account", account)
     member = membership.find_first_membership()
     if member:
-        return _named("class", *member)
-    return _named("browser", _browser() or session.name_visitor())
+        return _hash_name("class", *member)
+    return _hash_name("browser", _browser() or session.name_visitor())
 
 
 def place() -> str:
@@ -162,9 +166,9 @@ def place() -> str:
     Who has signed in, or was let into a class, is known to be somebody and takes turns as such; all others at one
     network address take the turns of one.
     """
-    if signed_in_as() or membership.find_first_membership():
+    if account_name() or membership.find_first_membership():
         return person()
-    return _named("address", _address())
+    return _hash_name("address", _address())
 
 
 def source() -> limits.Source:
@@ -172,7 +176,7 @@ def source() -> limits.Source:
     return limits.source(_browser(), _address())
 
 
-def signed_in_as() -> str:
+def account_name() -> str:
     """The account that is signed in, as its provider names it; empty if none is."""
     return _account(_user())
 
@@ -183,34 +187,34 @@ def _account(user: Mapping[str, object]) -> str:
     return f"{user.get('iss', '')} {user['sub']}"
 
 
-def can_sign_in() -> bool:
+def has_login() -> bool:
     """Whether this host has a login; Streamlit then knows of every visitor whether they are signed in."""
     return "is_logged_in" in _user()
 
 
 def frame() -> None:
     """Draw what every page begins with: the host's banner, what is wrong with its settings, and its login."""
-    held = policy.current()
+    held = policy.load_policy()
     if held.fault:
         st.error(plain(f"Nothing can be run here until the host's settings are mended. {held.fault}"))
     if held.banner:
         with st.container(border=True, key="banner"):
             st.text(as_lines(held.banner))
-    if held.who_may_run == "signed_in" and can_sign_in():
+    if held.who_may_run == "signed_in" and has_login():
         _login()
 
 
 def _login() -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        if signed_in_as():
+        if account_name():
             st.button("Sign out", key="sign_out", on_click=st.logout, type="tertiary", icon=":material/logout:")
         else:
             st.button("Sign in to run", key="sign_in", on_click=st.login, type="tertiary", icon=":material/login:")
 
 
-def _require(*wanted: Asked) -> Policy:
+def _require(*wanted: AnyQuestion) -> Policy:
     """The policy, if it lets this visitor ask all questions, or anything without one; else raises NotAllowed."""
-    held = policy.current()
+    held = policy.load_policy()
     held.check_open()
     for asked in wanted:
         held.check(asked)
@@ -224,7 +228,7 @@ def _require(*wanted: Asked) -> Policy:
     return held
 
 
-def _require_own(asked: Asked) -> None:
+def _require_own(asked: AnyQuestion) -> None:
     """Let a training of one's own be asked only where it is offered, and as its file is now; else raises NotAllowed."""
     if not asked.point.training:
         return
@@ -273,7 +277,7 @@ def _address() -> str:
     return address if isinstance(address, str) else ""
 
 
-def _named(kind: str, *parts: str) -> str:
+def _hash_name(kind: str, *parts: str) -> str:
     text = "\n".join((_salt(queries.open_queue().folder), *parts))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -282,12 +286,12 @@ def _salt(folder: Path) -> str:
     """A secret of this host, so that no name can be guessed from an account; raises JobError if it cannot be kept."""
     path = folder / "salt"
     try:
-        return _kept(path) or _made(path)
+        return _read_secret(path) or _create_secret(path)
     except OSError as error:
         raise JobError(unwritable(f"The folder of jobs {folder}", error)) from error
 
 
-def _kept(path: Path) -> str:
+def _read_secret(path: Path) -> str:
     """The secret that is there; empty where there is none. A damaged one is put aside, and names begin anew."""
     try:
         kept = documents.read_text(path, most_bytes=_SALT_LENGTH)
@@ -302,7 +306,7 @@ def _kept(path: Path) -> str:
         return ""
 
 
-def _made(path: Path) -> str:
+def _create_secret(path: Path) -> str:
     """A new secret, or that of another visitor who was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")  # swept as such if we are killed

@@ -21,7 +21,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import CrossoverError
 from core.question import policy
-from core.text import clean_logs, on_terminal
+from core.text import clean_logs, to_terminal
 from pages.shared import queries
 from pages.shared.frame import capacity
 
@@ -65,9 +65,9 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 
 
 def _say() -> None:
-    if fault := policy.current().fault:
-        _log.error("Nothing can be run until the host's settings are mended: %s", on_terminal(fault))
-    if policy.file() and not st.get_option("server.allowedHosts"):
+    if fault := policy.load_policy().fault:
+        _log.error("Nothing can be run until the host's settings are mended: %s", to_terminal(fault))
+    if policy.find_policy_file() and not st.get_option("server.allowedHosts"):
         _log.warning(ANY_NAME)
     if (sessions := capacity.more_sessions()) is not None:
         _log.info("Room for %s sessions at once, with %s descriptors.", f"{sessions:,}", f"{capacity.limit():,}")

@@ -41,7 +41,7 @@ class Uploads:
             return 403, reason
         if not runtime.exists() or not runtime.get_instance().is_active_session(session_id):
             return 400, "There is no such session."
-        stored = _stored()
+        stored = _stored_bytes()
         own = list(stored.get(session_id, {}).values())
         coming = [coming for of, coming in self._under_way if of == session_id]
         if len(own) + len(coming) >= FILES_PER_SESSION or sum(own) + sum(coming) + size > SESSION_BYTES:
@@ -79,14 +79,14 @@ class Uploads:
         return excess <= 0
 
 
-def promised(headers: Mapping[str, str]) -> int:
+def announced_bytes(headers: Mapping[str, str]) -> int:
     """Bytes that an upload says it has; those of the largest one where it does not say, or more, which is refused."""
     largest = int(config.get_option("server.maxUploadSize")) * 2**20
     text = headers.get("content-length", "")
     return min(int(text), largest) if text.isascii() and text.isdigit() and len(text) < 20 else largest
 
 
-def _stored() -> Sizes:
+def _stored_bytes() -> Sizes:
     """What Streamlit keeps."""
     kept = list(_files().file_storage.items())
     return {name: {file_id: len(file.data) for file_id, file in list(files.items())} for name, files in kept}

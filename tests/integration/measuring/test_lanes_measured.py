@@ -35,10 +35,11 @@ def test_compiled_steps_are_the_same_training_and_their_compilation_is_start_up(
     assert plain.startup_compile_s == 0
     assert all(steps % 4 == 0 for steps in (*compiled.block_steps, compiled.lead_in_steps, *compiled.warmup_steps))
     assert (len(compiled.lane_loss), len(compiled.reference_loss), plain.lane_loss) == (20, 20, ())
-    assert lane_check.agreement(compiled).within
+    assert lane_check.check_lane(compiled).within
     assert compiled.breakdown_forward_s == ()
-    assert "no parts that can be timed apart: that of 1 CPU thread (compiled, 4 steps a call)" in causes.cause(
-        plain, compiled
+    assert (
+        "no parts that can be timed apart: that of 1 CPU thread (compiled, 4 steps a call)"
+        in causes.difference_cause(plain, compiled)
     )
     assert speedup.speedup(plain, compiled).pairs == 3
 
@@ -66,10 +67,10 @@ def test_each_thread_count_has_compiled_code_of_its_own_and_blocks_compile_nothi
 def test_eager_lanes_are_trained_taken_apart_and_checked(words):
     (row,) = run(f"cpu@1+{words}")
     assert row.outcome == "completed"
-    assert Lane.of(row) == Lane.parse([words])
+    assert Lane.from_row(row) == Lane.parse([words])
     assert row.contender == f"cpu@1+{words}"
     assert min(map(len, (row.breakdown_forward_s, row.breakdown_backward_s, row.breakdown_optimizer_s))) > 0
-    found = lane_check.agreement(row)
+    found = lane_check.check_lane(row)
     assert found.steps == 20
     if words != "bf16":  # whose mathematics is another
         assert found.within

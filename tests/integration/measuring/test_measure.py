@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from core.answer.comparable import TRAINING, require_equal
+from core.answer.comparable import TRAINING_COLUMNS, require_equal
 from core.errors import NotComparable
 from core.files.project import PROJECT
 from core.measure import trial
@@ -29,7 +29,7 @@ from tests.integration.measuring.runs import BEST, ONE, TWO, run, small, two_cor
 def images(tmp_path, monkeypatch):
     for loader in ("MNIST", "FashionMNIST"):
         idx.write(tmp_path, loader=loader)
-    monkeypatch.setattr(datasets, "FOLDER", tmp_path)
+    monkeypatch.setattr(datasets, "DATASETS_FOLDER", tmp_path)
 
 
 WIDELY = dict.fromkeys(("linear", "doubling-mlp", "cnn"), ("disc", "signal", "digits", "mnist", "fashion-mnist"))
@@ -62,7 +62,7 @@ def test_float64_begins_where_float32_does_and_is_another_training(model):
     assert rows[1].dataset_hash == rows[0].dataset_hash
     assert rows[1].parameters == rows[0].parameters
     with pytest.raises(NotComparable, match="number format"):
-        require_equal(rows[0], rows[1], TRAINING)
+        require_equal(rows[0], rows[1], TRAINING_COLUMNS)
 
 
 @pytest.mark.parametrize("model", ["mlp", "cnn", "resnet"])

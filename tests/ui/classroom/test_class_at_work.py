@@ -38,7 +38,7 @@ def test_who_joins_expects_first_and_then_measures_into_a_store_of_their_own(wor
     assert student.prediction == Prediction(winner=CHALLENGER, place=100)
     checked(button(app, "Measure here").click().run())
     (job,) = world.queue.jobs()
-    assert job.asked == QUESTION.on([Contender(), Contender(device="cuda:0")])
+    assert job.question == QUESTION.with_contenders([Contender(), Contender(device="cuda:0")])
     assert job.store == classes.store(of, student).folder
     assert job.asked_by.startswith("class-")
 
@@ -122,7 +122,7 @@ def test_while_a_student_measures_the_page_says_how_far_it_is(world, classes, ma
     world.has(CPU, GPU)
     app = open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{token}"})
     checked(button(app, "Measure here").click().run())
-    claimed = world.queue.claim(process.this())
+    claimed = world.queue.claim(process.current_process())
     for progress, said in (
         (Progress(phase="warming up"), "Warming up"),
         (Progress(phase="training", sweep=SweepProgress(done=2, total=5)), "2 of 5 points done, training"),
@@ -152,7 +152,7 @@ def test_where_class_mode_is_off_the_page_says_how_to_turn_it_on(world, made, op
 def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, open_page, tmp_path, monkeypatch):
     secret = codes.secret()
     file = tmp_path / "policy.toml"
-    file.write_text(f'who_may_run = "everybody"\n[class]\ncreate = "code"\ncode_hash = "{codes.hashed(secret)}"\n')
+    file.write_text(f'who_may_run = "everybody"\n[class]\ncreate = "code"\ncode_hash = "{codes.hash_code(secret)}"\n')
     monkeypatch.setenv("CROSSOVER_POLICY", str(file))
     app = open_page(PAGE)
     for code, count in (("wrong", 0), (secret, 1)):

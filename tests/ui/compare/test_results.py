@@ -6,7 +6,7 @@ import re
 import pytest
 
 from core.question.experiment import Contender, Experiment, Point
-from core.results.schema import COLUMNS
+from core.results.schema import TRIAL_COLUMNS
 from pages.shared import controls
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -44,7 +44,7 @@ def test_a_run_that_has_no_verdict_as_the_machine_was_busy_is_shown_and_not_serv
     app = open_page(hidden_size="256")
     checked(button(app, "Run").click().run())
     (job,) = world.queue.jobs()
-    assert job.asked.point == Point(hidden_size=256)
+    assert job.question.point == Point(hidden_size=256)
     assert not job.fresh
 
 
@@ -54,7 +54,7 @@ def test_the_whole_training_is_asked_for_by_a_switch_that_the_link_can_set(world
     app = open_page(hidden_size="256", **link)
     assert control(app, "whole").value is whole
     checked(button(app, "Run").click().run())
-    assert world.queue.jobs()[0].asked.whole is whole
+    assert world.queue.jobs()[0].question.whole is whole
 
 
 def test_a_run_that_ended_once_it_was_decided_answers_and_can_be_trained_to_the_end(world, open_page):
@@ -67,7 +67,7 @@ def test_a_run_that_ended_once_it_was_decided_answers_and_can_be_trained_to_the_
     assert world.queue.jobs() == []
     assert "As many pairs as wanted, or enough to tell who is faster, were timed; what was learned" in words(app)
     checked(button(app, "Train it to the end").click().run())
-    assert world.queue.jobs()[0].asked == Experiment(point=point, contenders=THREADS)
+    assert world.queue.jobs()[0].question == Experiment(point=point, contenders=THREADS)
 
 
 def test_a_run_that_was_trained_to_its_end_is_not_offered_to_be(world, open_page):
@@ -202,7 +202,7 @@ def test_rows_of_every_outcome_can_be_shown(world, open_page):
     world.has(CPU)
     empty = {"confusion": (), "predictions": b"", "loss": (), "loss_step": (), "busy_step_s": ()}
     parts = {f"breakdown_{part}_s": () for part in ("loader", "transfer", "forward", "backward", "optimizer")}
-    no_blocks = {column.name: () for column in COLUMNS if column.name.startswith("block_")}
+    no_blocks = {column.name: () for column in TRIAL_COLUMNS if column.name.startswith("block_")}
     for index, outcome in enumerate(("budget_spent", "diverged", "stopped", "interrupted", "out_of_memory")):
         run_id, blocks = f"{index:012x}", no_blocks if outcome == "out_of_memory" else {}
         world.keep(rows.run(run_id=run_id, outcome=outcome, message="It ended.", **empty, **parts, **blocks))

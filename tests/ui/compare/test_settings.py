@@ -6,7 +6,7 @@ import pytest
 
 from core.jobs import process
 from core.jobs.worker_file import Serving
-from core.question.experiment import Experiment, Point, titled
+from core.question.experiment import Experiment, Point, display_name
 from tests import rows
 from tests.ui import every_setting
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
@@ -17,7 +17,7 @@ def test_before_the_machine_is_known_the_cost_is_shown_and_what_is_waited_for(wo
     app = open_page()
     assert "26,122" in words(app)
     assert any("Looking at" in str(box.value) for box in app.selectbox)
-    world.queue.worker_file.take(Serving(process=process.this()))
+    world.queue.worker_file.take(Serving(process=process.current_process()))
     assert "PyTorch is being loaded." in words(checked(app.run()))
 
 
@@ -38,8 +38,8 @@ def test_run_can_be_pressed_before_the_machine_is_known_and_begins_once_it_is(wo
 def test_a_job_that_waits_for_torch_says_how_long_that_took_last_time(world, open_page):
     world.has(CPU, GPU)
     known = world.queue.worker_file.machine
-    world.queue.worker_file.report(dataclasses.replace(known, loading_s=2.5), process.this())
-    world.queue.worker_file.take(Serving(process=process.this()))
+    world.queue.worker_file.report(dataclasses.replace(known, loading_s=2.5), process.current_process())
+    world.queue.worker_file.take(Serving(process=process.current_process()))
     assert "PyTorch is being loaded, which took 2.50 s last time." in words(open_page(job=world.submit().id))
 
 
@@ -61,7 +61,7 @@ def test_a_page_that_is_asked_nothing_begins_with_a_size_at_which_threads_matter
     assert app.query_params["hidden_size"] == "1024"
     checked(button(app, "Run").click().run())
     asked = Experiment(point=Point(hidden_size=1024), contenders=THREADS, whole=False)
-    assert world.queue.jobs()[0].asked == asked
+    assert world.queue.jobs()[0].question == asked
 
 
 def test_where_threads_do_not_matter_at_that_size_the_page_begins_with_a_larger_one(world, open_page):
@@ -90,7 +90,7 @@ def test_every_contender_that_is_offered_can_be_chosen_and_is_asked_for(world, o
     world.has(*devices)
     app = open_page(f"pages/{page}/{page}.py", **({"axis": "depth"} if page == "crossover" else {}))
     others = ["cuda:0"] if len(devices) == 2 else ["cpu@4"]
-    names = {titled(text): text for text in ("cpu", "cpu@1", *others)}
+    names = {display_name(text): text for text in ("cpu", "cpu@1", *others)}
     assert set(control(app, key).options) == set(names)
     for text in names.values():
         other = next(name for name in names.values() if name != text)

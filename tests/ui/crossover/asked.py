@@ -23,7 +23,7 @@ GRID = Sweep(
 
 ADAPTIVE = Sweep(
     point=Point(hidden_size=16),
-    axes=(Axis.between("hidden_size", 16, 2_048, adaptive=True),),
+    axes=(Axis.from_range("hidden_size", 16, 2_048, adaptive=True),),
     contenders=PAIR,
     adaptive=True,
 )

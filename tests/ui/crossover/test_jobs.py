@@ -79,7 +79,7 @@ def test_a_sweep_that_did_not_finish_says_why_shows_what_it_had_and_goes_on(worl
 def test_a_link_to_a_sweep_alone_sets_the_controls_as_it_was_asked_for(world, open_page):
     world.has(CPU, GPU)
     kept = world.keep(measured(batch_size=512))
-    axis = Axis.between("hidden_size", 16, 512)
+    axis = Axis.from_range("hidden_size", 16, 512)
     asked = dataclasses.replace(ADAPTIVE, point=Point(hidden_size=16, batch_size=512), axes=(axis,), adaptive=False)
     job = world.end(job_of(world, asked, kept=kept), state="crashed", message="Killed.")
     app = open_page(PAGE, job=job.id)
@@ -138,7 +138,7 @@ def test_a_grid_that_is_stored_as_a_whole_is_answered_at_once_and_its_link_shows
     link = {
         "hidden_size_range": ["16", "2048"], "also": ["batch_size"], "batch_size_values": ["32", "64"], "fair": "false",
     }  # fmt: skip
-    asked = dataclasses.replace(GRID, axes=(Axis.between("hidden_size", 16, 2_048), GRID.axes[1]))
+    asked = dataclasses.replace(GRID, axes=(Axis.from_range("hidden_size", 16, 2_048), GRID.axes[1]))
     for size in set(asked.axes[0].values) - set(TIMES):
         for batch_size in (32, 64):
             point = Point(hidden_size=int(size), batch_size=batch_size)

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from core import __main__ as command_line
-from core.commands.sweep import asked_for
+from core.commands.sweep import build_sweep
 from core.question import describe
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
@@ -129,7 +129,7 @@ def test_a_link_sets_every_control_and_the_button_asks_for_just_that(world, open
     (job,) = world.queue.jobs()
     assert job.sweep == Sweep(
         point=dataclasses.replace(every_setting.POINT, hidden_size=10),
-        axes=(Axis.between("hidden_size", 10, 1_000),),
+        axes=(Axis.from_range("hidden_size", 10, 1_000),),
         contenders=(Contender(threads=1), Contender(threads=2)),
         pairs=5,
         budget_s=90,
@@ -225,17 +225,17 @@ def test_a_fault_of_one_page_is_none_of_the_other(world, open_page):
 SWEEPS = [
     GRID,
     ADAPTIVE,
-    dataclasses.replace(ADAPTIVE, axes=(Axis.between("parameters", 10_000, 400_000, adaptive=True),)),
+    dataclasses.replace(ADAPTIVE, axes=(Axis.from_range("parameters", 10_000, 400_000, adaptive=True),)),
     dataclasses.replace(ADAPTIVE, axes=(Axis(name="hidden_size", values=(3, 5, 100)),), adaptive=False, pairs=4),
     dataclasses.replace(GRID, axes=(GRID.axes[0], Axis(name="learning_rate", values=(0.01, 0.5)))),
-    dataclasses.replace(ADAPTIVE, point=Point(model="cnn"), axes=(Axis.between("width", 1, 8, adaptive=True),)),
+    dataclasses.replace(ADAPTIVE, point=Point(model="cnn"), axes=(Axis.from_range("width", 1, 8, adaptive=True),)),
 ]
 
 
 @pytest.mark.parametrize("asked", SWEEPS, ids=lambda asked: " ".join(axis.name for axis in asked.axes))
 def test_the_command_that_is_shown_asks_for_the_same_points(asked):
-    options = command_line.parser().parse_args(shlex.split(describe.command(asked))[3:])
-    again = dataclasses.replace(asked_for(options), contenders=asked.contenders)
+    options = command_line.parser().parse_args(shlex.split(describe.build_command(asked))[3:])
+    again = dataclasses.replace(build_sweep(options), contenders=asked.contenders)
     assert again.id == asked.id
     assert options.devices == "cpu,cuda:0"
 

@@ -186,8 +186,8 @@ def test_of_all_pairs_of_eight_devices_only_the_one_that_is_shown_is_drawn(world
         steps_s = {name: (size + place) * 1e-6 for place, name in enumerate(devices)}
         found += rows.run(steps_s, run_id=f"{size:012x}", point=Point(hidden_size=size))
     world.keep(found)
-    made, real = [], queries.study_charts.crossover
-    monkeypatch.setattr(queries.study_charts, "crossover", lambda *of, **how: made.append(of) or real(*of, **how))
+    made, real = [], queries.study_charts.crossover_chart
+    monkeypatch.setattr(queries.study_charts, "crossover_chart", lambda *of, **how: made.append(of) or real(*of, **how))
     assert len(queries.list_study_lines()) == 28
     open_page(PAGE, study=queries.list_study_lines()[0].id)
     assert len(made) == 1

@@ -30,7 +30,7 @@ def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
     app = open_page(PAGE, study=of.id, lacks="true", fingerprint="true")
     said = words(app)
     assert study.crossover(of).sentence in said.replace(".**  \n", ". ")  # its beginning stands out
-    assert trust.of(rows_of(of)).missing[0] in said
+    assert trust.trust_mark(rows_of(of)).missing[0] in said
     assert "python -m core sweep" in said
     shown = alts(app)
     assert "Parts of a step by hidden size on the CPU" in shown
@@ -115,7 +115,7 @@ def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, o
             for place, row in enumerate([challenger] * 2)
         ]
     )
-    (line,) = gallery_table.studies(gallery_table.whole([(world.store, "here")]).frame)
+    (line,) = gallery_table.find_study_lines(gallery_table.load_overview([(world.store, "here")]).frame)
     app = open_page(PAGE, study=line.id)
     assert len([chart for chart in alts(app) if chart.startswith("Parts of a step")]) == 2
     assert not app.error

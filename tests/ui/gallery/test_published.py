@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answer.gallery.published_studies import published_studies
+from core.answer.gallery.published_studies import load_published_studies
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts, table
 from tests.ui.gallery.seen import PAGE, cards, linked, press
@@ -36,7 +36,7 @@ def test_no_count_selection_or_list_of_measured_rows_has_one(studied, open_page)
 @pytest.mark.parametrize("name", ["xgboost", "signal"])
 def test_a_link_opens_a_published_study_with_its_source_and_what_can_be_taken(world, open_page, name):
     app = open_page(PAGE, study=name)
-    shown = next(one for one in published_studies() if one.name == name)
+    shown = next(one for one in load_published_studies() if one.name == name)
     said = words(app)
     for sentence in (shown.title, shown.headline, shown.source.cited, shown.source.cpu, shown.source.gpu):
         assert sentence in said

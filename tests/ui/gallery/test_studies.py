@@ -19,7 +19,7 @@ def test_each_study_is_a_card_with_its_chart_its_answer_and_its_mark(studied, op
     assert len(alts(app)) == len(studied)
     said = words(app)
     for of in studied.values():
-        assert wording.headline(study.crossover(of)) in said
+        assert wording.crossover_headline(study.crossover(of)) in said
     assert said.count("Trust: full, 9 of 9") == 2
     assert "Trust: partly, 8 of 9" in said
     assert "protocol 99" in said

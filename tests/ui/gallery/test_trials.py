@@ -101,7 +101,7 @@ def test_what_a_rows_mark_lacks_is_said_with_its_figure(world, open_page):
     world.keep(rows.run(app_commit="", pairs=4))
     said = words(open_page(PAGE, run=rows.RUN_ID, lacks="true"))
     assert "Trust: partly, 7 of 9" in said
-    for sentence in trust.of(rows.run(app_commit="", pairs=4)).missing:
+    for sentence in trust.trust_mark(rows.run(app_commit="", pairs=4)).missing:
         assert sentence in said
 
 

@@ -16,35 +16,43 @@ LISTS = {name: columns for name, columns in vars(comparable).items() if name.isu
 @pytest.mark.parametrize("name", LISTS)
 def test_each_list_names_columns_of_rows_each_once(name):
     columns = LISTS[name]
-    assert len(comparable.values(rows.trial(), columns)) == len(set(columns)) == len(columns)
+    assert len(comparable.column_values(rows.trial(), columns)) == len(set(columns)) == len(columns)
 
 
 def test_all_of_the_training_must_agree_in_a_run_and_in_a_study():
     fields = {entry.name for entry in dataclasses.fields(Point)}
-    assert fields <= set(comparable.SETTINGS) <= set(comparable.RUN)
-    assert fields <= set(comparable.STUDY)
-    assert fields <= set(comparable.TOGETHER)
-    assert set(comparable.STUDY) - set(comparable.TOGETHER) == {"machine_id", "torch_version"}
-    assert fields - set(comparable.SEEDS) == {"seed"}
-    assert fields - set(comparable.DELIVERIES) == {"data_path", "loader_workers"}
+    assert fields <= set(comparable.SETTING_COLUMNS) <= set(comparable.RUN_COLUMNS)
+    assert fields <= set(comparable.STUDY_COLUMNS)
+    assert fields <= set(comparable.CHART_COLUMNS)
+    assert set(comparable.STUDY_COLUMNS) - set(comparable.CHART_COLUMNS) == {"machine_id", "torch_version"}
+    assert fields - set(comparable.SEED_COLUMNS) == {"seed"}
+    assert fields - set(comparable.DELIVERY_COLUMNS) == {"data_path", "loader_workers"}
 
 
 def test_along_an_axis_it_may_differ_itself_and_what_follows_from_it():
-    assert comparable.varying("batch_size") == {"batch_size"}
-    assert comparable.varying("samples") == {"samples", "dataset_hash"}
-    assert comparable.varying("parameters") == {"parameters", *models.AXES} >= {"hidden_size", "depth", "width"}
-    assert comparable.along(("samples", "seed", "dataset_hash"), "samples") == ("seed",)
-    assert comparable.along(("samples", "seed", "dataset_hash"), "depth") == ("samples", "seed", "dataset_hash")
+    assert comparable.axis_dependent_columns("batch_size") == {"batch_size"}
+    assert comparable.axis_dependent_columns("samples") == {"samples", "dataset_hash"}
+    assert (
+        comparable.axis_dependent_columns("parameters")
+        == {"parameters", *models.AXES}
+        >= {"hidden_size", "depth", "width"}
+    )
+    assert comparable.columns_except_axis(("samples", "seed", "dataset_hash"), "samples") == ("seed",)
+    assert comparable.columns_except_axis(("samples", "seed", "dataset_hash"), "depth") == (
+        "samples",
+        "seed",
+        "dataset_hash",
+    )
 
 
 def test_the_first_column_that_differs_is_named_with_both_values():
     one, other = rows.trial(seed=1), rows.trial(contender="cuda:0", seed=2, samples=9)
-    assert comparable.differing(one, other, ("epochs", "seed", "samples")) == ["seed", "samples"]
+    assert comparable.differing_columns(one, other, ("epochs", "seed", "samples")) == ["seed", "samples"]
     with pytest.raises(NotComparable, match=r"^The GPU cannot be set against the CPU: its seed is 2, not 1\.$"):
         comparable.require_equal(one, other, ("epochs", "seed", "samples"))
     comparable.require_equal(one, other, ("epochs",))
 
 
 def test_a_name_is_made_as_it_always_was_so_that_links_of_before_still_open():
-    assert comparable.name("a", 1, (2.5, None)) == "5b350dc6a0af"
-    assert comparable.name("a") != comparable.name(("a",))
+    assert comparable.identity_hash("a", 1, (2.5, None)) == "5b350dc6a0af"
+    assert comparable.identity_hash("a") != comparable.identity_hash(("a",))

@@ -45,24 +45,26 @@ def test_an_interval_whose_ends_coincide_is_the_range_of_all():
 
 def test_an_outlier_is_further_off_than_ten_standard_deviations():
     values = [9.0, 10.0, 11.0, 9.0, 11.0, 10.0 + 14.8, 10.0 - 14.8]
-    assert statistics.outliers(values) == 0
-    assert statistics.outliers([*values[:5], 10.0 + 14.9, 10.0 - 14.9]) == 2
+    assert statistics.count_outliers(values) == 0
+    assert statistics.count_outliers([*values[:5], 10.0 + 14.9, 10.0 - 14.9]) == 2
 
 
 def test_noise_is_the_interquartile_range_over_the_median_and_spread_the_90th_percentile():
-    assert statistics.noise([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(2 / 3)
-    assert statistics.noise([1.0, 3.0]) == pytest.approx(0.5)
-    assert statistics.noise([1.0]) is None
-    assert statistics.spread([float(place) for place in range(1, 12)]) == pytest.approx(10 / 6)
+    assert statistics.relative_noise([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(2 / 3)
+    assert statistics.relative_noise([1.0, 3.0]) == pytest.approx(0.5)
+    assert statistics.relative_noise([1.0]) is None
+    assert statistics.p90_to_median([float(place) for place in range(1, 12)]) == pytest.approx(10 / 6)
 
 
 def test_who_wins_is_not_said_within_ten_percent_nor_where_the_interval_holds_one():
     tie = math.log(1.1)
-    assert statistics.closeness(0.5, 0.0, 1.0) == "either could be faster"
-    assert statistics.closeness(-0.5, -1.0, 0.0, ratio="speedup").endswith("the interval of the speedup contains 1")
-    assert statistics.closeness(tie, 0.01, 0.2).startswith("the difference is within 10")
-    assert statistics.closeness(-tie, -0.2, -0.01).startswith("the difference is within 10")
-    assert statistics.closeness(tie * 1.01, 0.01, 0.2) == ""
+    assert statistics.closeness_reason(0.5, 0.0, 1.0) == "either could be faster"
+    assert statistics.closeness_reason(-0.5, -1.0, 0.0, ratio="speedup").endswith(
+        "the interval of the speedup contains 1"
+    )
+    assert statistics.closeness_reason(tie, 0.01, 0.2).startswith("the difference is within 10")
+    assert statistics.closeness_reason(-tie, -0.2, -0.01).startswith("the difference is within 10")
+    assert statistics.closeness_reason(tie * 1.01, 0.01, 0.2) == ""
 
 
 def test_a_chance_of_no_heads_and_of_half_of_them():

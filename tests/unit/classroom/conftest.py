@@ -12,4 +12,4 @@ def classes(tmp_path):
 @pytest.fixture
 def of(classes):
     """A class that measures where the first tutorial crosses."""
-    return classes.create("Physics 7b", ClassQuestion.of_preset("disc"))[0]
+    return classes.create("Physics 7b", ClassQuestion.from_preset("disc"))[0]

@@ -14,7 +14,7 @@ from core.classroom.question import BASELINE, CHALLENGER, NEVER, ClassQuestion
 from core.errors import InvalidValue, NotAllowed, StoreError
 from tests import rows
 
-QUESTION = ClassQuestion.of_preset("disc")
+QUESTION = ClassQuestion.from_preset("disc")
 
 
 def joined_earlier(classes, of, nickname):
@@ -33,7 +33,7 @@ def joined_earlier(classes, of, nickname):
 
 def later(monkeypatch, **time):
     moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(**time)
-    monkeypatch.setattr(records, "now", lambda: moment)
+    monkeypatch.setattr(records, "current_time", lambda: moment)
 
 
 def everything_in(folder):
@@ -134,7 +134,7 @@ def test_only_the_questions_own_answers_can_be_expected(classes, of, wrong):
 
 
 def test_one_training_has_no_place_to_expect(classes):
-    of, _ = classes.create("Images", ClassQuestion.of_preset("mnist-linear"))
+    of, _ = classes.create("Images", ClassQuestion.from_preset("mnist-linear"))
     student, _ = classes.join(of, "ada")
     assert classes.predict(of, student, Prediction(winner=CHALLENGER)).prediction.place is None
 

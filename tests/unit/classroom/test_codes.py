@@ -44,13 +44,13 @@ def test_of_codes_that_are_made_up_one_in_31_goes_together():
 )
 def test_a_code_is_the_same_however_it_is_typed(typed):
     assert codes.may_join(typed)
-    assert codes.normal(typed) == codes.EXAMPLE
+    assert codes.format_code(typed) == codes.EXAMPLE
 
 
 @pytest.mark.parametrize("typed", ["KX4M-9PQA", "kx4m9pqa", " kx4m - 9pqa ", "KX4M 9PQA"])
 def test_a_code_of_an_earlier_version_stays_what_it_was(typed):
     assert codes.may_join(typed)
-    assert codes.normal(typed) == "KX4M-9PQA"
+    assert codes.format_code(typed) == "KX4M-9PQA"
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_what_has_other_letters_or_another_length_is_no_join_code(typed):
 def test_of_a_secret_only_a_hash_is_kept_and_it_tells_right_from_wrong():
     secret = codes.secret()
     assert [len(part) for part in secret.split("-")] == [4] * 5
-    kept = codes.hashed(secret)
+    kept = codes.hash_code(secret)
     assert secret not in kept
-    assert codes.hashed(secret) != kept
+    assert codes.hash_code(secret) != kept
     assert codes.may_match(secret.lower())
     assert codes.matches(secret.lower(), kept)
     assert not codes.matches(codes.secret(), kept)

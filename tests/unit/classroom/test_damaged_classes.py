@@ -13,7 +13,7 @@ from core.classroom.question import CHALLENGER, ClassQuestion
 from core.errors import NotAllowed, StoreError
 from core.files import atomic
 
-QUESTION = ClassQuestion.of_preset("disc")
+QUESTION = ClassQuestion.from_preset("disc")
 
 
 def class_file(classes, of):
@@ -124,8 +124,8 @@ def test_files_of_a_class_are_written_as_rows_are(classes, monkeypatch):
         written.append((path.name, lasting))
         write(path, fill, lasting=lasting)
 
-    write = atomic.write
-    monkeypatch.setattr(atomic, "write", spied)
+    write = atomic.write_atomically
+    monkeypatch.setattr(atomic, "write_atomically", spied)
     of, _ = classes.create("Physics", QUESTION)
     student, _ = classes.join(of, "ada")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))

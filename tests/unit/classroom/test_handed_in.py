@@ -79,7 +79,7 @@ def test_a_student_has_only_so_many_rows(classes, of, ada, monkeypatch):
     with pytest.raises(NotAllowed, match="A student may have 11 rows of 16 MiB in a class, and these would be 12"):
         handed_in.take(classes, of, ada, data, "x.parquet")
     monkeypatch.setattr(measured, "MAX_ROWS", 1_000)
-    monkeypatch.setattr(measured, "MOST_BYTES", 60_000)
+    monkeypatch.setattr(measured, "MAX_EXCHANGE_BYTES", 60_000)
     with pytest.raises(NotAllowed, match=r"these would be 12 of 0\.1 MiB"):
         handed_in.take(classes, of, ada, data, "x.parquet")
 
@@ -125,14 +125,14 @@ def test_who_waits_or_was_removed_brings_no_file(classes, of, ada):
 
 @pytest.mark.parametrize("what", ["the student", "the class"])
 def test_what_is_removed_while_a_file_is_checked_is_not_brought_back_by_it(classes, of, ada, monkeypatch, what):
-    check = handed_in.exchange.check
+    check = handed_in.exchange.check_import
 
     def meanwhile(*args, **options):
         proposal = check(*args, **options)
         Roster(classes, of).remove([ada]) if what == "the student" else classes.delete(of)
         return proposal
 
-    monkeypatch.setattr(handed_in.exchange, "check", meanwhile)
+    monkeypatch.setattr(handed_in.exchange, "check_import", meanwhile)
     data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
     with pytest.raises(StoreError, match="was removed"):
         handed_in.take(classes, of, ada, data, "x.parquet")
@@ -169,7 +169,7 @@ def test_a_file_of_too_many_rows_is_refused_before_any_of_it_is_an_object(classe
     monkeypatch.setattr(reading, "_decode", lambda *_: pytest.fail("rows were decoded"))
     assert "20,000 rows" in handed_in.take(classes, of, ada, data, "x.parquet").refused
     with pytest.raises(Exception, match="20,000 rows"):
-        quarantine.checked(data, handed_in.MAX_ROWS)
+        quarantine.check_foreign_rows(data, handed_in.MAX_ROWS)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_file_of_more_than_was_measured_for_a_class_is_refused(
 
 
 def test_rows_that_take_too_much_room_are_refused(classes, of, ada, monkeypatch):
-    monkeypatch.setattr(handed_in, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(handed_in, "MAX_EXCHANGE_BYTES", 20_000)
     data = handed_in.to_file(measured_rows(), code=of.code, nickname="ada")
     assert "its rows take more than" in handed_in.take(classes, of, ada, data, "x.parquet").refused
 
@@ -226,7 +226,7 @@ def test_of_a_store_the_newest_rows_are_read_within_bounds(tmp_path, monkeypatch
     assert set(newest.rows) < set(everything.rows)
     assert newest.faults == ("only the newest 4 rows count",)
     monkeypatch.setattr(measured, "MOST_ROWS", 100)
-    monkeypatch.setattr(measured, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(measured, "MAX_EXCHANGE_BYTES", 10_000)
     bounded = measured.read(tmp_path)
     assert 0 < len(bounded.rows) < 10
     assert "only the newest rows count" in bounded.faults[0]

@@ -43,7 +43,7 @@ def test_a_challenger_that_wins_below_a_size_is_no_answer_to_from_where_on():
 
 
 def test_one_training_gives_a_speedup():
-    question = ClassQuestion.of_preset("mnist-linear")
+    question = ClassQuestion.from_preset("mnist-linear")
     found = pooled.result(question, ADA, measured(question=question))
     assert found.outcome == "gpu_always"
     assert found.speedup_low < 2 < found.speedup_high
@@ -65,14 +65,14 @@ def test_one_training_gives_a_speedup():
 )
 def test_rows_that_were_measured_otherwise_are_not_pooled_and_the_reason_is_named(change, reason):
     other = [dataclasses.replace(row, **change) for row in measured()]
-    assert pooled.sifted(QUESTION, other)[1][0].startswith(reason)
+    assert pooled.split_comparable(QUESTION, other)[1][0].startswith(reason)
     assert pooled.result(QUESTION, ADA, other) is None
 
 
 @pytest.mark.parametrize("contender", ["cpu@abc", "cpu@" + "9" * 5_000, "", "cpu@", "\x1b[2J", "cpu@1+nonsense", "gpu"])
 def test_a_contender_that_cannot_be_parsed_harms_its_row_alone(contender):
     other = [dataclasses.replace(row, run_id="f" * 12, contender=contender) for row in measured()[:2]]
-    mine, reasons = pooled.sifted(QUESTION, [*other, *measured()])
+    mine, reasons = pooled.split_comparable(QUESTION, [*other, *measured()])
     assert mine == measured()
     assert len(reasons) == 1
     assert reasons[0].endswith("cannot be read")
@@ -89,11 +89,11 @@ def test_the_name_of_a_device_is_as_long_as_it_can_be_shown():
 def test_of_a_run_each_contender_counts_once_and_no_more_than_a_run_can_have():
     (baseline, challenger), rest = measured()[:2], measured()[2:]
     twice = dataclasses.replace(challenger, trial_id="another", block_end_ns=challenger.block_begin_ns)
-    mine, reasons = pooled.sifted(QUESTION, [baseline, challenger, twice, *rest])
+    mine, reasons = pooled.split_comparable(QUESTION, [baseline, challenger, twice, *rest])
     assert mine == measured()
     assert reasons == ["its run has a second row of 'cuda:0'"]
     many = [dataclasses.replace(challenger, trial_id=f"t{n}", contender=f"cuda:{n}") for n in range(20)]
-    mine, reasons = pooled.sifted(QUESTION, many)
+    mine, reasons = pooled.split_comparable(QUESTION, many)
     assert len(mine) == 8
     assert reasons == ["its run has more than the 8 contenders that a run can have"]
 
@@ -101,8 +101,8 @@ def test_of_a_run_each_contender_counts_once_and_no_more_than_a_run_can_have():
 def test_what_is_worked_out_of_rows_grows_with_their_number_and_not_with_its_square(monkeypatch):
     """1,000 rows of one run took 16 s each time: half a million pairs of rows, each with its identity."""
     identities = []
-    identity = study.identity
-    monkeypatch.setattr(study, "identity", lambda *args: identities.append(1) or identity(*args))
+    identity = study.study_identity
+    monkeypatch.setattr(study, "study_identity", lambda *args: identities.append(1) or identity(*args))
     row = measured()[1]
     counts = []
     for number in (100, 1_000):
@@ -166,28 +166,30 @@ def test_expectations_are_counted_by_winner_and_place():
 
 
 def test_a_question_is_the_same_for_everybody_but_for_the_devices():
-    asked = QUESTION.on([Contender(), Contender(device="cuda:0")])
+    asked = QUESTION.with_contenders([Contender(), Contender(device="cuda:0")])
     assert isinstance(asked, Sweep)
     assert asked.points == QUESTION.points
-    assert isinstance(ClassQuestion.of_preset("mnist-linear").on([Contender(), Contender(threads=1)]), Experiment)
+    assert isinstance(
+        ClassQuestion.from_preset("mnist-linear").with_contenders([Contender(), Contender(threads=1)]), Experiment
+    )
     with pytest.raises(InvalidValue, match="two different ones"):
-        QUESTION.on([Contender()])
+        QUESTION.with_contenders([Contender()])
     assert ClassQuestion.from_json(QUESTION.to_json()) == QUESTION
 
 
 def test_the_chart_has_everybody_in_their_device_s_lane_and_the_tally_behind():
     marks = [
         charts.StudentResult(
-            who="ada", devices="A", kind="cuda", value=200, low=150, high=300, outcome="crossing", said="x"
+            who="ada", devices="A", kind="cuda", value=200, low=150, high=300, outcome="crossing", answer="x"
         ),
         charts.StudentResult(
-            who="<img>", devices="B", kind="cpu", value=None, low=None, high=None, outcome="cpu_always", said=""
+            who="<img>", devices="B", kind="cpu", value=None, low=None, high=None, outcome="cpu_always", answer=""
         ),
         charts.StudentResult(
-            who="?", devices="B", kind="cpu", value=None, low=None, high=None, outcome="undecided", said=""
+            who="?", devices="B", kind="cpu", value=None, low=None, high=None, outcome="undecided", answer=""
         ),
     ]
-    spec = charts.crossovers(marks, {5: 0, 100: 3, 2_000: 1}, "hidden size")
+    spec = charts.student_crossovers_chart(marks, {5: 0, 100: 3, 2_000: 1}, "hidden size")
     values = spec["data"]["values"]
     assert [(row["size"], row["students"]) for row in values if "students" in row] == [(100, 3), (2_000, 1)]
     assert [(row["who"], row["at"], row["found"]) for row in values if "who" in row] == [
@@ -195,16 +197,18 @@ def test_the_chart_has_everybody_in_their_device_s_lane_and_the_tally_behind():
         ("<img>", 2_000, "faster at no size"),
     ]
     assert spec["layer"][0]["mark"]["type"] == "rule"
-    assert charts.speedups([dataclasses.replace(marks[0], value=2.0, low=1.5, high=2.5)])["data"]["values"]
-    assert charts.crossovers([], {5: 0, 100: 0}, "hidden size")["data"]["values"] == []
+    assert charts.student_speedups_chart([dataclasses.replace(marks[0], value=2.0, low=1.5, high=2.5)])["data"][
+        "values"
+    ]
+    assert charts.student_crossovers_chart([], {5: 0, 100: 0}, "hidden size")["data"]["values"] == []
 
 
 def test_one_rows_figure_does_not_flatten_the_chart_of_all():
     mark = charts.StudentResult(
-        who="ada", devices="A", kind="cuda", value=2.0, low=1.5, high=2.5, outcome="gpu_always", said=""
+        who="ada", devices="A", kind="cuda", value=2.0, low=1.5, high=2.5, outcome="gpu_always", answer=""
     )
     odd = dataclasses.replace(mark, who="eve", value=1e30, low=1e-30, high=math.inf)
-    values = charts.speedups([mark, odd])["data"]["values"]
+    values = charts.student_speedups_chart([mark, odd])["data"]["values"]
     assert [(row["at"], row["low"], row["high"]) for row in values] == [(2.0, 1.5, 2.5), (1e4, 1e-4, 1e4)]
-    values = charts.crossovers([odd], {5: 1, 100: 0}, "hidden size")["data"]["values"]
+    values = charts.student_crossovers_chart([odd], {5: 1, 100: 0}, "hidden size")["data"]["values"]
     assert [(row["at"], row["low"], row["high"]) for row in values if "who" in row] == [(1_000, 0.5, 1_000)]

@@ -34,7 +34,7 @@ def measured(
     asked: Sweep, *, seconds: Callable[[str, float], float] = step_s, prefix: str = "0", **changes
 ) -> list[Trial]:
     """Rows of every point; runs of different `prefix` are different runs."""
-    here, found = environment.read(), []
+    here, found = environment.read_environment(), []
     about = {"machine_id": here.machine_id, "torch_version": here.torch_version, **changes}
     for number, point in enumerate(asked.points):
         times = {str(entry): seconds(str(entry), asked.size(point)) for entry in asked.contenders}

@@ -25,7 +25,7 @@ def classes(tmp_path, monkeypatch):
 
 
 def question(*words):
-    return classroom.question_of(parser().parse_args(["class", "create", "--name", "x", *words]))
+    return classroom.build_class_question(parser().parse_args(["class", "create", "--name", "x", *words]))
 
 
 def test_a_class_is_made_listed_and_deleted(classes, capsys):
@@ -153,11 +153,11 @@ def test_measuring_writes_one_file_with_code_and_nickname(classes, tmp_path, mon
     ]
 
     def follow(queue: Queue, job):
-        assert job.asked == asked.on(job.asked.contenders)
+        assert job.question == asked.with_contenders(job.question.contenders)
         return dataclasses.replace(job, state="finished")
 
-    monkeypatch.setattr(measuring, "follow", follow)
-    monkeypatch.setattr(client, "rows", lambda queue, job: found)
+    monkeypatch.setattr(measuring, "show_job_progress", follow)
+    monkeypatch.setattr(client, "load_job_rows", lambda queue, job: found)
     monkeypatch.chdir(tmp_path)
     words = ["--code", "kx4m9pqa", "--nickname", "ada l.", "--preset", "signal", "--devices", "cpu@1,cpu"]
     assert main(["class", "measure", *words, "--store", str(tmp_path / "results")]) == 0

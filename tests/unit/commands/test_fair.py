@@ -19,12 +19,14 @@ def asked(monkeypatch):
     submitted = []
 
     def follow(queue, job):
-        submitted.append(job.asked)
+        submitted.append(job.question)
         return dataclasses.replace(job, state="failed", message="It was not measured.")
 
-    monkeypatch.setattr(measuring, "machine", lambda queue: Machine(environment=environment.read(), devices=(CPU,)))
-    monkeypatch.setattr(measuring, "follow", follow)
-    monkeypatch.setattr(client, "rows", lambda queue, job: [])
+    monkeypatch.setattr(
+        measuring, "require_machine", lambda queue: Machine(environment=environment.read_environment(), devices=(CPU,))
+    )
+    monkeypatch.setattr(measuring, "show_job_progress", follow)
+    monkeypatch.setattr(client, "load_job_rows", lambda queue, job: [])
     return submitted
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from core.jobs import client
 from core.jobs.job import Job
-from core.question.demonstration import KINDS, RECIPES
+from core.question.demonstration import LESSON_KINDS, RECIPES
 from core.question.experiment import Contender
 from core.results import environment
 from core.results.exhibits import exhibit_files
@@ -14,11 +14,11 @@ from tests import exhibited
 @pytest.fixture
 def stored(tmp_path):
     """A store that has the clock lesson, shown here."""
-    here = environment.read()
+    here = environment.read_environment()
     shown = exhibited.exhibit(
         exhibited.CLOCK, machine_id=here.machine_id, torch_version=here.torch_version, cpu_name=here.cpu_name
     )
-    exhibit_files.add(tmp_path / "store", shown)
+    exhibit_files.add_exhibit(tmp_path / "store", shown)
     return shown
 
 
@@ -38,7 +38,7 @@ def test_the_document_for_scripts_is_the_exhibit(command, tmp_path, stored):
 
 
 def test_a_file_that_is_none_is_named_on_the_side(command, tmp_path, stored):
-    (tmp_path / "store" / exhibit_files.FOLDER / "bad.json").write_text("{")
+    (tmp_path / "store" / exhibit_files.EXHIBITS_FOLDER / "bad.json").write_text("{")
     done = command("lesson", "clock", "--devices", "cpu@1", "--store", tmp_path / "store")
     assert done.status == 0
     assert "bad.json was skipped" in done.err
@@ -53,7 +53,7 @@ def following(monkeypatch):
         asked.append(job)
         return client.stop(queue, job.id)
 
-    monkeypatch.setattr("core.commands.measuring.follow", follow)
+    monkeypatch.setattr("core.commands.measuring.show_job_progress", follow)
     return asked
 
 
@@ -90,4 +90,4 @@ def test_the_help_names_every_lesson(command, capsys):
     with pytest.raises(SystemExit):
         command("lesson", "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert all(kind in said for kind in KINDS)
+    assert all(kind in said for kind in LESSON_KINDS)

@@ -19,7 +19,7 @@ from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
-HERE = environment.read()
+HERE = environment.read_environment()
 ONE = Member(host="lab-1", machine_id=HERE.machine_id, cpu="Test CPU", devices=("Test CPU",))
 SWEEP = (
     *("sweep", "--dataset", "digits", "--axis", "hidden_size", "--values", "8,16,32,64,128,256,512,1024"),
@@ -185,7 +185,7 @@ def test_who_is_there_and_what_is_asked_is_listed(run, store, monkeypatch):
 
 def test_a_worker_works_for_as_long_as_it_is_told(run, store, monkeypatch):
     found = Machine(environment=HERE, devices=scripted_worker.DEVICES)
-    monkeypatch.setattr(measuring, "machine", lambda _: found)
+    monkeypatch.setattr(measuring, "require_machine", lambda _: found)
     monkeypatch.setattr(member, "LOOK_S", 0.001)
     status, out, err = run("worker", "--store", str(store.folder), "--for", "0.02s")
     assert f"answers what is asked at {store.folder}; Ctrl+C ends it." in err
@@ -196,7 +196,7 @@ def test_a_machine_whose_measuring_process_does_not_start_says_so_to_who_asks(ru
     def fail(_):
         raise JobError("The measuring process did not start.")
 
-    monkeypatch.setattr(measuring, "machine", fail)
+    monkeypatch.setattr(measuring, "require_machine", fail)
     name = f"{'0' * 16}-shared"
     status, _, err = run("worker", "--store", str(store.folder), "--question", name)
     assert (status, "did not start" in err) == (1, True)

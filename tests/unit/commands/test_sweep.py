@@ -37,10 +37,10 @@ def job(monkeypatch):
     def play(rows, *, state="finished", message="", missing=(), interrupted=False):
         def submit(self, asked, store, *, fresh=False):
             submitted.append((asked, fresh))
-            return Job(id="1", asked=asked, store=store.folder, fresh=fresh, created_at="")
+            return Job(id="1", question=asked, store=store.folder, fresh=fresh, created_at="")
 
         def follow(queue, job_id, on_change):
-            now = Job(id=job_id, asked=submitted[-1][0], store=Store("x").folder, fresh=False, created_at="")
+            now = Job(id=job_id, question=submitted[-1][0], store=Store("x").folder, fresh=False, created_at="")
             on_change(now)
             for done in range(3):
                 contenders = (ContenderProgress(contender="cpu", steps=1, total_steps=2),)
@@ -58,13 +58,18 @@ def job(monkeypatch):
 
         def stop(queue, job_id):
             return Job(
-                id=job_id, asked=submitted[-1][0], store=Store("x").folder, fresh=False, created_at="", state="stopped"
+                id=job_id,
+                question=submitted[-1][0],
+                store=Store("x").folder,
+                fresh=False,
+                created_at="",
+                state="stopped",
             )
 
         monkeypatch.setattr(Queue, "submit", submit)
-        monkeypatch.setattr(client, "follow", follow)
+        monkeypatch.setattr(client, "follow_job", follow)
         monkeypatch.setattr(client, "stop", stop)
-        monkeypatch.setattr(client, "rows", lambda queue, job: rows)
+        monkeypatch.setattr(client, "load_job_rows", lambda queue, job: rows)
         return submitted
 
     return play
@@ -213,13 +218,13 @@ def test_one_device_alone_has_times_and_no_crossover(command, folder):
     ("accelerators", "expected"), [((), ["cpu@1", "cpu@{cores}"]), (("cuda:0", "cuda:1"), ["cpu", "cuda:0"])]
 )
 def test_without_an_accelerator_one_thread_contends_with_all(command, folder, job, monkeypatch, accelerators, expected):
-    here = environment.read()
+    here = environment.read_environment()
     devices = tuple(
         DeviceInfo(device=name, kind=name[:4].rstrip(":"), name="Test", memory_bytes=1)
         for name in ("cpu", *accelerators)
     )
-    monkeypatch.setattr(measuring, "machine", lambda queue: Machine(environment=here, devices=devices))
-    monkeypatch.setattr(environment, "read", lambda: dataclasses.replace(here, cores_usable=6))
+    monkeypatch.setattr(measuring, "require_machine", lambda queue: Machine(environment=here, devices=devices))
+    monkeypatch.setattr(environment, "read_environment", lambda: dataclasses.replace(here, cores_usable=6))
     submitted = job([])
     command("sweep", *VALUES, "--store", folder)
     assert [str(entry) for entry in submitted[0][0].contenders] == [name.format(cores=6) for name in expected]

@@ -9,7 +9,7 @@ from core.question.presets import preset
 
 
 def asked(*words: str):
-    return sweep.asked_for(command_line.parser().parse_args(["sweep", *words]))
+    return sweep.build_sweep(command_line.parser().parse_args(["sweep", *words]))
 
 
 def axes(*words: str) -> dict[str, tuple[float, ...]]:

@@ -24,7 +24,7 @@ from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle
 
 pytestmark = pytest.mark.slow
 
-HERE = environment.read()
+HERE = environment.read_environment()
 OURS = {"machine_id": HERE.machine_id, "torch_version": HERE.torch_version}
 
 
@@ -50,7 +50,7 @@ def filled(tmp_path_factory):
     for row in (*strangers.run(run_id="e" * 12, **OURS), *strangers.sweep("f", **OURS)):
         store.add(row)
     for shown in strangers.shows(**OURS):
-        exhibit_files.add(store.folder, shown)
+        exhibit_files.add_exhibit(store.folder, shown)
     return store
 
 
@@ -111,7 +111,7 @@ def test_files_that_are_called_so(said, store, tmp_path):
 
 
 def test_devices_that_are_called_so(said, monkeypatch):
-    monkeypatch.setattr(measuring, "machine", lambda queue: strangers.machine(gpu=False))
+    monkeypatch.setattr(measuring, "require_machine", lambda queue: strangers.machine(gpu=False))
     assert STRANGER in said("devices").out
     assert STRANGER in said("devices", "--json").out
 
@@ -166,7 +166,7 @@ def test_what_was_typed(said, capsys, tmp_path, word):
 def test_a_job_that_says_so(tmp_path, monkeypatch, capsys):
     text = bundle(10)
     told = SweepProgress(done=1, total=3, size_label=TEXTS[14], notes=(TEXTS[14], TEXTS[15], text))
-    job = Job(id="1", asked=rows.EXPERIMENT, store=tmp_path, fresh=False, created_at="", message=text)
+    job = Job(id="1", question=rows.EXPERIMENT, store=tmp_path, fresh=False, created_at="", message=text)
 
     def follow(queue, job_id, on_change):
         on_change(job)
@@ -174,8 +174,8 @@ def test_a_job_that_says_so(tmp_path, monkeypatch, capsys):
             on_change(dataclasses.replace(job, state="running", progress=Progress(phase=TEXTS[14], sweep=sweep)))
         return dataclasses.replace(job, state="failed")
 
-    monkeypatch.setattr(client, "follow", follow)
-    measuring.follow(Queue(tmp_path), job)
+    monkeypatch.setattr(client, "follow_job", follow)
+    measuring.show_job_progress(Queue(tmp_path), job)
     shown = "".join(capsys.readouterr())
     assert shown.count("owned") > 3
     required(shown.replace("\r", "\n"))  # with which the bar begins its line anew

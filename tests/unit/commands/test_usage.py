@@ -115,7 +115,7 @@ def test_an_option_that_would_mean_nothing_is_refused(command, arguments, senten
     assert done.err.startswith(sentence)
 
 
-@pytest.mark.parametrize("where", ["core.commands.devices.devices", "core.__main__.parser"])
+@pytest.mark.parametrize("where", ["core.commands.devices.print_devices", "core.__main__.parser"])
 def test_an_interrupt_before_anything_is_followed_is_no_traceback(command, monkeypatch, where):
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -57,7 +57,7 @@ def test_few_files_are_kept(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.json"
         file.write_text(f'{{"text": "{number}"}}', encoding="utf-8")
         assert documents.read_json_once(file, Note) == Note(text=str(number))
-        assert documents._kept.cache_info().currsize <= documents.MOST_KEPT
+        assert documents._read_json_cached.cache_info().currsize <= documents.MOST_KEPT
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from core.jobs import process
 from core.question.experiment import Contender, Experiment, Point
 
-ME = process.this()
+ME = process.current_process()
 
 
 def experiment(width: int = 128, **changes) -> Experiment:

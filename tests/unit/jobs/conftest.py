@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Store:
 def dead() -> Process:
     """A process that ran once."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    mark = process.of(child.pid)
+    mark = process.process_from_pid(child.pid)
     child.communicate(b"\n")
     return mark
 

@@ -53,7 +53,7 @@ def test_a_job_whose_process_died_after_it_was_asked_to_stop_is_stopped(queue, s
     job = queue.submit(experiment(), store)
     queue.claim(dead)
     queue.files(job.id).keep_partial(trials(outcome="interrupted"))
-    queue.files(job.id).ask_to_stop()
+    queue.files(job.id).request_stop()
     stopped = queue.job(job.id)
     assert (stopped.state, stopped.message[:22]) == ("stopped", "Stopped after 3 pairs;")
     assert {trial.outcome for trial in store.trials(run_id=stopped.run_id)} == {"stopped"}

@@ -29,7 +29,7 @@ def work(queue, tmp_path):
 
     def run() -> str:
         bench = scripted_worker.bench(queue)
-        return Worker(queue, bench, bench.survey(), code=Code.now(tmp_path / "code"), idle_s=0.0).run()
+        return Worker(queue, bench, bench.survey(), code=Code.scan(tmp_path / "code"), idle_s=0.0).run()
 
     return run
 
@@ -39,7 +39,7 @@ def refusing(monkeypatch):
     def full(*_):
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(exhibit_files, "add", full)
+    monkeypatch.setattr(exhibit_files, "add_exhibit", full)
 
 
 def test_a_lesson_is_written_down_and_read_back_equal_by_others(queue, store):
@@ -56,12 +56,12 @@ def test_a_lesson_is_shown_and_kept_in_the_store_without_any_row(queue, store, w
     assert work() == "idle"
     done = queue.job(job.id)
     assert (done.state, done.message, done.unsaved) == ("finished", "", False)
-    (shown,), skipped = exhibit_files.read(store.folder)
+    (shown,), skipped = exhibit_files.read_exhibits(store.folder)
     assert skipped == ()
     assert shown.id == done.exhibit_id
     assert shown.demonstration == job.demonstration
     assert client.exhibit(queue, done) == shown
-    assert client.rows(queue, done) == store.trials() == []
+    assert client.load_job_rows(queue, done) == store.trials() == []
 
 
 def test_lessons_and_measurements_take_turns_in_the_queue(queue, store, work):
@@ -83,7 +83,7 @@ def test_a_bug_in_a_lesson_fails_its_job_and_calls_for_a_fresh_process(queue, st
 
 def test_a_lesson_that_is_asked_to_stop_while_the_machine_is_busy_is_not_given(queue, store, work):
     job = queue.submit(demonstration(UNTIL_RELEASED), store)
-    queue.files(job.id).ask_to_stop()
+    queue.files(job.id).request_stop()
     with measurement_lock():
         work()
     stopped = queue.job(job.id)
@@ -95,7 +95,7 @@ def test_a_lesson_that_is_stopped_leaves_nothing(queue, store, work, monkeypatch
     monkeypatch.setattr(scripted_worker.time, "sleep", lambda _: queue.request_stop(job.id))
     assert work() == "idle"
     assert queue.job(job.id).state == "stopped"
-    assert exhibit_files.read(store.folder) == ([], ())
+    assert exhibit_files.read_exhibits(store.folder) == ([], ())
 
 
 @pytest.mark.usefixtures("refusing")
@@ -111,7 +111,7 @@ def test_what_the_store_refuses_is_kept_with_the_job_and_the_message_says_why(qu
 @pytest.mark.usefixtures("refusing")
 def test_where_nothing_can_be_kept_the_message_says_so(queue, store, monkeypatch):
     queue.submit(demonstration(QUICK), store)
-    job = queue.claim(process.this())
+    job = queue.claim(process.current_process())
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -135,7 +135,7 @@ def test_a_lesson_killed_between_its_end_and_the_store_is_brought_there_by_who_l
     queue.files(job.id).keep_exhibit(shown)
     found = queue.job(job.id)
     assert (found.state, found.exhibit_id) == ("finished", shown.id)
-    assert exhibit_files.read(store.folder) == ([shown], ())
+    assert exhibit_files.read_exhibits(store.folder) == ([shown], ())
 
 
 def test_an_exhibit_outlives_the_file_beside_the_job(queue, store, work):

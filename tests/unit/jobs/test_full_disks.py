@@ -40,7 +40,7 @@ def full(monkeypatch):
 
 @pytest.fixture
 def full_store(monkeypatch):
-    monkeypatch.setattr("core.results.writing.write", _no_space)
+    monkeypatch.setattr("core.results.writing.write_table", _no_space)
 
 
 def _no_space(path, *_, **__):
@@ -52,7 +52,7 @@ def test_with_a_full_disk_of_jobs_a_run_ends_with_its_rows_in_the_store(queue, s
     queue.end(saving.complete(queue.files(running.id), running, of(running)))
     done = queue.job(running.id)
     assert (done.state, done.unsaved) == ("finished", False)
-    assert client.rows(queue, done) == of(running)
+    assert client.load_job_rows(queue, done) == of(running)
     assert Queue(queue.folder).job(running.id).state == "running", "nobody else can know yet"
     full.clear()
     queue.settle()
@@ -69,7 +69,7 @@ def test_with_both_disks_full_the_rows_are_shown_from_memory_and_stored_when_the
     done = queue.job(running.id)
     assert (done.state, done.unsaved) == ("finished", True)
     assert "they are only in memory until this process ends" in done.message
-    assert client.rows(queue, done) == of(running)
+    assert client.load_job_rows(queue, done) == of(running)
 
     queue.settle()
     assert queue.job(running.id).unsaved, "there is still no room"
@@ -108,7 +108,7 @@ def test_a_job_whose_rows_only_its_process_had_says_that_they_are_lost(queue, ru
     following.settle()
     lost = following.job(running.id)
     assert (lost.unsaved, lost.message) == (False, saving.LOST)
-    assert client.rows(following, lost) == []
+    assert client.load_job_rows(following, lost) == []
 
 
 def test_a_worker_whose_reports_a_full_disk_refuses_is_not_taken_for_silent(queue, running, full, monkeypatch):
@@ -124,7 +124,7 @@ def test_rows_that_reached_the_store_are_found_there_even_if_the_job_knows_of_no
     status(queue, running, worker=dataclasses.asdict(dead))
     found = Queue(queue.folder).job(running.id)
     assert (found.state, found.message) == ("finished", "")
-    assert client.rows(queue, found) == of(running)
+    assert client.load_job_rows(queue, found) == of(running)
 
 
 def test_a_sweep_finds_its_rows_in_the_store_too(queue, store, dead):
@@ -133,11 +133,11 @@ def test_a_sweep_finds_its_rows_in_the_store_too(queue, store, dead):
     job = queue.claim(dead)
     point = job.sweep.points[0]
     experiment = job.sweep.experiment(point)
-    for row in rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=point, run_id=job.run_of(experiment)):
+    for row in rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=point, run_id=job.derive_run_id(experiment)):
         store.add(row)
     found = Queue(queue.folder).job(job.id)
     assert found.message == "The measuring process was killed: 1 of 2 points is saved; run it again to continue."
-    assert len(client.rows(queue, found)) == 2
+    assert len(client.load_job_rows(queue, found)) == 2
 
 
 def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could_not_be_written(
@@ -178,7 +178,9 @@ def age(monkeypatch):
         old = time.time() - 2 * atomic.ABANDONED_S
         os.utime(path, (old, old))
 
-    monkeypatch.setattr(atomic, "_swept", atomic._swept.__wrapped__)  # as if it had not been done lately
+    monkeypatch.setattr(
+        atomic, "_remove_abandoned_cached", atomic._remove_abandoned_cached.__wrapped__
+    )  # as if it had not been done lately
     return aged
 
 

@@ -14,8 +14,10 @@ from core.results import environment
 from core.results.environment import DeviceInfo
 
 CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver="")
-FOUND = Machine(environment=environment.read(), devices=(CPU,), startup_s={"cpu": 0.5}, hint="Nothing seen.")
-NOBODY = Process(pid=process.this().pid, born="before")
+FOUND = Machine(
+    environment=environment.read_environment(), devices=(CPU,), startup_s={"cpu": 0.5}, hint="Nothing seen."
+)
+NOBODY = Process(pid=process.current_process().pid, born="before")
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def worker_file(tmp_path):
 
 def test_what_a_worker_reports_is_read_back(worker_file):
     assert worker_file.machine is None
-    worker_file.report(FOUND, process.this())
+    worker_file.report(FOUND, process.current_process())
     assert worker_file.machine == FOUND
 
 
@@ -44,18 +46,18 @@ def test_a_report_of_another_version_is_none(worker_file, content):
 @pytest.mark.parametrize("device", ["CUDA:0", "0.29.1", "", "cuda:9999"])
 def test_a_report_of_a_device_that_cannot_be_asked_for_is_none(worker_file, device):
     worker_file.report(
-        dataclasses.replace(FOUND, devices=(CPU, dataclasses.replace(CPU, device=device))), process.this()
+        dataclasses.replace(FOUND, devices=(CPU, dataclasses.replace(CPU, device=device))), process.current_process()
     )
     assert worker_file.machine is None
 
 
 def test_a_seat_is_taken_while_its_occupant_lives(worker_file):
-    assert not worker_file.taken
-    worker_file.take(Serving(process=process.this()))
-    assert worker_file.taken
+    assert not worker_file.is_served
+    worker_file.take(Serving(process=process.current_process()))
+    assert worker_file.is_served
     worker_file.take(Serving(process=NOBODY, ready=True, starts=2))
-    assert (worker_file.taken, worker_file.serving) == (False, Serving(process=NOBODY, ready=True, starts=2))
-    worker_file.leave(process.this())
+    assert (worker_file.is_served, worker_file.serving) == (False, Serving(process=NOBODY, ready=True, starts=2))
+    worker_file.leave(process.current_process())
     assert worker_file.serving, "one that was followed by another leaves the other's entry alone"
     worker_file.leave(NOBODY)
     worker_file.leave(NOBODY)

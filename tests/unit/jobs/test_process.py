@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from core.jobs import process
-from core.jobs.process import Process, Surroundings
+from core.jobs.process import ExecutionContext, Process
 
 SLEEPER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)")
 
@@ -27,25 +27,25 @@ def ours(command) -> bool:
 
 
 def test_the_asking_process_is_alive():
-    assert process.this().alive
+    assert process.current_process().alive
 
 
 @pytest.mark.parametrize("born", ["", "another boot:1", "0"])
 def test_a_number_that_went_to_another_process_is_not_the_process(born):
-    assert not Process(pid=process.this().pid, born=born).alive
+    assert not Process(pid=process.current_process().pid, born=born).alive
 
 
 @linux
 def test_no_clock_that_is_set_makes_a_process_look_dead(monkeypatch, sleeper):
-    mark = process.of(sleeper.pid)
+    mark = process.process_from_pid(sleeper.pid)
     monkeypatch.setattr(psutil, "boot_time", lambda: 0.0)
     monkeypatch.setattr("time.time", lambda: 0.0)
     assert mark.alive
-    assert process.of(sleeper.pid) == mark
+    assert process.process_from_pid(sleeper.pid) == mark
 
 
 def test_a_process_that_ended_but_was_not_buried_is_dead(sleeper):
-    mark = process.of(sleeper.pid)
+    mark = process.process_from_pid(sleeper.pid)
     assert mark.alive
     sleeper.kill()
     psutil.Process(sleeper.pid)  # its entry is still there
@@ -54,7 +54,7 @@ def test_a_process_that_ended_but_was_not_buried_is_dead(sleeper):
 
 
 def test_a_kill_ends_the_process_and_is_no_error_afterwards(sleeper):
-    mark = process.of(sleeper.pid)
+    mark = process.process_from_pid(sleeper.pid)
     mark.kill(ours)
     assert not mark.alive
     sleeper.wait()
@@ -63,16 +63,16 @@ def test_a_kill_ends_the_process_and_is_no_error_afterwards(sleeper):
 
 
 def test_a_process_whose_command_line_is_none_of_ours_is_not_signalled(sleeper):
-    mark = process.of(sleeper.pid)
+    mark = process.process_from_pid(sleeper.pid)
     with pytest.raises(PermissionError, match="none of ours"):
         mark.kill(lambda command: "core.jobs.worker" in command)
     assert mark.alive
 
 
 def test_a_process_of_another_birth_is_not_signalled(sleeper):
-    Process(pid=sleeper.pid, born=process.this().born).kill(ours)
+    Process(pid=sleeper.pid, born=process.current_process().born).kill(ours)
     Process(pid=sleeper.pid).kill(ours)
-    assert process.of(sleeper.pid).alive
+    assert process.process_from_pid(sleeper.pid).alive
 
 
 def test_a_process_that_may_not_be_looked_at_counts_as_alive_and_cannot_be_killed(monkeypatch, sleeper):
@@ -82,7 +82,7 @@ def test_a_process_that_may_not_be_looked_at_counts_as_alive_and_cannot_be_kille
     def refuse(pid):
         raise PermissionError(pid)
 
-    mark = process.of(sleeper.pid)
+    mark = process.process_from_pid(sleeper.pid)
     monkeypatch.setattr(psutil.Process, "kill", deny)
     with pytest.raises(PermissionError):
         mark.kill(ours)
@@ -94,7 +94,7 @@ def test_there_is_no_process_with_a_number_that_nobody_has(sleeper):
     sleeper.kill()
     sleeper.wait()
     with pytest.raises(psutil.NoSuchProcess):
-        process.of(sleeper.pid)
+        process.process_from_pid(sleeper.pid)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups of this kind")
@@ -102,7 +102,7 @@ def test_there_is_no_process_with_a_number_that_nobody_has(sleeper):
 def test_what_is_left_of_a_process_that_was_none_of_ours_is_not_signalled(born):
     family = "import os, time; pid = os.fork(); print(pid, flush=True) if pid else time.sleep(60)"
     leader = subprocess.Popen([sys.executable, "-c", family], start_new_session=True, stdout=subprocess.PIPE, text=True)
-    child = process.of(int(leader.stdout.readline()))
+    child = process.process_from_pid(int(leader.stdout.readline()))
     leader.wait()
     try:
         Process(pid=leader.pid, born=born).kill_orphans(lambda _: True)
@@ -116,7 +116,7 @@ def test_what_is_left_of_a_process_that_was_none_of_ours_is_not_signalled(born):
 
 
 def test_the_group_of_the_asking_process_is_never_signalled():
-    mine = process.this()
+    mine = process.current_process()
     Process(pid=os.getpgid(0), born="another boot:1").kill_orphans(lambda _: True)
     mine.kill_orphans(lambda _: True)
     assert mine.alive
@@ -130,14 +130,18 @@ def test_devices_and_threads_are_taken_over_and_nothing_else(monkeypatch):
     left = {"LD_PRELOAD": "x.so", "PATH": "/bin", "OMP_WAIT_POLICY": "ACTIVE", "KMP_INIT_AT_FORK": "FALSE"}
     for name, value in {**taken, **left}.items():
         monkeypatch.setenv(name, value)
-    assert taken.items() <= dict(Surroundings.now().variables).items()
-    assert not left.keys() & dict(Surroundings.now().variables).keys()
+    assert taken.items() <= dict(ExecutionContext.capture().variables).items()
+    assert not left.keys() & dict(ExecutionContext.capture().variables).keys()
 
 
 def test_a_process_has_the_variables_of_who_asked_and_for_the_rest_those_of_who_starts_it():
-    asked = Surroundings(variables=(("CUDA_VISIBLE_DEVICES", "1"), ("LD_PRELOAD", "x.so")))
+    asked = ExecutionContext(variables=(("CUDA_VISIBLE_DEVICES", "1"), ("LD_PRELOAD", "x.so")))
     starter = {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "8", "OMP_WAIT_POLICY": "PASSIVE"}
-    assert asked.within(starter) == {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    assert asked.apply_to_environment(starter) == {
+        "PATH": "/bin",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
 
 
 @linux
@@ -145,7 +149,7 @@ def test_what_is_started_runs_on_the_processors_that_are_lent_and_the_starter_st
     before = os.sched_getaffinity(0)
     last = max(before)
     tell = (sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))")
-    with Surroundings(processors=(last,)).lend_processors():
+    with ExecutionContext(processors=(last,)).lend_processors():
         told = subprocess.run(tell, capture_output=True, text=True, check=True).stdout
     assert told.split() == [str(last)]
     assert os.sched_getaffinity(0) == before
@@ -154,6 +158,6 @@ def test_what_is_started_runs_on_the_processors_that_are_lent_and_the_starter_st
 @linux
 def test_processors_that_cannot_be_lent_leave_it_where_the_starter_is():
     before = os.sched_getaffinity(0)
-    with Surroundings(processors=(4_000,)).lend_processors():
+    with ExecutionContext(processors=(4_000,)).lend_processors():
         assert os.sched_getaffinity(0) == before
     assert os.sched_getaffinity(0) == before

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.errors import JobError, StoreError
 from core.jobs import all_jobs
 from core.jobs import queue as queue_module
-from core.jobs.process import Surroundings
+from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue
 from core.progress import ContenderProgress, Progress
 from core.results.store import Store
@@ -57,7 +57,7 @@ def test_a_job_of_before_does_not_say_its_surroundings_and_any_process_may_measu
     path = queue.folder / job.id / "request.json"
     path.write_text(json.dumps({name: v for name, v in json.loads(path.read_text()).items() if name != "surroundings"}))
     assert queue.job(job.id).surroundings is None
-    assert queue.claim(ME, Surroundings(variables=(("CUDA_VISIBLE_DEVICES", "7"),))).id == job.id
+    assert queue.claim(ME, ExecutionContext(variables=(("CUDA_VISIBLE_DEVICES", "7"),))).id == job.id
 
 
 def test_jobs_are_claimed_in_the_order_of_submission(queue, store):
@@ -199,7 +199,7 @@ def test_a_waiting_job_is_stopped_at_once_a_running_one_is_asked_to_end(queue, s
     queue.claim(ME)
     assert queue.request_stop(waiting.id).state == "stopped"
     assert queue.request_stop(running.id).state == "running"
-    assert queue.files(running.id).asked_to_stop
+    assert queue.files(running.id).is_stop_requested
     assert queue.claim(ME) is None
 
 
@@ -213,6 +213,6 @@ def test_stopping_what_has_ended_changes_nothing(queue, store):
 def test_each_field_of_a_job_is_a_key_of_one_of_its_files(queue, store):
     job = queue.submit(experiment(), store)
     files = [json.loads((queue.folder / job.id / name).read_text()) for name in ("request.json", "status.json")]
-    fields = {field.name for field in dataclasses.fields(job)} - {"id", "asked", "place", "damage"}
+    fields = {field.name for field in dataclasses.fields(job)} - {"id", "question", "place", "damage"}
     assert fields == files[0].keys() - {"experiment"} | files[1].keys()
     assert Queue(queue.folder).job(job.id) == job

@@ -14,7 +14,7 @@ from tests import rows
 @pytest.fixture
 def job(queue, store):
     queue.submit(Experiment(point=Point()), store)
-    return queue.claim(process.this())
+    return queue.claim(process.current_process())
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def test_complete_rows_reach_the_store_and_nothing_stays_with_the_job(queue, sto
     files, trials = queue.files(job.id), rows.run()
     files.keep_partial(rows.run(pairs=1))
     done = saving.complete(files, job, trials)
-    assert files.unsaved() == trials, "until the end is written down, a kill may come"
+    assert files.read_unsaved() == trials, "until the end is written down, a kill may come"
     queue.end(done)
     assert (done.state, done.message, done.run_id) == ("finished", "", trials[0].run_id)
-    assert client.rows(queue, done) == trials
-    assert (files.partial(), files.unsaved()) == ([], [])
+    assert client.load_job_rows(queue, done) == trials
+    assert (files.read_partial(), files.read_unsaved()) == ([], [])
 
 
 @pytest.mark.usefixtures("refusing")
@@ -46,7 +46,7 @@ def test_rows_that_the_store_refuses_are_kept_with_the_job_and_the_message_says_
     assert queue.job(job.id) == done
     assert done.state == "finished"
     assert done.message == "The store did not take the rows, they are kept with the job: The disk is full."
-    assert client.rows(queue, done) == trials
+    assert client.load_job_rows(queue, done) == trials
 
 
 @pytest.mark.usefixtures("refusing")
@@ -55,7 +55,7 @@ def test_interrupted_rows_that_the_store_refuses_are_kept_too(queue, job):
     files.keep_partial(rows.run(pairs=2, outcome="interrupted"))
     done = saving.rescue(files, job, state="crashed", event="It was killed")
     assert done.message.startswith("It was killed after 2 pairs. The store did not take the rows")
-    assert len(client.rows(queue, done)) == 2
+    assert len(client.load_job_rows(queue, done)) == 2
 
 
 @pytest.mark.usefixtures("refusing")
@@ -74,7 +74,7 @@ def test_a_row_that_had_come_to_its_own_end_keeps_its_outcome(queue, store, job)
     files.keep_partial([saving.dataclasses.replace(diverged, outcome="diverged", message="NaN."), cut_off])
     done = saving.rescue(files, job, state="crashed", event="It was killed")
     assert done.message == "It was killed after 1 pair; what was measured by then is saved."
-    assert [(trial.outcome, trial.message) for trial in client.rows(queue, done)] == [
+    assert [(trial.outcome, trial.message) for trial in client.load_job_rows(queue, done)] == [
         ("diverged", "NaN."),
         ("interrupted", "It was killed."),
     ]
@@ -91,7 +91,7 @@ def test_rows_that_reached_the_store_before_a_kill_are_not_written_again(queue, 
     queue.files(job.id).keep_unsaved(trials)
     store.add(trials[0])
     done = saving.rescue(queue.files(job.id), job, state="crashed", event="It was killed")
-    assert client.rows(queue, done) == trials
+    assert client.load_job_rows(queue, done) == trials
     assert len(list(store.folder.glob("*.parquet"))) == 2
 
 
@@ -100,7 +100,7 @@ def test_rows_that_the_store_refused_are_shown_even_where_it_cannot_be_read(queu
     store.folder.write_text("no folder")
     done = saving.complete(queue.files(job.id), job, rows.run())
     assert done.unsaved
-    assert client.rows(queue, done) == rows.run()
+    assert client.load_job_rows(queue, done) == rows.run()
 
 
 def test_the_rows_of_a_run_come_in_one_file_so_that_no_compaction_parts_them(queue, store, job):
@@ -118,14 +118,14 @@ def test_runs_that_are_too_large_for_one_file_come_in_several_and_each_in_one(qu
 
 
 def test_a_job_without_rows_has_none(queue, job):
-    assert client.rows(queue, job) == []
+    assert client.load_job_rows(queue, job) == []
 
 
 @pytest.fixture
 def duel(queue, store):
     """A job of two contenders, of which test rows are."""
     queue.submit(rows.EXPERIMENT, store)
-    return queue.claim(process.this())
+    return queue.claim(process.current_process())
 
 
 def unreadable():
@@ -139,10 +139,10 @@ def test_a_row_that_readers_would_refuse_costs_no_other_and_is_said_to_be_missin
     done = saving.complete(queue.files(duel.id), duel, [good, bad])
     assert (done.state, done.complete, done.unsaved) == ("finished", False, False)
     assert done.message == "The row of cuda:0 was refused: its column busy_step_s has a negative value."
-    assert queue.files(duel.id).unsaved() == [good]
+    assert queue.files(duel.id).read_unsaved() == [good]
     queue.end(done)
     assert queue.job(duel.id) == done
-    assert client.rows(queue, done) == Store(done.store).trials() == [good]
+    assert client.load_job_rows(queue, done) == Store(done.store).trials() == [good]
 
 
 def test_a_job_whose_every_row_is_refused_has_failed(queue, duel):
@@ -155,7 +155,7 @@ def test_a_job_whose_every_row_is_refused_has_failed(queue, duel):
 def test_rows_so_far_are_kept_without_those_that_readers_would_refuse(queue, duel):
     good, bad = unreadable()
     queue.files(duel.id).keep_partial([good, bad])
-    assert queue.files(duel.id).partial() == [good]
+    assert queue.files(duel.id).read_partial() == [good]
 
 
 def test_a_contender_without_a_row_is_missing(queue, duel):
@@ -185,4 +185,7 @@ def test_a_lane_that_failed_keeps_its_sentence_when_the_process_is_killed(queue,
     good, failed = rows.run(pairs=1, outcome="interrupted")
     queue.files(duel.id).keep_partial([good, dataclasses.replace(failed, message="cuda:0 failed: no compiler.")])
     done = saving.rescue(queue.files(duel.id), duel, state="crashed", event="It was killed")
-    assert [trial.message for trial in client.rows(queue, done)] == ["It was killed.", "cuda:0 failed: no compiler."]
+    assert [trial.message for trial in client.load_job_rows(queue, done)] == [
+        "It was killed.",
+        "cuda:0 failed: no compiler.",
+    ]

@@ -58,7 +58,7 @@ def test_no_number_in_a_status_makes_anybody_signal_a_process(queue, running, si
 
 
 def test_a_foreign_process_that_a_status_names_rightly_is_not_signalled(queue, running, signalled):
-    status(queue, running, worker=dataclasses.asdict(process.of(os.getppid())))
+    status(queue, running, worker=dataclasses.asdict(process.process_from_pid(os.getppid())))
     with pytest.raises(JobError, match="somebody else"):
         Queue(queue.folder).kill(running.id)
     assert signalled == []
@@ -73,7 +73,7 @@ def test_a_damaged_entry_of_the_worker_signals_nobody_and_is_as_good_as_none(que
     (queue.folder / name).write_text(content)
     assert queue.worker_file.serving is None
     assert queue.worker_file.machine is None
-    assert not queue.worker_file.taken
+    assert not queue.worker_file.is_served
     assert signalled == []
 
 
@@ -110,7 +110,7 @@ def test_a_job_that_ended_well_keeps_its_rows_when_its_status_is_damaged_later(q
     (queue.folder / running.id / "status.json").write_text("\0\0\0")
     settled = Queue(queue.folder).job(running.id)
     assert (settled.state, settled.message) == ("finished", "")
-    assert client.rows(queue, settled) == of(running)
+    assert client.load_job_rows(queue, settled) == of(running)
 
 
 # Clocks and silence
@@ -124,7 +124,7 @@ def test_a_clock_that_is_set_neither_ends_a_job_nor_charges_anybody(queue, runni
     for _ in range(3):
         assert Queue(queue.folder).job(running.id).state == "running"
         queue.settle()
-    assert queue.usage.spent_s("", "") == 0
+    assert queue.usage.seconds_on_day("", "") == 0
     assert not (queue.folder / "people.json").read_text().count('"seconds": 1')
 
 
@@ -137,7 +137,7 @@ def test_a_job_is_charged_once_and_only_by_the_time_that_the_machine_was_awake(q
     monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 5.0)
     for state in ("finished", "running", "crashed"):
         queue.end(dataclasses.replace(job, state=state))
-    assert queue.usage.spent_s("ada", today) == 5.0
+    assert queue.usage.seconds_on_day("ada", today) == 5.0
 
 
 def test_time_before_the_machine_was_started_anew_is_charged_to_nobody(queue, store, monkeypatch):
@@ -146,7 +146,7 @@ def test_time_before_the_machine_was_started_anew_is_charged_to_nobody(queue, st
     job = queue.claim(ME)
     monkeypatch.setattr(process, "boot", lambda: "another boot")
     queue.end(dataclasses.replace(job, state="finished"))
-    assert queue.usage.spent_s("ada", "2026-11-22") == 0.0
+    assert queue.usage.seconds_on_day("ada", "2026-11-22") == 0.0
 
 
 def test_a_worker_that_finds_its_job_settled_stops_and_changes_nothing(queue, running):
@@ -190,6 +190,6 @@ def sleeper(queue):
     """A process with the command line of a worker of this queue."""
     command = (sys.executable, "-c", "import time; time.sleep(60)", "--jobs", str(queue.folder))
     child = psutil.Popen(command)
-    yield process.of(child.pid)
+    yield process.process_from_pid(child.pid)
     child.kill()
     child.wait()

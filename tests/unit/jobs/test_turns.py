@@ -38,7 +38,7 @@ def ask(queue, tmp_path):
 def serve(queue):
     """Who is served, in order, until nobody waits."""
     served = []
-    while job := queue.claim(process.this()):
+    while job := queue.claim(process.current_process()):
         served.append(job.asked_by)
         queue.end(job.__class__(**{**vars(job), "state": "finished"}))
     return served
@@ -101,7 +101,7 @@ def test_the_place_in_the_queue_is_the_order_of_turns(queue, ask):
 
 def test_one_persons_jobs_come_in_the_order_in_which_they_were_asked(queue, ask):
     jobs = [ask("ada") for _ in range(4)]
-    assert [queue.claim(process.this()).id for _ in jobs] == [job.id for job in jobs]
+    assert [queue.claim(process.current_process()).id for _ in jobs] == [job.id for job in jobs]
 
 
 def test_what_was_asked_for_and_not_used_yet_counts_so_that_tabs_are_no_way_around(queue, ask):
@@ -126,13 +126,13 @@ def test_of_many_who_ask_at_once_no_more_are_taken_than_the_budget_allows(queue,
 
 def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(queue, ask, monkeypatch):
     ask("ada", budget_s=1)
-    job = queue.claim(process.this())
+    job = queue.claim(process.current_process())
     monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 3 * 3600)
     queue.end(dataclasses.replace(job, state="finished"))
-    assert queue.usage.spent_s("ada", TODAY) == 1
+    assert queue.usage.seconds_on_day("ada", TODAY) == 1
     queue.end(queue.job(job.id))
-    assert queue.usage.spent_s("ada", TODAY) == 1
-    assert queue.usage.spent_s("ada", "2020-01-01") == 0
+    assert queue.usage.seconds_on_day("ada", TODAY) == 1
+    assert queue.usage.seconds_on_day("ada", "2020-01-01") == 0
     with pytest.raises(NotAllowed):
         ask("ada", budget_s=60, terms=Terms(seconds_per_day=60))
 
@@ -140,7 +140,7 @@ def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(
 def test_a_waiting_job_that_is_stopped_costs_nothing(queue, ask):
     job = ask("ada", terms=Terms(seconds_per_day=60))
     queue.request_stop(job.id)
-    assert queue.usage.spent_s("ada", TODAY) == 0
+    assert queue.usage.seconds_on_day("ada", TODAY) == 0
     ask("ada", terms=Terms(seconds_per_day=60))
 
 

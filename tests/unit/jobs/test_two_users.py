@@ -30,8 +30,8 @@ os.setgroups([]), os.setgid(user), os.setuid(user)
 queue = Queue(folder / "jobs")
 if action == "submit":
     queue.submit(EXPERIMENT, Store(folder / "results"))
-    job = queue.claim(process.this())
-    queue.end(core.jobs.saving.finished(job, "Nothing was measured."))
+    job = queue.claim(process.current_process())
+    queue.end(core.jobs.saving.finish_job(job, "Nothing was measured."))
 else:
     queue.settle()
 print(*[f"{job.id} {job.state}" for job in queue.jobs()])

@@ -8,7 +8,7 @@ from core.jobs.queue import Queue
 from core.question.experiment import Contender, Experiment, Point
 from tests import rows
 
-ME = process.this()
+ME = process.current_process()
 EXPERIMENT = Experiment(point=Point(), contenders=(Contender(), Contender(threads=1)))
 
 
@@ -20,4 +20,4 @@ def status(queue: Queue, job: Job, **changes: object) -> None:
 
 def of(job: Job, **changes: object):
     """Rows of a job's own run."""
-    return rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=Point(), run_id=job.run_of(EXPERIMENT), **changes)
+    return rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, point=Point(), run_id=job.derive_run_id(EXPERIMENT), **changes)

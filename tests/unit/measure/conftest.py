@@ -36,7 +36,7 @@ def machine(monkeypatch):
 
 @pytest.fixture(scope="module")
 def data():
-    return datasets.load("digits", samples=POINT.samples, seed=0)
+    return datasets.load_dataset("digits", samples=POINT.samples, seed=0)
 
 
 @pytest.fixture

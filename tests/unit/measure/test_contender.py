@@ -164,7 +164,7 @@ def test_a_step_takes_what_the_middle_block_took_and_before_the_first_the_last_w
 
 def test_each_block_runs_with_the_settings_of_its_contender(data, machine, monkeypatch):
     asked, tf32 = [], []
-    monkeypatch.setattr(contender.host_memory, "use", lambda *, kept: asked.append(kept))
+    monkeypatch.setattr(contender.host_memory, "set_memory_retention", lambda *, keep: asked.append(keep))
     monkeypatch.setattr(devices, "use_tf32", tf32.append)
     measured = warm(data)
     torch.set_num_threads(2)
@@ -218,7 +218,7 @@ def test_a_training_that_is_cut_short_is_examined_as_it_is(data, machine):
     measured.block(0)
     steps = measured.steps
     measured.close()
-    measured.take_apart(60.0)
+    measured.profile(60.0)
     assert measured.training.steps > measured.steps == steps
     measured.examine()
     reference = plain(data, steps)

@@ -19,7 +19,7 @@ def test_as_many_epochs_are_timed_in_one_piece_as_make_a_block(data, machine):
     measured = warm(data)
     measured.close()
     machine.advanced.clear()
-    measured.take_apart(60.0)
+    measured.profile(60.0)
     assert machine.advanced[:2] == [20, 7 * 15]
     assert measured.raw.epoch_check_s == pytest.approx(0.015)
     lengths = {
@@ -34,13 +34,13 @@ def test_as_many_epochs_are_timed_in_one_piece_as_make_a_block(data, machine):
 def test_an_epoch_that_is_long_beside_the_budget_is_not_run_again(data, machine, budget_s, timed):
     machine.seconds = lambda steps: steps * 1.0
     measured = warm(data, allowance_s=1.0)
-    measured.take_apart(budget_s)
+    measured.profile(budget_s)
     assert measured.raw.epoch_check_s == (pytest.approx(15.0) if timed else None)
 
 
 def test_an_epoch_is_run_only_if_it_is_wanted(data, machine):
     measured = warm(data)
-    measured.take_apart(60.0, whole_epoch=False)
+    measured.profile(60.0, whole_epoch=False)
     assert measured.raw.epoch_check_s is None
     assert measured.raw.breakdown_forward_s
 
@@ -66,10 +66,10 @@ def test_a_lane_of_other_mathematics_is_not_held_against_rounding(data, machine)
 
 def test_a_step_in_float64_takes_turns_with_one_in_float32(machine):
     seen = []
-    measured = warm(datasets.of(replace(POINT, dtype="float64")), dtype="float64")
-    real = measured._fresh.in_float32
-    measured._fresh.in_float32 = lambda lane: seen.append(real(lane)) or seen[0]
-    measured.take_apart(60.0)
+    measured = warm(datasets.load_point_data(replace(POINT, dtype="float64")), dtype="float64")
+    real = measured._fresh.build_float32_training
+    measured._fresh.build_float32_training = lambda lane: seen.append(real(lane)) or seen[0]
+    measured.profile(60.0)
     assert {weight.dtype for weight in seen[0].weights()} == {torch.float32}
     assert {weight.dtype for weight in measured.training.weights()} == {torch.float64}
     assert measured.raw.turns_step_s == measured.raw.float32_step_s == pytest.approx((1e-3,) * 5)
@@ -79,10 +79,10 @@ def test_a_step_in_float64_takes_turns_with_one_in_float32(machine):
 @pytest.mark.parametrize(("budget_s", "turns"), [(60.0, 0), (100.0, 4)])
 def test_turns_that_are_long_beside_the_budget_are_fewer_or_left_out(machine, budget_s, turns):
     machine.seconds = lambda steps: steps * 1.0
-    measured = warm(datasets.of(replace(POINT, dtype="float64")), allowance_s=1.0, dtype="float64")
-    measured.take_apart(budget_s)
+    measured = warm(datasets.load_point_data(replace(POINT, dtype="float64")), allowance_s=1.0, dtype="float64")
+    measured.profile(budget_s)
     assert len(measured.raw.turns_step_s) == len(measured.raw.float32_step_s) == turns
-    measured.take_apart(1e3, turns=False)
+    measured.profile(1e3, turns=False)
     assert len(measured.raw.turns_step_s) == turns
 
 
@@ -105,7 +105,7 @@ def no_memory(*_, **__):
     ("name", "failing", "lost", "words"),
     [
         ("cpu@1", "epoch_s", "epoch_check_s", "The time of a whole epoch is not known: out of memory."),
-        ("cpu@1", "take_apart", "breakdown_forward_s", "Where a step's time goes is not known: out of memory."),
+        ("cpu@1", "measure_breakdown", "breakdown_forward_s", "Where a step's time goes is not known: out of memory."),
         ("cpu@1", "busy_step_s", "busy_step_s", "For how long the device is busy with a step is not known: out of"),
     ],
 )
@@ -116,7 +116,7 @@ def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
     measured = warm(data, name)
     measured.block(0)
     measured.close()
-    measured.take_apart(60.0)
+    measured.profile(60.0)
     measured.examine()
     measured.end("completed")
     columns = measured.raw.columns()
@@ -165,14 +165,14 @@ def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_f
 ):
     monkeypatch.setattr(extras.phases, "busy_step_s", lambda *_, **__: 1 / 0)
     measured = warm(data, "cpu@1+micro5")
-    measured.take_apart(60.0)
+    measured.profile(60.0)
     measured.end("timed")
     assert measured.message == (
         "For how long the device is busy with a step is not known: cpu@1+micro5 failed: ZeroDivisionError: "
         "division by zero."
     )
     with pytest.raises(ZeroDivisionError):
-        warm(data).take_apart(60.0)
+        warm(data).profile(60.0)
 
 
 def test_a_message_is_never_longer_than_a_row_may_say(data, machine):

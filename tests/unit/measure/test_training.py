@@ -12,7 +12,7 @@ from torch.nn import functional
 from core.measure import networks
 from core.measure.data import batches, datasets
 from core.measure.data.datasets import Split
-from core.measure.training import CURVE_SEGMENTS, ROUNDINGS, LossCurve, Training, classify, nudged
+from core.measure.training import CURVE_SEGMENTS, ROUNDINGS, LossCurve, Training, classify, nudge_weight
 from core.question.experiment import Point
 
 CPU = torch.device("cpu")
@@ -21,7 +21,7 @@ POINT = Point(samples=600, hidden_size=16, batch_size=50)
 
 @pytest.fixture(scope="module")
 def data():
-    return datasets.load("digits", samples=POINT.samples, seed=0)
+    return datasets.load_dataset("digits", samples=POINT.samples, seed=0)
 
 
 def started(data, *, first_step: int = 0) -> Training:
@@ -193,9 +193,9 @@ def test_an_error_that_has_nothing_to_do_with_memory_is_raised_at_once():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_nudged_weight_is_some_roundings_apart_in_both_directions_and_alike_each_time(dtype):
     weight = torch.linspace(-2, 2, 1_001, dtype=dtype)
-    moved = nudged(weight)
+    moved = nudge_weight(weight)
     relative = ((moved - weight) / weight)[weight != 0] / (torch.finfo(dtype).eps / 2)
     assert moved.dtype == dtype
-    assert torch.equal(moved, nudged(weight))
+    assert torch.equal(moved, nudge_weight(weight))
     assert 2 < relative.max() <= ROUNDINGS + 2
     assert -ROUNDINGS - 2 <= relative.min() < -2

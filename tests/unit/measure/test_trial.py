@@ -14,7 +14,7 @@ from core.measure import contender, trial
 from core.measure.contender import MeasuredContender
 from core.measure.device import devices
 from core.measure.outcome import ending
-from core.measure.outcome.ending import level
+from core.measure.outcome.ending import common_test_step
 from core.measure.preparing import threads
 from core.measure.trial import Hooks, Measurement, measure
 from core.question.experiment import Contender, Experiment, Point
@@ -166,17 +166,17 @@ def visited(*contenders, **asked):
 def test_each_visit_times_a_pair_and_the_last_concludes_and_frees_the_memory():
     measurement, seen = visited(PLAIN, LANE, pairs=3), []
     for more in (True, True, False):
-        assert measurement.visit() is more
+        assert measurement.run_round() is more
         seen.append({(row.outcome, len(row.block_pair), bool(row.breakdown_forward_s)) for row in measurement.rows()})
     assert seen == [{("interrupted", 1, False)}, {("interrupted", 2, False)}, {("timed", 3, True)}]
-    assert measurement.visit() is False
+    assert measurement.run_round() is False
     with pytest.raises(RuntimeError, match="not been started"):
         _ = measurement.all_measured[0].training
 
 
 def test_what_goes_on_between_visits_is_not_the_time_of_a_measurement(machine):
     measurement = visited(PLAIN, pairs=3, budget_s=60)
-    while measurement.visit():
+    while measurement.run_round():
         machine.clock.pass_s(100.0)
     (row,) = measurement.rows()
     assert (row.outcome, len(row.block_pair)) == ("timed", 3)
@@ -187,7 +187,7 @@ def test_what_goes_on_between_visits_is_not_the_time_of_a_measurement(machine):
 def test_a_budget_is_that_of_a_measurement_s_own_visits(machine):
     measurement = visited(PLAIN, pairs=100, budget_s=2)
     visits = 1
-    while measurement.visit():
+    while measurement.run_round():
         visits += 1
     (row,) = measurement.rows()
     assert row.outcome == "budget_spent"
@@ -196,12 +196,12 @@ def test_a_budget_is_that_of_a_measurement_s_own_visits(machine):
 
 def test_a_measurement_that_is_given_up_between_visits_frees_its_memory_and_keeps_what_it_has():
     measurement = visited(PLAIN, pairs=3)
-    measurement.visit()
+    measurement.run_round()
     steps = measurement.all_measured[0].steps
     measurement.release()
     (row,) = measurement.rows()
     assert (row.outcome, len(row.block_pair), row.steps) == ("interrupted", 1, steps)
-    assert measurement.visit() is False
+    assert measurement.run_round() is False
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_points_that_are_visited_in_turns_share_their_data_and_train_as_if_alone
     both = [visited(PLAIN, pairs=2), visited(PLAIN, pairs=2)]
     for _ in range(2):
         for measurement in both:
-            measurement.visit()
+            measurement.run_round()
     first, second = (measurement.all_measured[0] for measurement in both)
     assert both[0]._data is both[1]._data
     (alone,) = run(PLAIN)
@@ -240,9 +240,11 @@ def test_what_a_budget_cut_short_is_tested_after_as_many_steps_on_both(machine, 
     point = dataclasses.replace(POINT, epochs=1_000)
     base, other = measure(Experiment(point=point, contenders=(PLAIN, LANE), budget_s=8), hooks=Hooks(), run_id="b" * 12)
     assert {base.outcome, other.outcome} == {"budget_spent"}
-    assert learned.tested_step(base) == learned.tested_step(other) < point.total_steps
+    assert learned.final_tested_step(base) == learned.final_tested_step(other) < point.total_steps
     assert [bool(row.tested_step) for row in (base, other)] == [slow == 8, False], "who is far behind does not catch up"
-    assert learned.agreement(base, other).disagreeing <= 1, "one processor, the same steps from the same weights"
+    assert learned.compare_predictions(base, other).disagreeing <= 1, (
+        "one processor, the same steps from the same weights"
+    )
     assert all(row.loss_step[-1] == row.steps for row in (base, other))
 
 
@@ -251,14 +253,14 @@ def test_what_was_trained_to_its_end_is_not_trained_again(machine):
     rows = run(PLAIN, LANE, pairs=0)
     assert {row.outcome for row in rows} == {"completed"}
     assert {row.tested_step for row in rows} == {0}
-    assert {learned.tested_step(row) for row in rows} == {POINT.total_steps}
+    assert {learned.final_tested_step(row) for row in rows} == {POINT.total_steps}
 
 
 def test_the_step_that_all_are_tested_after_is_the_one_that_is_reached_soonest():
     def at(steps, step_s):
         return SimpleNamespace(counted=steps, raw=SimpleNamespace(step_s=step_s))
 
-    assert level([at(1_000, 1e-3), at(900, 1.1e-3)]) == 1_000, "100 steps more are less than 900 again"
-    assert level([at(1_000, 1e-3), at(20, 5e-2)]) == 20, "20 quick steps again are less than 980 slow ones"
-    assert level([at(300, 1e-3)]) == 300
-    assert level([]) == 0
+    assert common_test_step([at(1_000, 1e-3), at(900, 1.1e-3)]) == 1_000, "100 steps more are less than 900 again"
+    assert common_test_step([at(1_000, 1e-3), at(20, 5e-2)]) == 20, "20 quick steps again are less than 980 slow ones"
+    assert common_test_step([at(300, 1e-3)]) == 300
+    assert common_test_step([]) == 0

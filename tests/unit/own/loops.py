@@ -21,7 +21,7 @@ class Loop:
 
     def watch(self, *, batches=STEPS, model=True, **options):
         given = [self.batch] * batches if isinstance(batches, int) else batches
-        options = {"clock": self.costs.clock, "drain": self.costs.drain, **options}
+        options = {"clock": self.costs.clock, "synchronize": self.costs.drain, **options}
         return Watch(given, self.model if model else None, **options)
 
     def step(self, batch, *, host_s=0.01, update=True):

@@ -69,7 +69,7 @@ def test_a_mode_that_somebody_left_on_top_stays_and_ours_goes_when_it_has_gone(l
     theirs, left = Theirs(), False
     for number, batch in enumerate(loop.watch(quiet=True)):
         loop.step(batch)
-        if isinstance(on_top(), watching.Watching) and not left:
+        if isinstance(on_top(), watching.OperationCounter) and not left:
             theirs.__enter__()
             left = True
         if left and number == STEPS - 5:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.own.pace import FEW, MOST_KEPT, SHARE, WARM_UP, Pace
+from core.own.pace import MIN_LOOKS, MOST_KEPT, SHARE, WARM_UP, Pace
 
 
 def test_times_of_steps_that_are_kept_stay_few():
@@ -31,7 +31,7 @@ def test_counting_keeps_to_a_hundredth_of_the_time_whatever_a_counted_step_costs
 
 def test_what_comes_before_a_step_is_not_told_from_a_few_looks():
     pace = Pace()
-    for _ in range(FEW - 1):
+    for _ in range(MIN_LOOKS - 1):
         pace.look(10**6, 10**6)
     assert pace.before_s is None
     pace.look(10**6, 10**6)

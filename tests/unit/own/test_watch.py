@@ -23,7 +23,7 @@ def test_the_batches_are_handed_on_and_the_host_is_named(loop, capsys):
     assert (seen.steps.steps, len(seen.steps.operations), seen.steps.learns) == (STEPS, MOST, True)
     assert seen.document["updates"] == STEPS
     printed = capsys.readouterr().out
-    step = units.duration(seen.steps.step_s)
+    step = units.format_duration(seen.steps.step_s)
     said = f"{STEPS} batches of {step} on CPU; {STEPS - WARM_UP - MOST} looked at, 8 counted"
     assert printed.splitlines()[0] == said
     assert "1. what the host does between PyTorch's operations takes 98 % of a step" in printed

@@ -29,10 +29,10 @@ def test_networks_have_no_rounds_and_are_written_as_they_always_were():
 
 
 def test_a_line_about_a_fit_says_its_rows_rounds_and_leaves_and_nothing_of_batches():
-    said = describe.sentence(FIT)
+    said = describe.describe_question(FIT)
     assert "1,000,000 rows · XGBoost, 100 rounds, 31 leaves · learning rate 0.1" in said
     assert "batch" not in said
-    assert "--batch-size" not in describe.command(Experiment(point=FIT))
+    assert "--batch-size" not in describe.build_command(Experiment(point=FIT))
 
 
 @pytest.mark.parametrize(("model", "device"), [("hist-boosting", "cuda:0"), ("xgboost", "mps"), ("lightgbm", "xpu:0")])
@@ -53,7 +53,7 @@ def test_a_fit_is_varied_in_rows_rounds_leaves_and_shrinkage_alone(axis):
     with pytest.raises(InvalidValue, match="samples, rounds, leaves, learning_rate, which are all that a fit"):
         Sweep(point=FIT, axes=(Axis(name=axis, values=(4, 8)),))
     assert size_axes("xgboost", "signal") == ["samples", "rounds", "leaves"]
-    rows = Sweep(point=FIT, axes=(Axis.between("samples", 1_000, 1_000_000, adaptive=True),))
+    rows = Sweep(point=FIT, axes=(Axis.from_range("samples", 1_000, 1_000_000, adaptive=True),))
     assert [point.batch_size for point in rows.points[:2]] == [0, 0]
     with pytest.raises(InvalidValue, match="rounds"):
         vary(Point(), {"rounds": 3})

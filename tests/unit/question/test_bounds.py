@@ -30,7 +30,7 @@ def speed(monkeypatch):
 
 def test_a_training_whose_first_block_takes_many_budgets_is_refused_before_it_begins(speed):
     with pytest.raises(TooSlow) as caught:
-        pace.require(HUGE.network.flops_per_step(HUGE.batch_size), 1.0, CPU, "cpu@2")
+        pace.check_speed(HUGE.network.flops_per_step(HUGE.batch_size), 1.0, CPU, "cpu@2")
     assert str(caught.value) == (
         "Nothing was measured: one step on cpu@2 takes at least 1 min 23 s, 9 are needed before the first block is "
         "timed, and the budget is 1.00 s. A smaller model or batch is needed, or a longer budget."
@@ -39,15 +39,15 @@ def test_a_training_whose_first_block_takes_many_budgets_is_refused_before_it_be
 
 
 def test_what_any_device_does_in_time_needs_no_look_at_this_one(speed):
-    pace.require(10**8, 1.0, CPU, "cpu")
+    pace.check_speed(10**8, 1.0, CPU, "cpu")
     assert speed == []
 
 
 def test_what_this_device_does_in_time_is_let_through(speed):
-    pace.require(int(1e11 * pace.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
+    pace.check_speed(int(1e11 * pace.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
     assert speed == [CPU]
     with pytest.raises(TooSlow):
-        pace.require(int(1.01e11 * pace.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
+        pace.check_speed(int(1.01e11 * pace.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
 
 
 def test_the_speed_of_a_device_is_that_of_a_real_product():

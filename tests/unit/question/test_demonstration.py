@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidValue
 from core.question import presets
-from core.question.demonstration import KINDS, RECIPES, SHORTCUTS, Demonstration
+from core.question.demonstration import LESSON_KINDS, RECIPES, SHORTCUTS, Demonstration
 from core.question.experiment import Contender, Point
 
 PAIR = (Contender(), Contender(threads=1))
 
 
 @given(
-    kind=st.sampled_from(tuple(KINDS)),
+    kind=st.sampled_from(tuple(LESSON_KINDS)),
     seed=st.integers(0, 100),
     budget_s=st.floats(1, 1_000),
     recipes=st.sets(st.sampled_from(tuple(RECIPES))),

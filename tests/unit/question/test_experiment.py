@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.errors import CrossoverError, InvalidValue
 from core.question import catalog, experiment, models, usual
-from core.question.experiment import Contender, Experiment, Point, titled
+from core.question.experiment import Contender, Experiment, Point, display_name
 from core.question.fields import DATA_PATHS, DTYPES, TRAINING
 from core.question.sweep import Axis, Sweep
 
@@ -69,12 +69,12 @@ def test_a_point_survives_text_as_in_a_link(point):
 
 @given(points())
 def test_the_training_of_a_row_is_read_from_its_columns(point):
-    assert Point.of(SimpleNamespace(**vars(point), contender="cpu")) == point
+    assert Point.from_row(SimpleNamespace(**vars(point), contender="cpu")) == point
 
 
 def test_a_row_of_a_training_that_is_not_offered_has_no_point():
     with pytest.raises(InvalidValue, match="batch_size: "):
-        Point.of(SimpleNamespace(**{**vars(Point()), "batch_size": 0}))
+        Point.from_row(SimpleNamespace(**{**vars(Point()), "batch_size": 0}))
 
 
 def test_a_training_in_float64_is_another_one_and_one_in_float32_is_as_it_always_was():
@@ -295,7 +295,7 @@ def test_without_the_cpu_there_are_no_lanes_of_it():
     ],
 )
 def test_a_written_contender_has_a_title_for_people(written, title):
-    assert titled(written) == title
+    assert display_name(written) == title
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -6,7 +6,7 @@ import pytest
 
 from core.question import fields, models
 from core.question.experiment import Point
-from core.question.fields import FIELDS, PANELS, TRAINING, label, short_label
+from core.question.fields import FIELDS, PANELS, TRAINING, short_label, value_label
 
 AXES = [name for name, entry in FIELDS.items() if entry.axis]
 
@@ -58,23 +58,23 @@ def test_axes_are_offered_by_the_parts_of_a_form_the_sizes_of_models_first():
 
 
 def test_a_title_is_for_people_and_a_label_begins_with_a_capital_and_has_its_unit():
-    assert fields.title("samples") == "training samples"
-    assert fields.title("of_somebody_else") == "of somebody else"
+    assert fields.field_title("samples") == "training samples"
+    assert fields.field_title("of_somebody_else") == "of somebody else"
     assert FIELDS["samples"].label == "Training samples"
     assert FIELDS["point_budget_s"].label == "Time for one point (seconds)"
 
 
 @pytest.mark.parametrize(("name", "words"), [(name, entry.words) for name, entry in FIELDS.items() if entry.labels])
 def test_every_word_that_links_write_has_a_label_for_people(name, words):
-    labels = [label(name, word) for word in words]
+    labels = [value_label(name, word) for word in words]
     assert len(set(labels)) == len(words)
     assert not set(labels) & set(words)
-    assert label(name, "of another version") == "of another version"
+    assert value_label(name, "of another version") == "of another version"
 
 
 def test_labels_say_how_much_there_is_and_short_ones_do_not():
-    assert label("dataset", "digits") == "Digits (1,797 images)"
+    assert value_label("dataset", "digits") == "Digits (1,797 images)"
     assert short_label("dataset", "digits") == "Digits"
-    assert label("model", "mlp") == "Fully connected"
-    assert label("data_path", "per_batch") == "Copied for every batch"
-    assert label("seed", 3) == "3"
+    assert value_label("model", "mlp") == "Fully connected"
+    assert value_label("data_path", "per_batch") == "Copied for every batch"
+    assert value_label("seed", 3) == "3"

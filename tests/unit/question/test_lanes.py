@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.errors import InvalidValue
 from core.files.project import PROJECT
 from core.question import lanes, models
-from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, spoken
+from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point, inline_name
 from core.question.fields import TRAINING, Training
 from core.question.lanes import PLAIN, Lane
 from core.results.store import Store
@@ -47,10 +47,10 @@ def test_a_plus_that_a_link_turned_into_a_space_is_still_one():
         Lane,
         execution=st.just("graph"),
         steps_per_call=st.integers(1, lanes.MAX_STEPS_PER_CALL),
-        optimizer=st.sampled_from(list(lanes.PARTS["optimizer"])),
-        precision=st.sampled_from(list(lanes.PARTS["precision"])),
-        memory_format=st.sampled_from(list(lanes.PARTS["memory_format"])),
-        host_memory=st.sampled_from(list(lanes.PARTS["host_memory"])),
+        optimizer=st.sampled_from(list(lanes.LANE_WORDS["optimizer"])),
+        precision=st.sampled_from(list(lanes.LANE_WORDS["precision"])),
+        memory_format=st.sampled_from(list(lanes.LANE_WORDS["memory_format"])),
+        host_memory=st.sampled_from(list(lanes.LANE_WORDS["host_memory"])),
         micro_batch=st.integers(0, lanes.MAX_MICRO_BATCH),
     )
 )
@@ -86,7 +86,7 @@ def test_an_eager_lane_has_one_step_a_call():
 
 @pytest.mark.parametrize(("text", "same"), [("graph10+fused+micro5", True), ("compiled", True), ("tf32", False)])
 def test_lanes_say_whether_they_keep_the_mathematics(text, same):
-    assert Lane.parse(text.split("+")).same_mathematics is same
+    assert Lane.parse(text.split("+")).has_same_numerics is same
 
 
 def test_lanes_have_titles_for_people_and_the_plain_one_has_none():
@@ -98,7 +98,7 @@ def test_lanes_have_titles_for_people_and_the_plain_one_has_none():
 
 def test_a_device_that_lacks_a_lane_says_why_and_others_have_it():
     refusals = {"graph": "only GPUs replay CUDA graphs", "bf16": "it is too old"}
-    why = lanes.why_not(Lane.parse(["graph10", "bf16"]), refusals, spoken("cpu+graph10+bf16"))
+    why = lanes.why_not(Lane.parse(["graph10", "bf16"]), refusals, inline_name("cpu+graph10+bf16"))
     assert why == "Training on the CPU (CUDA graph of 10 steps, bf16) is not possible: only GPUs replay CUDA graphs."
     assert lanes.why_not(Lane.parse(["compiled10"]), refusals, "cpu") == ""
     assert lanes.why_not(PLAIN, refusals, "cpu") == ""
@@ -138,8 +138,8 @@ def test_stored_rows_still_have_the_identity_of_their_question():
         contenders = tuple(Contender.parse(row.contender) for row in ordered)
         assert [str(contender) for contender in contenders] == [row.contender for row in ordered]
         assert rows[0].protocol_version == PROTOCOL_VERSION
-        assert Experiment(point=Point.of(rows[0]), contenders=contenders).id == rows[0].experiment_id
-        assert [Lane.of(row) for row in ordered] == [contender.lane for contender in contenders]
+        assert Experiment(point=Point.from_row(rows[0]), contenders=contenders).id == rows[0].experiment_id
+        assert [Lane.from_row(row) for row in ordered] == [contender.lane for contender in contenders]
 
 
 def test_other_mathematics_is_refused_in_float64_and_pieces_of_a_batch_of_one():
@@ -149,7 +149,7 @@ def test_other_mathematics_is_refused_in_float64_and_pieces_of_a_batch_of_one():
         assert (field, value) == ("precision", word)
         assert "float64" in allowed
     assert lanes.unfit(Lane.parse(["compiled10", "kept"]), asked) is None
-    assert all(lane.same_mathematics for host in (True, False) for lane in lanes.worth_trying(asked, on_host=host))
+    assert all(lane.has_same_numerics for host in (True, False) for lane in lanes.worth_trying(asked, on_host=host))
     with pytest.raises(InvalidValue, match=r"micro_batch: 1.*a batch of one sample has no pieces"):
         Experiment(point=Point(batch_size=1), contenders=(Contender.parse("cpu+micro1"),))
 

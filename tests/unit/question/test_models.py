@@ -164,8 +164,8 @@ def test_tokens_stand_in_32_bits_whatever_the_network_computes_in():
 
 
 def test_the_length_of_a_sequence_is_asked_of_tokens_alone():
-    assert models.shaped_by("lstm", "token-order") == ("hidden_size", "depth", "sequence_length")
-    assert models.shaped_by("linear", "token-order") == ("sequence_length",)
-    assert models.shaped_by("lstm", "digits") == ("hidden_size", "depth")
+    assert models.list_model_sizes("lstm", "token-order") == ("hidden_size", "depth", "sequence_length")
+    assert models.list_model_sizes("linear", "token-order") == ("sequence_length",)
+    assert models.list_model_sizes("lstm", "digits") == ("hidden_size", "depth")
     assert Point(dataset="digits", model="lstm", sequence_length=99).sequence_length == 0
     assert Point(dataset="token-order", model="mlp").sequence_length == 32

@@ -20,11 +20,11 @@ def asked(**changes):
 
 
 def swept(**changes):
-    axes = (Axis.between("size", 64, 4096),)
+    axes = (Axis.from_range("size", 64, 4096),)
     return Sweep(**{"point": POINT, "axes": axes, "contenders": PAIR, "folder": "/home/me", **changes})
 
 
-@pytest.mark.parametrize("question", [asked(), swept(), swept(adaptive=True, axes=(Axis.between("size", 1, 9),))])
+@pytest.mark.parametrize("question", [asked(), swept(), swept(adaptive=True, axes=(Axis.from_range("size", 1, 9),))])
 def test_a_question_survives_the_file_of_its_job(question):
     assert type(question).from_json(question.to_json()) == question
 
@@ -45,7 +45,7 @@ def test_it_is_measured_for_its_times_as_nobody_knows_its_epochs():
 def test_what_is_said_of_the_catalogue_says_nothing_of_it():
     told = dataclasses.replace(POINT, batch_size=64, learning_rate=0.5, epochs=9, data_path="loader")
     assert told == POINT
-    assert (told.dataset, told.model, told.data_path, told.total_steps) == (own.OWN, own.OWN, own.OWN, 1)
+    assert (told.dataset, told.model, told.data_path, told.total_steps) == (own.CUSTOM, own.CUSTOM, own.CUSTOM, 1)
 
 
 @pytest.mark.parametrize("field", own.FIELDS)
@@ -77,7 +77,7 @@ def test_half_of_one_is_refused(changes):
 def test_it_is_varied_along_its_size_and_nothing_else_is():
     assert [point.size for point in swept().points] == [64, 128, 256, 512, 1024, 2048, 4096]
     with pytest.raises(InvalidValue, match="size"):
-        swept(axes=(Axis.between("hidden_size", 64, 128),))
+        swept(axes=(Axis.from_range("hidden_size", 64, 128),))
     with pytest.raises(InvalidValue, match="one's own"):
         swept(point=Point())
 
@@ -93,33 +93,33 @@ def test_it_runs_in_the_lanes_that_leave_its_code_as_it_is_and_in_no_other():
 
 def test_nobody_s_code_is_run_for_a_class_a_lesson_or_on_a_host(monkeypatch, tmp_path):
     with pytest.raises(InvalidValue, match="class"):
-        ClassQuestion(title="", words="", asked=asked(contenders=ANYBODY))
+        ClassQuestion(title="", words="", question=asked(contenders=ANYBODY))
     with pytest.raises(InvalidValue):
         Demonstration.from_json({**Demonstration(kind="clock").to_json(), "point": POINT.to_json()})
-    policy.check_own(asked())
+    policy.check_custom_allowed(asked())
     path = tmp_path / "crossover.toml"
     path.write_text('who_may_run = "everybody"\n')
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(path))
     for question in (asked(), swept()):
         with pytest.raises(NotAllowed, match=r"crossover\.toml"):
-            policy.check_own(question)
+            policy.check_custom_allowed(question)
         with pytest.raises(NotAllowed, match="host"):
-            policy.current().check(question)
-    policy.check_own(Experiment(point=Point()))
+            policy.load_policy().check(question)
+    policy.check_custom_allowed(Experiment(point=Point()))
 
 
 def test_a_line_and_a_command_say_what_it_is():
-    assert describe.sentence(asked()) == "my_training.py:build (one's own, source 012345), size 512"
-    assert describe.sentence(swept()).endswith("my_training.py:build (one's own, source 012345)")
-    assert "run --training my_training.py:build --size 512 --devices cpu,cpu@1" in describe.command(asked())
-    assert "sweep --training my_training.py:build --axis size --range 64:4096" in describe.command(swept())
+    assert describe.describe_question(asked()) == "my_training.py:build (one's own, source 012345), size 512"
+    assert describe.describe_question(swept()).endswith("my_training.py:build (one's own, source 012345)")
+    assert "run --training my_training.py:build --size 512 --devices cpu,cpu@1" in describe.build_command(asked())
+    assert "sweep --training my_training.py:build --axis size --range 64:4096" in describe.build_command(swept())
 
 
 def test_a_file_is_found_with_its_function(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("")
-    assert own.located(f"{path}:make") == (path, "make")
-    assert own.located(str(path)) == (path, own.DEFAULT_FUNCTION)
+    assert own.locate_script(f"{path}:make") == (path, "make")
+    assert own.locate_script(str(path)) == (path, own.DEFAULT_FUNCTION)
     for wrong in ("nowhere.py:build", str(tmp_path), f"{path}:not a name", ""):
         with pytest.raises(InvalidValue, match="training"):
-            own.located(wrong)
+            own.locate_script(wrong)

@@ -31,7 +31,7 @@ def written(tmp_path, text):
 def test_without_a_file_everybody_may_ask_whatever_can_be_asked(tmp_path, monkeypatch):
     monkeypatch.delenv(policy.POLICY_VARIABLE, raising=False)
     monkeypatch.setattr(policy, "POLICY", tmp_path / "none.toml")
-    held = policy.current()
+    held = policy.load_policy()
     assert held == Policy()
     for asked in (LARGEST, sweep(budget_s=86_400, point_budget_s=3_600), Demonstration(kind="moving")):
         held.check(asked)
@@ -113,7 +113,7 @@ def test_a_broken_file_is_named_in_one_sentence_and_nothing_may_run(tmp_path, mo
     with pytest.raises(CrossoverError, match=re.escape(sentence)):
         Policy.load(file)
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(file))
-    held = policy.current()
+    held = policy.load_policy()
     assert sentence in held.fault
     assert held.read_only_gallery
     with pytest.raises(NotAllowed, match=re.escape(sentence)):
@@ -123,7 +123,7 @@ def test_a_broken_file_is_named_in_one_sentence_and_nothing_may_run(tmp_path, mo
 def test_a_file_that_is_named_and_missing_allows_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(tmp_path / "gone.toml"))
     with pytest.raises(NotAllowed, match=r"gone\.toml, which holds what this host allows, is not there"):
-        policy.current().check(Experiment(point=Point()))
+        policy.load_policy().check(Experiment(point=Point()))
 
 
 @pytest.mark.parametrize(
@@ -147,21 +147,21 @@ def test_whatever_stands_where_the_file_should_be_allows_nothing(tmp_path, monke
     else:
         monkeypatch.delenv(policy.POLICY_VARIABLE, raising=False)
         monkeypatch.setattr(policy, "POLICY", file)
-    assert policy.file() == file
-    assert sentence in policy.current().fault
+    assert policy.find_policy_file() == file
+    assert sentence in policy.load_policy().fault
     with pytest.raises(NotAllowed, match=re.escape(sentence)):
-        policy.current().check_open()
+        policy.load_policy().check_open()
 
 
 def test_a_file_that_held_and_is_gone_does_not_open_the_host(tmp_path, monkeypatch):
     file = written(tmp_path, 'who_may_run = "nobody"')
     monkeypatch.delenv(policy.POLICY_VARIABLE, raising=False)
     monkeypatch.setattr(policy, "POLICY", file)
-    assert policy.current().who_may_run == "nobody"
+    assert policy.load_policy().who_may_run == "nobody"
     file.unlink()
-    assert "is not there" in policy.current().fault
+    assert "is not there" in policy.load_policy().fault
     file.write_text('who_may_run = "everybody"', encoding="utf-8")
-    assert policy.current().who_may_run == "everybody"
+    assert policy.load_policy().who_may_run == "everybody"
 
 
 def test_what_could_not_be_read_for_a_moment_is_read_again(tmp_path, monkeypatch):
@@ -169,8 +169,8 @@ def test_what_could_not_be_read_for_a_moment_is_read_again(tmp_path, monkeypatch
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(file))
     with monkeypatch.context() as moment:
         moment.setattr(policy, "read_toml", none_left)
-        assert "Too many open files" in policy.current().fault
-    assert policy.current().fault == ""
+        assert "Too many open files" in policy.load_policy().fault
+    assert policy.load_policy().fault == ""
 
 
 def none_left(path):
@@ -184,10 +184,10 @@ def test_a_change_of_the_file_holds_at_once_behind_a_link_too(tmp_path, monkeypa
     if linked:
         named.symlink_to(file)
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(named))
-    assert policy.current().who_may_run == "nobody"
+    assert policy.load_policy().who_may_run == "nobody"
     file.write_text('who_may_run = "everybody"  # longer')
     os.utime(file, ns=(1, 1))
-    assert policy.current().who_may_run == "everybody"
+    assert policy.load_policy().who_may_run == "everybody"
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,13 @@ def test_the_parameters_of_all_eleven_depths_are_those_of_the_layers_that_the_tu
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_full_scale_is_the_tutorial_itself(name):
     known = preset(name)
-    assert (known.at("full"), known.axes_at("full")) == (known.point, known.axes)
+    assert (known.point_at_scale("full"), known.axes_at_scale("full")) == (known.point, known.axes)
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_class_scale_is_the_same_training_with_less_work(name):
     known = preset(name)
-    small, full = known.at("class"), known.at("full")
+    small, full = known.point_at_scale("class"), known.point_at_scale("full")
     assert small.samples * small.epochs <= full.samples * full.epochs
     kept = ("dataset", "model", "hidden_size", "depth", "width", "data_path", "learning_rate", "epochs", "shuffle")
     assert {field: getattr(small, field) for field in kept} == {field: getattr(full, field) for field in kept}
@@ -83,13 +83,13 @@ def test_the_class_scale_is_the_same_training_with_less_work(name):
 @pytest.mark.parametrize("name", [name for name, axes in GRIDS.items() if axes])
 def test_the_class_sweep_varies_what_the_tutorial_varies(name):
     known = preset(name)
-    assert [axis.name for axis in known.axes_at("class")] == [axis.name for axis in known.axes]
-    sweep = Sweep(point=known.at("class"), axes=known.axes_at("class"))
+    assert [axis.name for axis in known.axes_at_scale("class")] == [axis.name for axis in known.axes]
+    sweep = Sweep(point=known.point_at_scale("class"), axes=known.axes_at_scale("class"))
     assert len(sweep.points) <= 6
 
 
 def test_a_scale_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(InvalidValue, match=r"scale: 'tiny'.*one of class, full"):
-        preset("disc").at("tiny")
+        preset("disc").point_at_scale("tiny")
     with pytest.raises(InvalidValue, match="one of class, full"):
-        preset("disc").axes_at("tiny")
+        preset("disc").axes_at_scale("tiny")

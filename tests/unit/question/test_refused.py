@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.errors import CrossoverError, InvalidValue, one_of
+from core.errors import CrossoverError, InvalidValue, require_choice
 from core.question.experiment import Contender, Point
 from core.question.fields import AXES, FIELDS, refused
 from core.question.presets import PRESETS
@@ -15,14 +15,14 @@ CALLED = {"hidden_size": "Hidden size", "hidden_size_range": "Hidden size", "bud
 def test_a_value_is_named_as_its_control_is_and_a_key_of_a_file_as_it_stands_there(field, name):
     error = InvalidValue(field, "x", "something else")
     said = f"{name}: 'x' is not possible; it must be something else."
-    assert (refused.in_command(error), refused.on_page(error)) == (said, said)
+    assert (refused.format_command_error(error), refused.format_page_error(error)) == (said, said)
     assert str(error) == f"{field}: 'x' is not possible; it must be something else."
 
 
 def test_what_is_varied_is_called_as_its_option_on_the_command_line_and_as_its_control_on_a_page():
     error = InvalidValue("axis", "", "one of {}", ["depth"])
-    assert refused.in_command(error) == "Axis: nothing was given; it must be one of depth."
-    assert refused.on_page(error) == "Along: nothing was given; it must be one of Depth."
+    assert refused.format_command_error(error) == "Axis: nothing was given; it must be one of depth."
+    assert refused.format_page_error(error) == "Along: nothing was given; it must be one of Depth."
 
 
 @pytest.mark.parametrize(
@@ -35,32 +35,36 @@ def test_what_is_varied_is_called_as_its_option_on_the_command_line_and_as_its_c
             "one of Copied once, Copied for every batch,",
         ),
         (lambda: Axis(name="colour", values=(1,)), "one of hidden_size, depth,", "one of Hidden size, Depth,"),
-        (lambda: one_of("preset", "discs", PRESETS), "one of disc, signal,", "one of Points in a disc, Signal and"),
+        (
+            lambda: require_choice("preset", "discs", PRESETS),
+            "one of disc, signal,",
+            "one of Points in a disc, Signal and",
+        ),
     ],
     ids=["data set", "data path", "axis", "preset"],
 )
 def test_what_may_be_chosen_has_its_names_on_a_page_and_stays_as_one_types_it_on_the_command_line(refuse, typed, shown):
     with pytest.raises(InvalidValue) as raised:
         refuse()
-    assert typed in refused.in_command(raised.value)
-    assert shown in refused.on_page(raised.value)
+    assert typed in refused.format_command_error(raised.value)
+    assert shown in refused.format_page_error(raised.value)
 
 
 def test_every_axis_has_a_name_in_a_refusal():
     with pytest.raises(InvalidValue) as raised:
         Axis(name="colour", values=(1,))
-    said = refused.on_page(raised.value)
+    said = refused.format_page_error(raised.value)
     assert [name for name in AXES if FIELDS[name].label not in said] == []
     assert "_" not in said
 
 
 def test_an_error_of_another_kind_is_said_as_it_is():
     error = CrossoverError("So it is.")
-    assert (refused.on_page(error), refused.in_command(error)) == ("So it is.", "So it is.")
+    assert (refused.format_page_error(error), refused.format_command_error(error)) == ("So it is.", "So it is.")
 
 
 def test_a_word_is_told_from_others_whatever_is_given_for_it():
-    assert one_of("scale", "full", ("class", "full")) == "full"
+    assert require_choice("scale", "full", ("class", "full")) == "full"
     for strange in (None, 1, ["full"], Contender()):
         with pytest.raises(InvalidValue, match="one of class, full"):
-            one_of("scale", strange, ("class", "full"))
+            require_choice("scale", strange, ("class", "full"))

@@ -9,7 +9,7 @@ import pytest
 from core.errors import InvalidValue
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS, SIZE_AXES
-from core.question.sweep import Axis, Sweep, size_of, vary
+from core.question.sweep import Axis, Sweep, size_on_axis, vary
 
 TWO = (Contender(), Contender(device="cuda:0"))
 
@@ -112,7 +112,7 @@ def test_different_wishes_that_reach_the_same_network_are_one_point():
 @pytest.mark.parametrize("name", SIZE_AXES)
 def test_a_point_knows_its_place_on_every_size_axis(name):
     point = Point(model="cnn" if name == "width" else "mlp")
-    assert size_of(point, name) == (point.network.parameters if name == "parameters" else getattr(point, name))
+    assert size_on_axis(point, name) == (point.network.parameters if name == "parameters" else getattr(point, name))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from core.question.experiment import Contender, Point
     ],
 )
 def test_who_contends_where_nobody_said(devices, cores, expected):
-    assert list(map(str, usual.contenders(devices, cores))) == expected
+    assert list(map(str, usual.default_contenders(devices, cores))) == expected
 
 
 def test_each_device_contends_with_the_lanes_that_may_help_it_as_far_as_there_is_room():

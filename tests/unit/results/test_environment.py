@@ -45,9 +45,9 @@ def eight_cores(monkeypatch):
 
 @pytest.fixture
 def fresh_read():
-    environment.read.cache_clear()
-    yield environment.read
-    environment.read.cache_clear()
+    environment.read_environment.cache_clear()
+    yield environment.read_environment
+    environment.read_environment.cache_clear()
 
 
 class TestTheFingerprint:
@@ -55,7 +55,7 @@ class TestTheFingerprint:
         assert {field.name for field in dataclasses.fields(Environment)} <= set(SCHEMA.names)
 
     def test_it_is_read_once_a_process(self):
-        assert environment.read() is environment.read()
+        assert environment.read_environment() is environment.read_environment()
 
     def test_it_names_the_machine_by_what_it_is_and_not_by_its_host_or_its_user(self, fresh_read, monkeypatch):
         before = fresh_read()
@@ -70,7 +70,7 @@ class TestTheFingerprint:
         assert getpass.getuser() not in told
 
     def test_it_tells_the_versions_of_what_is_installed(self):
-        facts = environment.read()
+        facts = environment.read_environment()
         assert facts.torch_version == importlib.metadata.version("torch")
         assert facts.python_version == platform.python_version()
 
@@ -93,7 +93,7 @@ class TestTheFingerprint:
 class TestTheNameOfAMachine:
     def test_it_is_twelve_hexadecimal_digits_and_always_the_same(self):
         assert machine_id(**FACTS) == "be7ec33a3d91"
-        assert re.fullmatch("[0-9a-f]{12}", environment.read().machine_id)
+        assert re.fullmatch("[0-9a-f]{12}", environment.read_environment().machine_id)
 
     @pytest.mark.parametrize("field", FACTS)
     def test_every_fact_is_part_of_it(self, field):

@@ -134,7 +134,7 @@ def test_an_extension_type_that_nobody_here_knows_is_read_as_what_it_is_made_of_
     ("bound", "value", "reason"),
     [
         ("MAX_FILE_BYTES", 100, "bytes, more than the 100"),
-        ("MAX_ROWS", 1, "claims 2 rows"),
+        ("MAX_FILE_ROWS", 1, "claims 2 rows"),
         ("MAX_COLUMNS", 10, "columns, more than the 10 that are read"),
         ("MAX_TABLE_BYTES", 1_000, "more than the 1,000 that are read"),
     ],

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from core.question.experiment import Contender, Experiment
-from core.results.reuse import Here, newest_answers
+from core.results.reuse import LocalMachine, newest_answers
 from core.results.schema import Trial
 from core.results.store import Store
 from tests.rows import EXPERIMENT, MACHINE_ID, TORCH_VERSION, run, trial
 
 OTHER_RUN = "ba9876543210"
-HERE = Here(machine_id=MACHINE_ID, torch_version=TORCH_VERSION)
+HERE = LocalMachine(machine_id=MACHINE_ID, torch_version=TORCH_VERSION)
 
 
 @pytest.fixture

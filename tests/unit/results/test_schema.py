@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from core.question.device_kinds import DEVICE_KINDS
-from core.results.schema import COLUMNS, OUTCOMES, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Outcome, Trial, dictionary
+from core.results.schema import OUTCOMES, SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Outcome, Trial, dictionary
 from core.results.tables import from_table, object_bytes, to_table
 from tests.rows import trial
 
@@ -22,19 +22,19 @@ def test_the_schema_has_the_fields_of_a_row_in_their_order_and_its_version():
 
 
 def test_every_column_says_what_it_means():
-    for entry in COLUMNS:
+    for entry in TRIAL_COLUMNS:
         assert len(entry.metadata["meaning"]) > 2, entry.name
         assert isinstance(entry.metadata["type"], pa.DataType), entry.name
 
 
 def test_the_ending_of_a_name_and_its_unit_agree():
-    for entry, (ending, unit) in itertools.product(COLUMNS, UNIT_OF_ENDING.items()):
+    for entry, (ending, unit) in itertools.product(TRIAL_COLUMNS, UNIT_OF_ENDING.items()):
         if entry.name.endswith(ending):
             assert entry.metadata["unit"].startswith(unit), entry.name
 
 
 def test_what_was_not_measured_is_an_empty_list_or_nothing_never_a_made_up_number():
-    for entry in COLUMNS:
+    for entry in TRIAL_COLUMNS:
         if pa.types.is_list(entry.metadata["type"]):
             assert entry.default_factory() == (), entry.name
         elif pa.types.is_floating(entry.metadata["type"]) and entry.default is not dataclasses.MISSING:
@@ -53,7 +53,7 @@ def test_every_device_kind_is_explained_in_the_dictionary():
 
 def test_the_dictionary_has_a_line_of_four_cells_for_each_column():
     lines = dictionary().splitlines()
-    assert len(lines) == 2 + len(COLUMNS)
+    assert len(lines) == 2 + len(TRIAL_COLUMNS)
     assert all(line.count("|") == 5 for line in lines)
 
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from core.errors import StoreError
-from core.files.address import mirrored_by
+from core.files.address import read_mirror_address
 from core.files.shared import mirror
 from core.files.shared.lease import Lease
 from core.files.shared.place import Place
@@ -42,7 +42,7 @@ def names(store):
 
 
 def keys(store):
-    return set(Place(mirrored_by(store.folder)).names("rows"))
+    return set(Place(read_mirror_address(store.folder)).names("rows"))
 
 
 def cut_off(store, monkeypatch):
@@ -126,7 +126,7 @@ def test_only_one_machine_compacts_at_a_time(machines):
     with sharing.held(there.folder), pytest.raises(StoreError, match="is being compacted already"):
         compaction.compact(here.folder)
     assert compaction.compact(here.folder).merged == 2
-    assert set(Place(mirrored_by(here.folder)).names("claims")) == set()
+    assert set(Place(read_mirror_address(here.folder)).names("claims")) == set()
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_a_compaction_that_was_killed_before_it_removed_files_loses_nothing(mach
     here.add(row(1))
     here.add(row(2))
     with monkeypatch.context() as patch:
-        patch.setattr(compaction, "_unchanged", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(compaction, "_is_unchanged", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             compaction.compact(here.folder)
     assert names(there) == ["000000000001-0", "000000000002-0"]
@@ -219,7 +219,7 @@ def test_a_copy_that_was_deleted_comes_back(machines):
 def test_a_damaged_file_of_another_machine_is_named_and_the_rest_is_read(machines):
     here, there = machines
     here.add(row(1))
-    Place(mirrored_by(here.folder)).write("rows/machine=x/torn.parquet", b"PAR1 not really")
+    Place(read_mirror_address(here.folder)).write("rows/machine=x/torn.parquet", b"PAR1 not really")
     found = there.read()
     assert found.table.num_rows == 1
     assert [skipped.name for skipped in found.skipped] == ["torn.parquet"]
@@ -275,7 +275,7 @@ def test_a_compaction_that_lost_its_lease_while_this_machine_slept_removes_nothi
     here, there = machines
     here.add(row(1))
     here.add(row(2))
-    place = Place(mirrored_by(here.folder))
+    place = Place(read_mirror_address(here.folder))
     with sharing.held(here.folder) as require_held:
         [claim] = place.names("claims")
         place.remove(claim)  # as another machine does once it has lapsed

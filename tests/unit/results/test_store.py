@@ -147,7 +147,7 @@ def test_of_rows_with_one_name_the_most_complete_is_read(store, rows, winner):
 @given(steps=st.lists(st.integers(0, 10_000), min_size=1, max_size=8))
 def test_whatever_the_order_the_row_with_most_steps_is_read(steps):
     table = to_table([_interrupted(count) for count in steps])
-    assert store_module.each_once(table)["steps"].to_pylist() == [max(steps)]
+    assert store_module.keep_most_complete(table)["steps"].to_pylist() == [max(steps)]
 
 
 def test_of_rows_with_one_name_in_one_file_the_most_complete_is_read(store):

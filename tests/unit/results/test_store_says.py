@@ -2,7 +2,7 @@
 
 from core.files.project import PROJECT
 from core.results.finding.index import Skipped
-from core.results.reuse import Here
+from core.results.reuse import LocalMachine
 from core.results.store import GALLERY, RESULTS, Checked, Store
 from tests.rows import EXPERIMENT, MACHINE_ID, RUN_ID, TORCH_VERSION, run
 
@@ -30,13 +30,13 @@ def test_files_that_were_refused_when_rows_were_asked_for_by_name_are_named(tmp_
     store.add(run()[0])
     (tmp_path / "torn.parquet").write_bytes(b"PAR1")
     assert len(store.trials(run_id=RUN_ID)) == 1
-    assert [file.name for file in store.refused()] == ["torn.parquet"]
+    assert [file.name for file in store.list_refused()] == ["torn.parquet"]
 
 
 def test_an_experiment_is_answered_by_its_run_and_another_by_none(tmp_path):
-    store, here = Store(tmp_path), Here(machine_id=MACHINE_ID, torch_version=TORCH_VERSION)
+    store, here = Store(tmp_path), LocalMachine(machine_id=MACHINE_ID, torch_version=TORCH_VERSION)
     rows = run()
     for row in rows:
         store.add(row)
     assert store.find(EXPERIMENT, here) == rows
-    assert store.find(EXPERIMENT, Here(machine_id="another", torch_version=TORCH_VERSION)) == []
+    assert store.find(EXPERIMENT, LocalMachine(machine_id="another", torch_version=TORCH_VERSION)) == []

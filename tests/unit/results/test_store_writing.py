@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from core.errors import StoreError
 from core.files import atomic
 from core.results import store as store_module
-from core.results.schema import COLUMNS, OUTCOMES, Trial
+from core.results.schema import OUTCOMES, TRIAL_COLUMNS, Trial
 from core.results.store import Store
 from core.results.tables import to_table
 from tests import possible
@@ -52,7 +52,7 @@ def test_a_row_in_which_nothing_was_timed_can_be_kept(store, outcome):
 
 
 def test_a_row_of_nothing_but_what_it_must_have_can_be_kept(store):
-    required = [c.name for c in COLUMNS if c.default is c.default_factory is dataclasses.MISSING]
+    required = [c.name for c in TRIAL_COLUMNS if c.default is c.default_factory is dataclasses.MISSING]
     bare = Trial(**{name: getattr(trial(), name) for name in required})
     store.add(bare)
     assert store.trials() == [bare]

@@ -16,14 +16,14 @@ from typing import Literal
 from core.errors import ForeignFile, InvalidValue
 from core.text import as_line
 
-MAX_BYTES = 16 * 2**20
+MAX_TIMINGS_BYTES = 16 * 2**20
 MAX_LINES = 300_000
 MAX_ROW = 100_000
-MAX_COLUMNS = 1_000
+MAX_TIMINGS_COLUMNS = 1_000
 """Bounds of a file that is read, each looked at before what it bounds is built; few enough to be read in half a second
 on a shared host. A row may span lines, so its letters are counted too."""
 
-SMALLEST, LARGEST = 1e-18, 1e18
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-18, 1e18
 """Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
 
 SEPARATORS = (",", ";", "\t")
@@ -42,11 +42,11 @@ _MARKED = {
 _MARKS = {".": "point", ",": "comma"}
 _OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
 
-Row = tuple[int, list[str]]
+TableRow = tuple[int, list[str]]
 """The line in which a row begins, and its cells."""
 
 
-class Table:
+class TextTable:
     """The cells of a file.
 
     Attributes:
@@ -60,31 +60,31 @@ class Table:
             ForeignFile: it is too large, no text, empty, or damaged in its first row.
         """
         self.name = name
-        self._text = _text(data, name)
+        self._text = _decode_text(data, name)
         self._separator = _separator(self._text)
-        first = next(self._parsed(), None)
+        first = next(self._parse_rows(), None)
         if first is None:
             raise ForeignFile(f"{name} is empty; it must have a first row that names its columns.")
         self.header = [cell.strip() for cell in first[1]]
-        if len(self.header) > MAX_COLUMNS:
-            raise ForeignFile(f"{name} has {len(self.header):,} columns; at most {MAX_COLUMNS:,} are read.")
+        if len(self.header) > MAX_TIMINGS_COLUMNS:
+            raise ForeignFile(f"{name} has {len(self.header):,} columns; at most {MAX_TIMINGS_COLUMNS:,} are read.")
 
-    def rows(self, most: int) -> Iterator[Row]:
+    def rows(self, limit: int) -> Iterator[TableRow]:
         """Every row below the first that is not blank, as wide as that one, and not too many; may be asked for again.
 
         Raises:
             ForeignFile: one is not.
         """
         width = len(self.header)
-        parsed = self._parsed()
+        parsed = self._parse_rows()
         next(parsed)
         for number, (line, cells) in enumerate(parsed):
             if len(cells) != width:
                 raise ForeignFile(
                     f"{self.name} has {len(cells)} values in line {line} and {width} columns in its first row."
                 )
-            if number >= most:
-                raise ForeignFile(f"{self.name} has more than {most:,} readings, which is the most that is read.")
+            if number >= limit:
+                raise ForeignFile(f"{self.name} has more than {limit:,} readings, which is the most that is read.")
             yield line, cells
 
     @property
@@ -92,7 +92,7 @@ class Table:
         """Whether a cell may hold a comma."""
         return "," in self._text and (self._separator != "," or '"' in self._text)
 
-    def _parsed(self) -> Iterator[Row]:
+    def _parse_rows(self) -> Iterator[TableRow]:
         lines = _Lines(self._text, self.name)
         reader = csv.reader(lines, delimiter=self._separator, strict=True)
         try:
@@ -129,7 +129,7 @@ class _Lines:
         self._letters = 0
 
 
-def decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
+def find_decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
     """What stands before decimals in all numbers (column, line, text) of a file together; empty where none tells.
 
     Raises:
@@ -138,7 +138,7 @@ def decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
     found: Mark = ""
     first = 0
     for column, line, cell in cells:
-        if (mark := _told(cell.strip())) and found and mark != found:
+        if (mark := _infer_decimal_mark(cell.strip())) and found and mark != found:
             hint = f"a number above 0, with a {_MARKS[found]} where it is not whole, as in line {first}"
             raise InvalidValue(f"{column} in line {line}", cell.strip(), hint)
         if mark and not found:
@@ -146,7 +146,7 @@ def decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
     return found
 
 
-def number(column: str, text: str, line: int, mark: Mark = "") -> float:
+def parse_positive_number(column: str, text: str, line: int, mark: Mark = "") -> float:
     """A number above 0, written plainly, and not so far from 1 that a chart of it would leave the range of floats.
 
     Raises:
@@ -157,16 +157,18 @@ def number(column: str, text: str, line: int, mark: Mark = "") -> float:
         if mark == "," and _GROUPED["."].fullmatch(text.strip()):
             value = float(text.replace(".", ""))
     except ValueError:
-        value = _written(text.strip(), mark)
-    if value > 0 and not SMALLEST <= value <= LARGEST:
-        raise InvalidValue(f"{column} in line {line}", text.strip(), f"between {SMALLEST:g} and {LARGEST:g}")
+        value = _parse_localized(text.strip(), mark)
+    if value > 0 and not SMALLEST_NUMBER <= value <= LARGEST_NUMBER:
+        raise InvalidValue(
+            f"{column} in line {line}", text.strip(), f"between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}"
+        )
     if not value > 0 or "_" in text:
         hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
         raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
     return value
 
 
-def _written(text: str, mark: Mark) -> float:
+def _parse_localized(text: str, mark: Mark) -> float:
     """A number with a comma for its decimals, or with separators of thousands; NaN if it is neither."""
     if spaced := _SPACED.fullmatch(text):
         text = text.replace(spaced[1], "")
@@ -181,7 +183,7 @@ def _written(text: str, mark: Mark) -> float:
         return math.nan
 
 
-def _told(text: str) -> Mark:
+def _infer_decimal_mark(text: str) -> Mark:
     """What one number says of the mark before decimals: a comma or a point alone may be that of thousands."""
     last = max(text.rfind("."), text.rfind(","))
     if last < 0:
@@ -207,9 +209,9 @@ def _separator(text: str) -> str:
     return max(SEPARATORS, key=header.count)
 
 
-def _text(data: bytes, name: str) -> str:
-    if len(data) > MAX_BYTES:
-        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_BYTES:,} are read.")
+def _decode_text(data: bytes, name: str) -> str:
+    if len(data) > MAX_TIMINGS_BYTES:
+        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_TIMINGS_BYTES:,} are read.")
     if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
         raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
     encoding = "utf-16" if data.startswith(UTF_16) else "utf-8-sig"

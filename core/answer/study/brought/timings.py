@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from core import units
 from core.answer.study import crossover
 from core.answer.study.brought import tables
-from core.answer.study.brought.tables import Mark, Table
+from core.answer.study.brought.tables import Mark, TextTable
 from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import ForeignFile, InvalidValue
 
-SIZE, DEVICE = "size", "device"
+SIZE, DEVICE_TITLE = "size", "device"
 
-TIMES = ("seconds", "time", "duration", "elapsed", "runtime")
+TIME_TITLES = ("seconds", "time", "duration", "elapsed", "runtime")
 """How a column of times is called where each row says whose it is; without a unit they are seconds."""
 
-MAX_ROWS = 200_000
+MAX_READINGS = 200_000
 MAX_SIZES = 1_000
 MAX_DEVICES = 100
-MAX_NAME = 100
+MAX_DEVICE_NAME = 100
 """Bounds of what is read, more than any sweep has."""
 
 UNITS = {
@@ -38,14 +38,14 @@ UNITS = {
 }
 """Seconds of each unit that a column may name behind what it is called: cpu (ms), gpu_us, time [s]."""
 
-HOST = "cpu"
+HOST_WORD = "cpu"
 """What the name of the device has in it that the other is measured against."""
 
-WANTED = "size, device and seconds, or size and a column of times for each device"
+NEEDED_COLUMNS = "size, device and seconds, or size and a column of times for each device"
 
 _UNIT = re.compile(rf"(?:(.*?)[\s_]*[\s_(\[])?({'|'.join(UNITS)})\s*[)\]]?", re.IGNORECASE)
 
-Readings = dict[str, dict[float, list[float]]]
+TimingReadings = dict[str, dict[float, list[float]]]
 """Device → size → seconds of each reading."""
 
 
@@ -70,7 +70,7 @@ class RolesUnclear(InvalidValue):
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.devices = tuple(devices)
-        unnamed = "" if len(devices) > 2 else f", since not one of the two names has {HOST} in it"
+        unnamed = "" if len(devices) > 2 else f", since not one of the two names has {HOST_WORD} in it"
         super().__init__("devices", "not given", f"a baseline and a challenger out of {', '.join(devices)}{unnamed}")
 
 
@@ -95,12 +95,12 @@ class _Reader:
     """Readings as they are checked; lean, because a file may have many rows."""
 
     mark: Mark = ""
-    readings: Readings = field(default_factory=dict)
+    readings: TimingReadings = field(default_factory=dict)
     sizes: set[float] = field(default_factory=set)
     count: int = 0
 
     def size(self, column: str, text: str, line: int) -> float:
-        size = tables.number(column, text, line, self.mark)
+        size = tables.parse_positive_number(column, text, line, self.mark)
         self.sizes.add(size)
         if len(self.sizes) > MAX_SIZES:
             raise InvalidValue(SIZE, f"{MAX_SIZES + 1:,} different numbers", f"at most {MAX_SIZES:,} sizes")
@@ -108,12 +108,14 @@ class _Reader:
 
     def add(self, device: str, size: float, column: _Column, text: str, line: int) -> None:
         if (by_size := self.readings.get(device)) is None:
-            by_size = self.readings[_new(device, line, self.readings)] = {}
-        by_size.setdefault(size, []).append(tables.number(column.title, text, line, self.mark) * column.unit_s)
+            by_size = self.readings[_check_new_device(device, line, self.readings)] = {}
+        by_size.setdefault(size, []).append(
+            tables.parse_positive_number(column.title, text, line, self.mark) * column.unit_s
+        )
         self.count += 1
 
 
-def read(data: bytes, name: str, *, devices: tuple[str, str] | None = None) -> Timings:
+def read_timings(data: bytes, name: str, *, devices: tuple[str, str] | None = None) -> Timings:
     """The timings in a file.
 
     Args:
@@ -127,39 +129,43 @@ def read(data: bytes, name: str, *, devices: tuple[str, str] | None = None) -> T
         RolesUnclear: `devices` is not given, and the names do not tell.
         InvalidValue: a value in it is none that can be.
     """
-    table = Table(data, name)
+    table = TextTable(data, name)
     titles = [" ".join(cell.split()) for cell in table.header]
     lowered = [title.lower() for title in titles]
-    times = [column for at, title in enumerate(titles) if (column := _column(at, title)).title.lower() in TIMES]
-    if DEVICE in lowered or times:
+    times = [column for at, title in enumerate(titles) if (column := _column(at, title)).title.lower() in TIME_TITLES]
+    if DEVICE_TITLE in lowered or times:
         return _long(table, lowered, times, devices)
     return _wide(table, titles, lowered, devices)
 
 
-def answer(read: Timings, *, axis: str = SIZE, basis: Basis = "as_given") -> Crossover:
+def timings_crossover(timings: Timings, *, axis: str = SIZE, basis: Basis = "as_given") -> Crossover:
     """Where the faster of the two devices changes, marked where the readings spread as on a busy machine."""
-    found = crossover.locate(read.evidence, axis=axis, basis=basis, baseline=read.baseline, challenger=read.challenger)
-    return company.marked(found, company.of_times(read.evidence, read.baseline, read.challenger))
+    found = crossover.locate_crossover(
+        timings.evidence, axis=axis, basis=basis, baseline=timings.baseline, challenger=timings.challenger
+    )
+    return company.mark_interference(
+        found, company.evidence_interference(timings.evidence, timings.baseline, timings.challenger)
+    )
 
 
-def _long(table: Table, names: Sequence[str], times: Sequence[_Column], asked: tuple[str, str] | None) -> Timings:
+def _long(table: TextTable, names: Sequence[str], times: Sequence[_Column], roles: tuple[str, str] | None) -> Timings:
     """A row a reading."""
     _require(table, names, times)
-    size_at, device_at, (column,) = names.index(SIZE), names.index(DEVICE), times
+    size_at, device_at, (column,) = names.index(SIZE), names.index(DEVICE_TITLE), times
     reader = _Reader(mark=_mark(table, (size_at, column.at)))
-    for line, cells in table.rows(MAX_ROWS):
+    for line, cells in table.rows(MAX_READINGS):
         size = reader.size(SIZE, cells[size_at], line)
         reader.add(cells[device_at].strip(), size, column, cells[column.at], line)
     unused = [name for at, name in enumerate(names) if at not in (size_at, device_at, column.at)]
     found = tuple(sorted(reader.readings))
     if not found:
-        raise _empty(table)
+        raise _no_readings_error(table)
     assumed = [] if column.named else [column.title]
-    return _timings(reader.readings, found, _pair(found, asked), _notes(unused, assumed))
+    return _timings(reader.readings, found, _assign_roles(found, roles), _reading_notes(unused, assumed))
 
 
-def _require(table: Table, names: Sequence[str], times: Sequence[_Column]) -> None:
-    counts = {SIZE: names.count(SIZE), DEVICE: names.count(DEVICE), "seconds": len(times)}
+def _require(table: TextTable, names: Sequence[str], times: Sequence[_Column]) -> None:
+    counts = {SIZE: names.count(SIZE), DEVICE_TITLE: names.count(DEVICE_TITLE), "seconds": len(times)}
     missing = [name for name, count in counts.items() if not count]
     doubled = [name for name, count in counts.items() if count > 1]
     if missing:
@@ -168,103 +174,109 @@ def _require(table: Table, names: Sequence[str], times: Sequence[_Column]) -> No
         raise _no_such(table, f"has the column {doubled[0]} twice")
 
 
-def _wide(table: Table, titles: Sequence[str], names: Sequence[str], asked: tuple[str, str] | None) -> Timings:
+def _wide(table: TextTable, titles: Sequence[str], names: Sequence[str], roles: tuple[str, str] | None) -> Timings:
     """A row a size: the column `size`, or else the first, and beside it a column for each reading of a device."""
     size_at = names.index(SIZE) if SIZE in names else 0
     columns = [_column(at, title) for at, title in enumerate(titles) if at != size_at]
     found = tuple(sorted({column.title for column in columns if column.title}))
-    if len(found) < 2 or any(not math.isnan(_plain(title)) for title in titles):
+    if len(found) < 2 or any(not math.isnan(_parse_plain(title)) for title in titles):
         raise _no_such(table, "has no row of names that says what its columns are")
     if len(found) > MAX_DEVICES:
-        raise InvalidValue(DEVICE, f"{len(found)} different names", f"at most {MAX_DEVICES} devices")
-    pair = _pair([_new(device, 1, ()) for device in found], asked)
+        raise InvalidValue(DEVICE_TITLE, f"{len(found)} different names", f"at most {MAX_DEVICES} devices")
+    pair = _assign_roles([_check_new_device(device, 1, ()) for device in found], roles)
     used = [column for column in columns if column.title in pair]
     reader = _Reader(mark=_mark(table, (size_at, *(column.at for column in used))))
-    for line, cells in table.rows(MAX_ROWS):
+    for line, cells in table.rows(MAX_READINGS):
         size = reader.size(titles[size_at] or SIZE, cells[size_at], line)
         for column in used:
             if text := cells[column.at].strip():  # a size that was not timed so often
                 reader.add(column.title, size, column, text, line)
-        if reader.count > MAX_ROWS:
-            raise ForeignFile(f"{table.name} has more than {MAX_ROWS:,} readings, which is the most that is read.")
+        if reader.count > MAX_READINGS:
+            raise ForeignFile(f"{table.name} has more than {MAX_READINGS:,} readings, which is the most that is read.")
     if not reader.sizes:
-        raise _empty(table)
+        raise _no_readings_error(table)
     unused = [column.title for column in columns if column.title not in pair]
     assumed = list(dict.fromkeys(column.title for column in used if not column.named))
-    return _timings({device: reader.readings.get(device, {}) for device in pair}, found, pair, _notes(unused, assumed))
+    return _timings(
+        {device: reader.readings.get(device, {}) for device in pair}, found, pair, _reading_notes(unused, assumed)
+    )
 
 
-def _no_such(table: Table, fault: str) -> ForeignFile:
+def _no_such(table: TextTable, fault: str) -> ForeignFile:
     shown = ", ".join(table.header)
-    return ForeignFile(f"{table.name} {fault}: its first row is {shown!r:.80}, and it must name {WANTED}.")
+    return ForeignFile(f"{table.name} {fault}: its first row is {shown!r:.80}, and it must name {NEEDED_COLUMNS}.")
 
 
-def _empty(table: Table) -> ForeignFile:
+def _no_readings_error(table: TextTable) -> ForeignFile:
     return ForeignFile(f"{table.name} has no readings: after the first row, each row must be one.")
 
 
-def _column(at: int, title: str) -> _Column:
+def _column(index: int, title: str) -> _Column:
     """A column with the unit that it names: "cpu (ms)" is cpu, in milliseconds, and "ms" is a time."""
     told = _UNIT.fullmatch(title)
     if told is None:
-        return _Column(at=at, title=title)
-    return _Column(at=at, title=(told[1] or "seconds").strip(), unit_s=UNITS[told[2].lower()], named=True)
+        return _Column(at=index, title=title)
+    return _Column(at=index, title=(told[1] or "seconds").strip(), unit_s=UNITS[told[2].lower()], named=True)
 
 
-def _mark(table: Table, places: Sequence[int]) -> Mark:
+def _mark(table: TextTable, places: Sequence[int]) -> Mark:
     """What stands before decimals in these columns; only looked for where a cell may hold a comma."""
     if not table.commas:
         return ""
-    rows = table.rows(MAX_ROWS)
-    return tables.decimal_mark((table.header[at], line, cells[at]) for line, cells in rows for at in places)
+    rows = table.rows(MAX_READINGS)
+    return tables.find_decimal_mark((table.header[at], line, cells[at]) for line, cells in rows for at in places)
 
 
-def _plain(text: str) -> float:
+def _parse_plain(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         return math.nan
 
 
-def _new(device: str, line: int, readings: Readings | tuple[()]) -> str:
+def _check_new_device(device: str, line: int, readings: TimingReadings | tuple[()]) -> str:
     """The name of a device that was not seen before."""
-    if not device or len(device) > MAX_NAME or not device.isprintable():
-        hint = f"a name of at most {MAX_NAME} printable characters, such as cpu or cuda:0"
+    if not device or len(device) > MAX_DEVICE_NAME or not device.isprintable():
+        hint = f"a name of at most {MAX_DEVICE_NAME} printable characters, such as cpu or cuda:0"
         raise InvalidValue(f"device in line {line}", device, hint)
     if len(readings) == MAX_DEVICES:
-        raise InvalidValue(DEVICE, f"{MAX_DEVICES + 1} different names", f"at most {MAX_DEVICES} devices")
+        raise InvalidValue(DEVICE_TITLE, f"{MAX_DEVICES + 1} different names", f"at most {MAX_DEVICES} devices")
     return device
 
 
-def _pair(devices: Sequence[str], asked: tuple[str, str] | None) -> tuple[str, str]:
+def _assign_roles(devices: Sequence[str], roles: tuple[str, str] | None) -> tuple[str, str]:
     """Baseline and challenger."""
-    if asked is None and len(devices) == 1:
-        raise InvalidValue(DEVICE, devices[0], "at least two different names, so that there is something to compare")
-    for device in asked or ():
+    if roles is None and len(devices) == 1:
+        raise InvalidValue(
+            DEVICE_TITLE, devices[0], "at least two different names, so that there is something to compare"
+        )
+    for device in roles or ():
         if device not in devices:
             raise InvalidValue("devices", device, f"in the file, whose devices are {', '.join(devices)}")
-    if asked and asked[0] == asked[1]:
-        raise InvalidValue("devices", ", ".join(asked), "two different devices")
-    first, *others = asked or devices
-    hosts = [device for device in (first, *others) if HOST in device.lower()]
-    if asked is None and (len(others) > 1 or len(hosts) != 1):
+    if roles and roles[0] == roles[1]:
+        raise InvalidValue("devices", ", ".join(roles), "two different devices")
+    first, *others = roles or devices
+    hosts = [device for device in (first, *others) if HOST_WORD in device.lower()]
+    if roles is None and (len(others) > 1 or len(hosts) != 1):
         raise RolesUnclear(devices)
     baseline = hosts[0] if len(hosts) == 1 else first
     return baseline, next(device for device in (first, *others) if device != baseline)
 
 
-def _timings(readings: Readings, found: tuple[str, ...], pair: tuple[str, str], notes: Iterator[str]) -> Timings:
+def _timings(
+    readings: TimingReadings, devices: tuple[str, ...], pair: tuple[str, str], notes: Iterator[str]
+) -> Timings:
     unused = [device for device in readings if device not in pair]
     return Timings(
-        devices=found,
+        devices=devices,
         baseline=pair[0],
         challenger=pair[1],
-        evidence=_evidence(readings, *pair),
-        notes=(*notes, *([_note("device", sorted(unused))] if unused else [])),
+        evidence=_build_evidence(readings, *pair),
+        notes=(*notes, *([_note_of_unused("device", sorted(unused))] if unused else [])),
     )
 
 
-def _evidence(readings: Readings, baseline: str, challenger: str) -> tuple[Evidence, ...]:
+def _build_evidence(readings: TimingReadings, baseline: str, challenger: str) -> tuple[Evidence, ...]:
     """Readings in ascending order, so that the order of rows changes nothing."""
     evidence = []
     for size in sorted(readings[baseline].keys() | readings[challenger].keys()):
@@ -274,13 +286,13 @@ def _evidence(readings: Readings, baseline: str, challenger: str) -> tuple[Evide
     return tuple(evidence)
 
 
-def _notes(unused: Sequence[str], assumed: Sequence[str]) -> Iterator[str]:
+def _reading_notes(unused: Sequence[str], assumed: Sequence[str]) -> Iterator[str]:
     if unused:
-        yield _note("column", [name[:MAX_NAME] or "without a name" for name in unused])
+        yield _note_of_unused("column", [name[:MAX_DEVICE_NAME] or "without a name" for name in unused])
     if assumed:
         yield f"No unit is named for {' and '.join(assumed)}, so the times are taken as seconds."
 
 
-def _note(noun: str, entries: Sequence[str]) -> str:
-    shown = ", ".join(entries[:8]) + (f" and {units.count(len(entries) - 8)} more" if len(entries) > 8 else "")
+def _note_of_unused(noun: str, entries: Sequence[str]) -> str:
+    shown = ", ".join(entries[:8]) + (f" and {units.format_count(len(entries) - 8)} more" if len(entries) > 8 else "")
     return f"The {noun} {shown} was not used." if len(entries) == 1 else f"The {noun}s {shown} were not used."

@@ -8,41 +8,43 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.answer.run import busy
-from core.answer.run.busy import Busy
+from core.answer.run.busy import PairInterference
 from core.answer.study import wording
 from core.answer.study.doubts.cautions import ONLY_POWERS
 from core.answer.study.result import Crossover, Evidence
 from core.results.schema import Trial
 
 
-def of_rows(pairs: Sequence[tuple[Trial, Trial]]) -> Busy | None:
+def study_interference(pairs: Sequence[tuple[Trial, Trial]]) -> PairInterference | None:
     """What other programs did to the rows of two devices, a pair a size; None on a quiet machine."""
     if not pairs:
         return None
     baselines, challengers = zip(*pairs, strict=True)
-    return busy.between(busy.company(baselines), busy.company(challengers))
+    return busy.pair_interference(busy.row_interference(baselines), busy.row_interference(challengers))
 
 
-def of_times(evidence: Sequence[Evidence], baseline: str, challenger: str) -> Busy | None:
+def evidence_interference(evidence: Sequence[Evidence], baseline: str, challenger: str) -> PairInterference | None:
     """The same of somebody's own timings, by how they spread."""
     sides = [entry.baseline_s for entry in evidence], [entry.challenger_s for entry in evidence]
-    return busy.between(busy.of_times(baseline, sides[0]), busy.of_times(challenger, sides[1]))
+    return busy.pair_interference(
+        busy.readings_interference(baseline, sides[0]), busy.readings_interference(challenger, sides[1])
+    )
 
 
-def marked(answer: Crossover, company: Busy | None) -> Crossover:
+def mark_interference(answer: Crossover, interference: PairInterference | None) -> Crossover:
     """The answer with what was seen of other programs.
 
     A device that wins everywhere by less than they may explain is not said to; what else explains several crossings is
     not called the usual cause. A crossing stands, marked; what is no answer for that reason says it there.
     """
-    if company is None:
+    if interference is None:
         return answer
-    told = replace(answer, busy=company.sentence, reason=answer.reason.removesuffix(wording.USUAL_CAUSE))
-    if answer.outcome in ("gpu_always", "cpu_always") and company.worse.many:
+    told = replace(answer, busy=interference.sentence, reason=answer.reason.removesuffix(wording.USUAL_CAUSE))
+    if answer.outcome in ("gpu_always", "cpu_always") and interference.worse.many:
         speedups = [math.log(size.speedup) for size in answer.sizes if size.speedup]
-        if refusal := company.refusal(min(speedups), max(speedups)):
+        if refusal := interference.refusal(min(speedups), max(speedups)):
             left = tuple(each for each in answer.cautions if each != ONLY_POWERS)
             told = replace(told, outcome="undecided", reason=refusal, cautions=left)
-            return replace(told, sentence=wording.sentence(told))
-    sentence = answer.sentence if told.reason == answer.reason else wording.sentence(told)
-    return replace(told, sentence=f"{sentence} {company.sentence}")
+            return replace(told, sentence=wording.crossover_sentence(told))
+    sentence = answer.sentence if told.reason == answer.reason else wording.crossover_sentence(told)
+    return replace(told, sentence=f"{sentence} {interference.sentence}")

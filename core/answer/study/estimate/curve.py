@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.answer.study.estimate.noise import Noise, Vector, believed_sd, factor_weights
+from core.answer.study.estimate.noise import Noise, Vector, factor_weights, posterior_sd
 
 BENDS = (0.05, 0.1, 0.2, 0.4)
 """Candidates for how much the slope changes within one unit of size (standard deviation)."""
@@ -25,12 +25,12 @@ JUMPS = (0.0, 0.1, 1.0)
 """Candidates for how much the curve moves without a trend within one unit: not at all; by what a coarse grid cannot
 see; or in jumps, so that only the sizes on either side of a jump are known."""
 
-SHAPES = tuple(itertools.product(BENDS, JUMPS))
+CURVE_SHAPES = tuple(itertools.product(BENDS, JUMPS))
 
 USUAL_SLOPE = 0.55
 """Change of the log speedup per octave of hidden size, as it is usual; it defines the unit of size on other axes."""
 
-NEAR = 0.3
+NEIGHBOUR_UNITS = 0.3
 """Units within which sizes are neighbours that should agree."""
 
 LEAST_UNITS = 0.5
@@ -49,7 +49,7 @@ LINE_SD = (5.0, 2.0)
 UNLIKELY = 8.0
 """Difference of the logarithms of two probabilities beyond which a candidate has no say."""
 
-MOST_SIZES = 48
+MAX_CURVE_SIZES = 48
 """Sizes nearest to the place in question that take part; the cost grows with their third power."""
 
 MOST_STEPS = 40
@@ -83,7 +83,7 @@ class Readings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Posterior:
+class CurvePosterior:
     """The curve at some places.
 
     Attributes:
@@ -106,15 +106,15 @@ def half_width(readings: Readings, tail: float, visits: Vector | None = None) ->
         visits: how likely each of `VISITS` is; without it visits shift nothing.
     """
     taus = np.array(VISITS[: 1 if visits is None else len(visits)])
-    own = np.sqrt(readings.spread) * believed_sd(readings.noise)
+    own = np.sqrt(readings.spread) * posterior_sd(readings.noise)
     factors, weights = factor_weights(readings.freedom)
     variances = (factors * own[:, None])[:, :, None] ** 2 + readings.visits[:, None, None] * taus**2
     shares = np.exp(weights)[:, :, None] * (np.ones(1) if visits is None else visits)
     sds, shares = np.sqrt(variances).reshape(len(own), -1), shares.reshape(len(own), -1)
-    return _beyond(sds, shares, tail)
+    return _mixture_quantile(sds, shares, tail)
 
 
-def _beyond(sds: Vector, shares: Vector, tail: float) -> Vector:
+def _mixture_quantile(sds: Vector, shares: Vector, tail: float) -> Vector:
     """Where so much lies beyond of each row's mixture of normal distributions around 0, by Newton's method.
 
     What lies beyond falls ever more slowly, so that no step from 0 goes too far.
@@ -122,7 +122,7 @@ def _beyond(sds: Vector, shares: Vector, tail: float) -> Vector:
     width = np.zeros(len(sds))
     for _ in range(MOST_STEPS):
         at = width[:, None] / sds
-        beyond = (shares * _normal(-at)).sum(axis=1) - tail
+        beyond = (shares * _normal_cdf(-at)).sum(axis=1) - tail
         step = beyond * math.sqrt(2 * math.pi) / (shares / sds * np.exp(-(at**2) / 2)).sum(axis=1)
         width += step
         if np.abs(step).max() <= 1e-9 * width.max():
@@ -130,7 +130,7 @@ def _beyond(sds: Vector, shares: Vector, tail: float) -> Vector:
     return width
 
 
-class Curve:
+class SpeedupCurve:
     """What readings say of the curve between two places, and of the visits that they were taken in.
 
     Attributes:
@@ -148,7 +148,7 @@ class Curve:
         self._at = (near.sizes - self._origin) * self._scale
         factors, noise_weights = factor_weights(near.noise.freedom)
         likely = noise_weights > noise_weights.max() - UNLIKELY
-        own = np.outer(factors[likely] ** 2, believed_sd(near.noise) ** 2 * near.spread)[:, None]
+        own = np.outer(factors[likely] ** 2, posterior_sd(near.noise) ** 2 * near.spread)[:, None]
         shifts, chances = (VISITS, VISIT_CHANCES) if near.visits.any() else (VISITS[:1], (1.0,))
         errors = (own + np.outer(np.array(shifts) ** 2, near.visits)).reshape(-1, len(near.sizes)) + 1e-10
         prior = (noise_weights[likely][:, None] + np.log(chances)).ravel()
@@ -165,17 +165,17 @@ class Curve:
         self._shapes, self._lower, self._white = shape, lower[shape, noisy], white[shape, noisy]
         self._shares = (shares[shape, noisy] / shares[shape, noisy].sum())[:, None]
 
-    def at(self, places: Vector) -> Posterior:
+    def evaluate(self, places: Vector) -> CurvePosterior:
         """The curve at places (logarithm to base 2 of size)."""
         to = (places - self._origin) * self._scale
         carried = np.linalg.solve(self._lower, _covariances(self._at, to)[self._shapes])
         means = (carried * self._white).sum(axis=1)
         variances = np.maximum(_variances(to)[self._shapes] - (carried**2).sum(axis=1), 1e-12)
         mean, square = (self._shares * means).sum(axis=0), (self._shares * (variances + means**2)).sum(axis=0)
-        above = (self._shares * _normal(means / np.sqrt(variances))).sum(axis=0)
-        return Posterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
+        above = (self._shares * _normal_cdf(means / np.sqrt(variances))).sum(axis=0)
+        return CurvePosterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
 
-    def drawn(self) -> Vector:
+    def draw_samples(self) -> Vector:
         """Curves at the sizes that take part, each as likely as the readings make it; (`DRAWS`, sizes).
 
         Mirrored where the readings are, so that it does not matter which device is called the challenger.
@@ -193,27 +193,27 @@ class Curve:
         return found
 
 
-def nearby(readings: Readings) -> Vector:
-    """Median log speedup around each size: of the readings within `NEAR` units, its own included."""
+def nearby_medians(readings: Readings) -> Vector:
+    """Median log speedup around each size: of the readings within `NEIGHBOUR_UNITS` units, its own included."""
     return np.array([statistics.median(near.tolist()) for _, near in with_nearby(readings, readings.values)])
 
 
 def with_nearby(readings: Readings, values: Vector) -> Iterator[tuple[float, Vector]]:
-    """Each of some values, one a size, with those of all sizes within `NEAR` units, its own included."""
+    """Each of some values, one a size, with those of all sizes within `NEIGHBOUR_UNITS` units, its own included."""
     places = readings.sizes * _units_per_octave(readings)
-    first = np.searchsorted(places, places - NEAR)
-    last = np.searchsorted(places, places + NEAR, side="right")
+    first = np.searchsorted(places, places - NEIGHBOUR_UNITS)
+    last = np.searchsorted(places, places + NEIGHBOUR_UNITS, side="right")
     return ((float(value), values[a:b]) for value, a, b in zip(values, first, last, strict=True))
 
 
 def _nearest(readings: Readings, low: float, high: float) -> Readings:
-    if len(readings.sizes) <= MOST_SIZES:
+    if len(readings.sizes) <= MAX_CURVE_SIZES:
         return readings
     gaps = np.maximum(low - readings.sizes, readings.sizes - high)
-    chosen = np.sort(np.argsort(gaps, kind="stable")[:MOST_SIZES])
+    chosen = np.sort(np.argsort(gaps, kind="stable")[:MAX_CURVE_SIZES])
     if gaps[chosen].max() <= 0:  # more lie between the places than may take part: spread them out
         inside = np.flatnonzero(gaps <= 0)
-        chosen = inside[np.linspace(0, len(inside) - 1, MOST_SIZES).round().astype(int)]
+        chosen = inside[np.linspace(0, len(inside) - 1, MAX_CURVE_SIZES).round().astype(int)]
     return Readings(
         sizes=readings.sizes[chosen],
         values=readings.values[chosen],
@@ -235,19 +235,19 @@ def _covariances(a: Vector, b: Vector) -> Vector:
     less, more = np.minimum.outer(a, b), np.maximum.outer(a, b)
     line = LINE_SD[0] ** 2 + LINE_SD[1] ** 2 * np.outer(a, b)
     bent = less**2 * (3 * more - less) / 6
-    return np.array([line + bend**2 * bent + jump**2 * less for bend, jump in SHAPES])
+    return np.array([line + bend**2 * bent + jump**2 * less for bend, jump in CURVE_SHAPES])
 
 
 def _variances(a: Vector) -> Vector:
     """Prior variance at places; (shapes, len(a))."""
     line = LINE_SD[0] ** 2 + LINE_SD[1] ** 2 * a**2
-    return np.array([line + bend**2 * a**3 / 3 + jump**2 * a for bend, jump in SHAPES])
+    return np.array([line + bend**2 * a**3 / 3 + jump**2 * a for bend, jump in CURVE_SHAPES])
 
 
 _ERROR_FUNCTION = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
-def _normal(values: Vector) -> Vector:
+def _normal_cdf(values: Vector) -> Vector:
     """Cumulative distribution of the standard normal, to 1e-7 (Abramowitz & Stegun 7.1.26)."""
     distance = np.abs(values) / math.sqrt(2)
     t = 1 / (1 + 0.3275911 * distance)

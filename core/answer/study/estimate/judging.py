@@ -16,31 +16,31 @@ from numpy.typing import NDArray
 
 from core.answer.statistics import TIE
 from core.answer.study.estimate import curve
-from core.answer.study.estimate.curve import Curve, Readings
+from core.answer.study.estimate.curve import Readings, SpeedupCurve
 from core.answer.study.estimate.noise import Vector
 from core.answer.study.result import Clear, Crossing, Outcome
 
-SIGN_RISK, USUAL_SIZES = 0.05, 10
+SIGN_RISK, USUAL_SIZE_COUNT = 0.05, 10
 """Probability with which the sign of one size may be decided wrongly if both devices are equally fast there, for up to
 so many sizes; with more sizes it is lowered in proportion. Only sizes at a crossing are that close."""
 
-TAIL = 0.025
+CROSSING_TAIL = 0.025
 """Probability that the model leaves out at either end of the interval (simulated in docs/crossover.md)."""
 
 MISFIT = 0.1
 """Probability at which the model contradicts a decided size beside the crossing, and is not asked any further."""
 
-CERTAIN = 0.005
+CURVE_DECIDES = 0.005
 """Probability below which the curve decides a size that its own readings leave open."""
 
-DOUBTFUL = 0.1
+DOUBTFUL_SHARE = 0.1
 """Probability that the faster device changes more often than the decided signs do, from which they are not believed.
 What one size leaves open decides nothing, yet six of them in a row may speak against a single crossing."""
 
 JUMP = 2.5
 """How many times as fast as beside it a curve changes between two sizes that are then taken to have a jump between."""
 
-PER_OCTAVE = 16
+PLACES_PER_OCTAVE = 16
 """Places in each doubling at which the curve is computed between two sizes."""
 
 
@@ -61,7 +61,7 @@ class Judgement:
             more often than the decided signs do; empty unless that is why the outcome is `undecided`.
     """
 
-    curve: Curve
+    curve: SpeedupCurve
     risk: float
     widths: Vector
     signs: Vector
@@ -72,10 +72,10 @@ class Judgement:
     doubtful: tuple[float, ...] = ()
 
 
-def judge(readings: Readings) -> Judgement:
+def judge_readings(readings: Readings) -> Judgement:
     """What readings of two sizes or more decide."""
-    risk = SIGN_RISK * min(1.0, USUAL_SIZES / len(readings.sizes))
-    fitted = Curve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
+    risk = SIGN_RISK * min(1.0, USUAL_SIZE_COUNT / len(readings.sizes))
+    fitted = SpeedupCurve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
     widths = curve.half_width(readings, risk / 2, fitted.visits)
     signs = _signs(readings, widths, fitted)
     alone = curve.half_width(readings, risk / 2) if readings.visits.any() else widths
@@ -85,16 +85,16 @@ def judge(readings: Readings) -> Judgement:
     outcome: Outcome = "undecided" if contradicting else _outcome(readings, signs, crossings, fitted)
     doubtful: tuple[float, ...] = ()
     if not contradicting and outcome != "several":
-        drawn = fitted.drawn()
-        changes = _changes(drawn)
+        drawn = fitted.draw_samples()
+        changes = _count_changes(drawn)
         often = changes > len(crossings)
-        together = _together(readings, widths, signs, fitted) if (changes < 2).mean() < TAIL else signs
+        together = _curve_signs(readings, widths, signs, fitted) if (changes < 2).mean() < CROSSING_TAIL else signs
         more = tuple(_crossings(readings, together, fitted))
         if len(more) > 1:
             signs, crossings, outcome = together, more, "several"
-        elif outcome != "undecided" and often.mean() > DOUBTFUL:
+        elif outcome != "undecided" and often.mean() > DOUBTFUL_SHARE:
             decided = np.isin(fitted.sizes, readings.sizes[signs != 0])
-            doubtful = tuple(fitted.sizes[_telling(drawn, often, decided)].tolist())
+            doubtful = tuple(fitted.sizes[_rank_telling(drawn, often, decided)].tolist())
             crossings, outcome = (), "undecided"
     return Judgement(
         curve=fitted,
@@ -103,40 +103,40 @@ def judge(readings: Readings) -> Judgement:
         signs=signs,
         outcome=outcome,
         crossings=crossings,
-        clear=tuple(_clear(readings, signs)) if outcome == "undecided" else (),
+        clear=tuple(_clear_ranges(readings, signs)) if outcome == "undecided" else (),
         contradicting=contradicting,
         doubtful=doubtful,
     )
 
 
-def _outcome(readings: Readings, signs: Vector, crossings: Sequence[Crossing], fitted: Curve) -> Outcome:
+def _outcome(readings: Readings, signs: Vector, crossings: Sequence[Crossing], fitted: SpeedupCurve) -> Outcome:
     """What follows from signs without contradictions; who wins throughout must do so at both ends for certain."""
     if crossings:
         return "several" if len(crossings) > 1 else "crossing"
     if not (signs[0] and signs[-1]):
         return "undecided"
-    above = fitted.at(readings.sizes[[0, -1]]).above
+    above = fitted.evaluate(readings.sizes[[0, -1]]).above
     if signs[0] > 0:
-        return "gpu_always" if above.min() > 1 - TAIL else "undecided"
-    return "cpu_always" if above.max() < TAIL else "undecided"
+        return "gpu_always" if above.min() > 1 - CROSSING_TAIL else "undecided"
+    return "cpu_always" if above.max() < CROSSING_TAIL else "undecided"
 
 
-def _signs(readings: Readings, widths: Vector, fitted: Curve) -> Vector:
+def _signs(readings: Readings, widths: Vector, fitted: SpeedupCurve) -> Vector:
     """1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
 
     A size's own readings decide, unless close neighbours contradict them: then one of them was disturbed. What they
     leave open the curve may decide, but never against them.
     """
     own = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
-    signs = np.where(own * curve.nearby(readings) > 0, own, 0)
-    above = fitted.at(readings.sizes).above
-    certain = np.where(above > 1 - CERTAIN, 1, np.where(above < CERTAIN, -1, 0))
+    signs = np.where(own * curve.nearby_medians(readings) > 0, own, 0)
+    above = fitted.evaluate(readings.sizes).above
+    certain = np.where(above > 1 - CURVE_DECIDES, 1, np.where(above < CURVE_DECIDES, -1, 0))
     beside = [near.any() for _, near in curve.with_nearby(readings, own)]
     certain[[0, -1]] *= [beside[0], beside[-1]]  # nothing lies beyond an end of the range: only what is close tells
     return np.asarray(np.where((own == 0) & (certain * readings.values > 0), certain, signs))
 
 
-def _changes(drawn: Vector) -> Vector:
+def _count_changes(drawn: Vector) -> Vector:
     """How often each curve changes sides, by more than a tie on either; what is less is as good as equally fast."""
     side, count = np.zeros(len(drawn)), np.zeros(len(drawn))
     for heights in drawn.T:
@@ -146,14 +146,14 @@ def _changes(drawn: Vector) -> Vector:
     return count
 
 
-def _together(readings: Readings, widths: Vector, signs: Vector, fitted: Curve) -> Vector:
+def _curve_signs(readings: Readings, widths: Vector, signs: Vector, fitted: SpeedupCurve) -> Vector:
     """The signs, and those that the curve tells, as surely as a crossing's interval, of sizes whose readings do not."""
-    above = fitted.at(readings.sizes).above
-    told = np.where(above > 1 - TAIL, 1, np.where(above < TAIL, -1, 0))
+    above = fitted.evaluate(readings.sizes).above
+    told = np.where(above > 1 - CROSSING_TAIL, 1, np.where(above < CROSSING_TAIL, -1, 0))
     return np.where((signs == 0) & (np.abs(readings.values) <= widths), told, signs)
 
 
-def _telling(drawn: Vector, often: NDArray[np.bool_], decided: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _rank_telling(drawn: Vector, often: NDArray[np.bool_], decided: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Places of sizes by how far the device that wins there tells curves that change often; decided ones last."""
     above = drawn > 0
     told = np.abs((above & often[:, None]).mean(axis=0) - above.mean(axis=0) * often.mean())
@@ -179,7 +179,7 @@ def _contradicting(readings: Readings, widths: Vector, signs: Vector) -> tuple[i
     return tuple(range(int(agreed[changes[0] + 1]), int(agreed[changes[-1]]) + 1))
 
 
-def _clear(readings: Readings, signs: Vector) -> Iterable[Clear]:
+def _clear_ranges(readings: Readings, signs: Vector) -> Iterable[Clear]:
     """Sizes in a row that one device wins: those that reach an end of the range, or else the most."""
     runs = [list(run) for sign, run in itertools.groupby(range(len(signs)), key=lambda at: signs[at]) if sign]
     ends = [run for run in runs if run[0] == 0 or run[-1] == len(signs) - 1]
@@ -194,31 +194,33 @@ def _clear(readings: Readings, signs: Vector) -> Iterable[Clear]:
         )
 
 
-def _crossings(readings: Readings, signs: Vector, fitted: Curve) -> Iterable[Crossing]:
+def _crossings(readings: Readings, signs: Vector, fitted: SpeedupCurve) -> Iterable[Crossing]:
     """One between every two neighbouring decided sizes that the two devices share."""
     decided = np.flatnonzero(signs)
     for before, after in itertools.pairwise(decided):
         if signs[before] != signs[after]:
-            yield _crossing(readings, int(before), int(after), fitted, challenger_above=bool(signs[after] > 0))
+            yield _locate_crossing(readings, int(before), int(after), fitted, challenger_above=bool(signs[after] > 0))
 
 
-def _crossing(readings: Readings, before: int, after: int, fitted: Curve, *, challenger_above: bool) -> Crossing:
+def _locate_crossing(
+    readings: Readings, before: int, after: int, fitted: SpeedupCurve, *, challenger_above: bool
+) -> Crossing:
     """The interval outside of which the curve has the sign of the nearer of the two decided sizes."""
     start, end = readings.sizes[before], readings.sizes[after]
-    places = np.linspace(start, end, max(3, math.ceil((end - start) * PER_OCTAVE) + 1))
-    if len(readings.sizes) > curve.MOST_SIZES:
-        fitted = Curve(readings, start, end)
-    above = fitted.at(places).above
+    places = np.linspace(start, end, max(3, math.ceil((end - start) * PLACES_PER_OCTAVE) + 1))
+    if len(readings.sizes) > curve.MAX_CURVE_SIZES:
+        fitted = SpeedupCurve(readings, start, end)
+    above = fitted.evaluate(places).above
     crossed = above if challenger_above else 1 - above
     first, last = np.maximum.accumulate(crossed), np.minimum.accumulate(crossed[::-1])[::-1]
-    low, high = _where(first, TAIL, places), _where(last, 1 - TAIL, places)
-    middle = _where((first + last) / 2, 0.5, places)
-    if crossed[0] > MISFIT or crossed[-1] < 1 - MISFIT or _jumps(readings, before, after):
+    low, high = _place_of_level(first, CROSSING_TAIL, places), _place_of_level(last, 1 - CROSSING_TAIL, places)
+    middle = _place_of_level((first + last) / 2, 0.5, places)
+    if crossed[0] > MISFIT or crossed[-1] < 1 - MISFIT or _has_jump(readings, before, after):
         low, high = float(start), float(end)  # too abrupt for the model: the two sizes are all that is known
     return Crossing(estimate=2**middle, low=2**low, high=2**high, challenger_above=challenger_above)
 
 
-def _jumps(readings: Readings, before: int, after: int) -> bool:
+def _has_jump(readings: Readings, before: int, after: int) -> bool:
     """Whether the curve changes much faster between two neighbours than on either side of them."""
     if after != before + 1:
         return False
@@ -232,7 +234,7 @@ def _jumps(readings: Readings, before: int, after: int) -> bool:
     return bool(beside) and slope > JUMP * max(*beside, 0.0)
 
 
-def _where(rising: Vector, level: float, places: Vector) -> float:
+def _place_of_level(rising: Vector, level: float, places: Vector) -> float:
     """Place at which a rising curve reaches a level; the nearer end where it begins above or stays below."""
     after = int(np.searchsorted(rising, level))
     if after in (0, len(rising)):

@@ -23,10 +23,10 @@ PRIOR_NOISE, PRIOR_WEIGHT = 0.05, 2.0
 """What is believed of the noise before any reading, and for how many readings that counts: a few readings that
 happen to agree do not make a quiet machine."""
 
-OWN_WEIGHT = 4.0
+POOL_WEIGHT = 4.0
 """For how many of a size's own readings the pool of all sizes counts, where it is told how noisy that size is."""
 
-SURE = 8.0
+POOL_CERTAINTY = 8.0
 """For how many readings the pool counts where it is told how certain that noise is."""
 
 LEAST_NOISE = 1e-6
@@ -35,7 +35,7 @@ LEAST_NOISE = 1e-6
 TRUST = 0.9
 """Information that one reading carries about the noise when its scale is a median of deviations, not a mean square."""
 
-FEW = 20
+FEW_READINGS = 20
 """Up to so many readings of one size every difference between two of them is used, beyond it those from the median."""
 
 _PAIR_SCALE = math.sqrt(2) * NormalDist().inv_cdf(0.75)
@@ -56,7 +56,7 @@ class Noise:
     freedom: int
 
 
-def pooled_noise(groups: Sequence[Vector]) -> Noise:
+def pool_noise(groups: Sequence[Vector]) -> Noise:
     """Noise of single readings, from how those of one size differ; sizes are assumed to be equally noisy.
 
     The median of absolute deviations, so that a few disturbed readings count for little.
@@ -69,13 +69,13 @@ def pooled_noise(groups: Sequence[Vector]) -> Noise:
     return Noise(sd=float(np.median(np.concatenate(deviations))) if deviations else None, freedom=freedom)
 
 
-def own_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
+def size_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
     """Variance of one reading of each size: its own readings' as far as they go, and that of all sizes for the rest."""
-    common, variances = believed_sd(pool) ** 2, []
+    common, variances = posterior_sd(pool) ** 2, []
     for group in groups:
         freedom = TRUST * (len(group) - 1)
         own = statistics.median(_deviations(group).tolist()) ** 2 if len(group) > 1 else 0.0
-        variances.append((freedom * own + OWN_WEIGHT * common) / (freedom + OWN_WEIGHT))
+        variances.append((freedom * own + POOL_WEIGHT * common) / (freedom + POOL_WEIGHT))
     return np.array(variances)
 
 
@@ -84,7 +84,7 @@ def visit_share(readings: int, visits: int) -> float:
     return (readings - visits) / (visits * (readings - 1)) if readings > 1 else 1.0
 
 
-def noise_of_two(first: Noise, second: Noise) -> Noise:
+def combine_noise(first: Noise, second: Noise) -> Noise:
     """Noise of readings of two devices that do not pair, which may be unequally noisy.
 
     A pool of both would take the noise of the quieter one for that of the other as well. What one of them is not known
@@ -102,9 +102,9 @@ def noise_of_two(first: Noise, second: Noise) -> Noise:
     return Noise(sd=math.sqrt(sum(variances) / 2), freedom=round(sum(variances) ** 2 / sum(rates)))
 
 
-def believed_variance(noise: Noise) -> float:
+def posterior_variance(noise: Noise) -> float:
     """Variance of one reading, with what is believed before any reading mixed in."""
-    return believed_sd(noise) ** 2
+    return posterior_sd(noise) ** 2
 
 
 def median_spread(count: int) -> float:
@@ -114,13 +114,13 @@ def median_spread(count: int) -> float:
 
 def _deviations(group: Vector) -> Vector:
     """Absolute deviations of readings, each scaled so that their median estimates the standard deviation."""
-    if len(group) <= FEW:
+    if len(group) <= FEW_READINGS:
         pairs = itertools.combinations(group.tolist(), 2)
         return np.array([abs(one - other) for one, other in pairs]) / _PAIR_SCALE
     return np.asarray(np.abs(group - statistics.median(group.tolist())) / _MEDIAN_SCALE)
 
 
-def believed_sd(noise: Noise) -> float:
+def posterior_sd(noise: Noise) -> float:
     """Estimated noise with the prior belief mixed in."""
     if noise.sd is None:
         return PRIOR_NOISE

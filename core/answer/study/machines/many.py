@@ -13,7 +13,7 @@ from core.answer.run import certainty
 from core.answer.study import study
 from core.answer.study.study import Study
 from core.question.sweep import Sweep
-from core.results.reuse import Here, newest_answers
+from core.results.reuse import LocalMachine, newest_answers
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -32,8 +32,8 @@ def rows(store: Store, asked: Sweep, machine_ids: Collection[str]) -> list[Trial
         theirs = [row for row in found if row.machine_id == machine_id]
         if theirs:
             newest = max(theirs, key=lambda row: row.started_at)
-            here = Here(machine_id=machine_id, torch_version=newest.torch_version)
-            answers = newest_answers(theirs, experiments, here, accepted=certainty.answers)
+            here = LocalMachine(machine_id=machine_id, torch_version=newest.torch_version)
+            answers = newest_answers(theirs, experiments, here, accepted=certainty.answers_experiment)
             kept += [row for name in names for row in answers.get(name, ())]
     return kept
 
@@ -48,7 +48,7 @@ def by_machine(found: Iterable[Study], asked: Sweep) -> dict[str, Study]:
 
 def label(numbers: Sequence[int], cpu_name: str, threads: int) -> str:
     """What machines are called that are one in a list: "machine 3 (AMD EPYC, 2 CPU threads)", "machines 1, 2 (…)"."""
-    about = ", ".join(filter(None, (cpu_name, units.counted(threads, "CPU thread") if threads else "")))
+    about = ", ".join(filter(None, (cpu_name, units.format_quantity(threads, "CPU thread") if threads else "")))
     return f"machine{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({about})"
 
 
@@ -59,9 +59,9 @@ def machine_of(of: Study) -> str:
 
 def same_question(of: Study, others: Iterable[Study]) -> list[Study]:
     """Of other studies those that ask the same of other machines, the one with the most sizes of each."""
-    first, columns = of.runs[0][0], comparable.along(comparable.TOGETHER, of.axis)
+    first, columns = of.runs[0][0], comparable.columns_except_axis(comparable.CHART_COLUMNS, of.axis)
     found: dict[str, Study] = {machine_of(of): of}
-    for other in sorted(others, key=study.rank, reverse=True):
+    for other in sorted(others, key=study.study_rank, reverse=True):
         row = other.runs[0][0]
         alike = (other.axis, other.baseline, other.challenger) == (of.axis, of.baseline, of.challenger)
         if alike and all(getattr(row, name) == getattr(first, name) for name in columns):

@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from core.answer.comparable import CURVE, SETTINGS, TRAINING, varying
+from core.answer.comparable import CURVE_COLUMNS, SETTING_COLUMNS, TRAINING_COLUMNS, axis_dependent_columns
 from core.answer.run import lane_check
 from core.answer.study import wording
-from core.question.experiment import PROTOCOL_VERSION, Point, titled
-from core.question.fields import SIZE_AXES, title
+from core.question.experiment import PROTOCOL_VERSION, Point, display_name
+from core.question.fields import SIZE_AXES, field_title
 from core.question.lanes import FIELDS
 
 NEAREST = 3
 """Recordings of other settings that are named at most."""
 
 IDENTITY = ("trial_id", "run_id", "started_at", "outcome", "parameters", "machine_id", "cpu_name")
-COLUMNS = (*IDENTITY, "device", "device_kind", *FIELDS, *SETTINGS, *CURVE)
+RECORDING_COLUMNS = (*IDENTITY, "device", "device_kind", *FIELDS, *SETTING_COLUMNS, *CURVE_COLUMNS)
 """Columns that a light line of a row needs here."""
 
-_SETTINGS, _CURVE, _LANE = attrgetter(*SETTINGS), attrgetter(*CURVE), attrgetter(*FIELDS)
-_PLACE = {name: place for place, name in enumerate(SETTINGS)}
-_NEARBY = frozenset({*TRAINING, "dataset_hash"})
-_QUICK = (*sorted(TRAINING, key=lambda name: name not in SIZE_AXES), *SETTINGS[: -len(TRAINING)])
+_SETTINGS, _CURVE, _LANE = attrgetter(*SETTING_COLUMNS), attrgetter(*CURVE_COLUMNS), attrgetter(*FIELDS)
+_PLACE = {name: place for place, name in enumerate(SETTING_COLUMNS)}
+_NEARBY = frozenset({*TRAINING_COLUMNS, "dataset_hash"})
+_QUICK = (*sorted(TRAINING_COLUMNS, key=lambda name: name not in SIZE_AXES), *SETTING_COLUMNS[: -len(TRAINING_COLUMNS)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Accelerator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Near:
+class NearRecording:
     """A recording of other settings.
 
     Attributes:
@@ -98,27 +98,27 @@ class Near:
     sizes: int = 1
 
 
-def accelerators(lines: Iterable[Any], *, but: str = "") -> tuple[Accelerator, ...]:
+def list_accelerators(lines: Iterable[Any], *, exclude_machine: str = "") -> tuple[Accelerator, ...]:
     """Every accelerator that rows were recorded on, the one with the most rows first; each lane is one of its own.
 
     Args:
         lines: rows, or light lines of rows, in which something was timed.
-        but: id of a machine whose accelerators are left out, because it is this one.
+        exclude_machine: id of a machine whose accelerators are left out, because it is this one.
     """
     groups: dict[tuple[object, ...], list[Any]] = {}
     for line in lines:
-        if line.device_kind != "cpu" and line.machine_id != but:
+        if line.device_kind != "cpu" and line.machine_id != exclude_machine:
             groups.setdefault((line.machine_id, line.device, line.device_name, *_LANE(line)), []).append(line)
     found: dict[str, Accelerator] = {}
-    known = (group for group in groups.values() if lane_check.lane_of(group[0]) is not None)
+    known = (group for group in groups.values() if lane_check.find_lane(group[0]) is not None)
     for group in known:
-        one = _accelerator(group, taken=found.keys())
+        one = _accelerator(group, names=found.keys())
         found[one.name] = one
     return tuple(sorted(found.values(), key=lambda one: (-len(one.recordings), one.name)))
 
 
-def asked(point: Point, **others: object) -> dict[str, object]:
-    """What is known of a training before it is measured, as `matching` wants it.
+def point_settings(point: Point, **others: object) -> dict[str, object]:
+    """What is known of a training before it is measured, as `find_recording` wants it.
 
     Args:
         point: the training.
@@ -128,74 +128,80 @@ def asked(point: Point, **others: object) -> dict[str, object]:
     return {**usual, **dataclasses.asdict(point), **others}
 
 
-def of_row(row: Any) -> dict[str, object]:
+def row_settings(row: Any) -> dict[str, object]:
     """What is known of a training that was measured, the hash of its data included."""
-    return dict(zip(SETTINGS, _SETTINGS(row), strict=True))
+    return dict(zip(SETTING_COLUMNS, _SETTINGS(row), strict=True))
 
 
-def matching(accelerator: Accelerator, wanted: Mapping[str, object]) -> RecordedTraining | None:
+def find_recording(accelerator: Accelerator, settings: Mapping[str, object]) -> RecordedTraining | None:
     """The recording of exactly this training: one trained to its end if there is one, then the newest."""
-    found = [each for each in accelerator.recordings if _agrees(each, wanted)]
+    found = [each for each in accelerator.recordings if _agrees(each, settings)]
     return max(found, key=lambda each: (each.completed, each.started_at), default=None)
 
 
-def along(accelerator: Accelerator, wanted: Mapping[str, object], axis: str) -> tuple[RecordedTraining, ...]:
+def find_recorded_curve(
+    accelerator: Accelerator, settings: Mapping[str, object], axis: str
+) -> tuple[RecordedTraining, ...]:
     """Recordings that agree with a training in everything but one size, ascending, each size once.
 
     All are of one version of torch and of the driver: those with the most sizes, then the newest.
     """
-    varied = varying(axis)
+    varied = axis_dependent_columns(axis)
     curves: dict[tuple[str, ...], dict[float, RecordedTraining]] = {}
     for each in reversed(accelerator.recordings):  # the newest of one size comes last, and stays
-        if _agrees(each, wanted, varied):
+        if _agrees(each, settings, varied):
             curves.setdefault(each.versions, {})[float(each.value(axis))] = each
-    best = max(curves.values(), key=lambda curve: (len(curve), _newest(curve.values())), default={})
+    best = max(curves.values(), key=lambda curve: (len(curve), _newest_start(curve.values())), default={})
     return tuple(best[size] for size in sorted(best))
 
 
-def nearest(accelerator: Accelerator, wanted: Mapping[str, object], axis: str = "") -> tuple[Near, ...]:
+def nearest_recordings(
+    accelerator: Accelerator, settings: Mapping[str, object], axis: str = ""
+) -> tuple[NearRecording, ...]:
     """Recordings of the settings that differ least, which are named and not used.
 
     Only settings of the training may differ: rows of another protocol are never near.
 
     Args:
         accelerator: the accelerator.
-        wanted: as in `matching`.
+        settings: as in `find_recording`.
         axis: a size that may vary; then only trainings of which two sizes or more were recorded.
     """
-    varied, groups = varying(axis), dict[tuple[object, ...], list[RecordedTraining]]()
-    fixed = [place for place, name in enumerate(SETTINGS) if name not in varied]
+    varied, groups = axis_dependent_columns(axis), dict[tuple[object, ...], list[RecordedTraining]]()
+    fixed = [place for place, name in enumerate(SETTING_COLUMNS) if name not in varied]
     for each in accelerator.recordings:
         groups.setdefault(tuple(each.settings[place] for place in fixed) if axis else each.settings, []).append(each)
     found: list[tuple[tuple[int, float], int, list[RecordedTraining], list[str]]] = []
     for place, group in enumerate(groups.values()):
-        differing = _differing(group[0], wanted, varied)
+        differing = _differing(group[0], settings, varied)
         if differing and _NEARBY.issuperset(differing) and (not axis or _sizes(group, axis) > 1):
-            found.append((_distance(group[0], wanted, differing), place, group, differing))
+            found.append((_distance(group[0], settings, differing), place, group, differing))
     return tuple(
-        Near(recording=group[0], differs=_differences(group[0], wanted, differing), sizes=_sizes(group, axis))
+        NearRecording(
+            recording=group[0], differs=_differences_text(group[0], settings, differing), sizes=_sizes(group, axis)
+        )
         for _, _, group, differing in heapq.nsmallest(NEAREST, found)
     )
 
 
-def refused(accelerator: Accelerator, wanted: Mapping[str, object]) -> str:
+def incomparable_sentence(accelerator: Accelerator, settings: Mapping[str, object]) -> str:
     """What recordings of the same training cannot be compared for, in a sentence; empty if there are none."""
-    unlike = [_differing(each, wanted, {"dataset_hash"}) for each in accelerator.recordings]
-    columns = {name for names in unlike if names and not set(names) & set(TRAINING) for name in names}
+    unlike = [_differing(each, settings, {"dataset_hash"}) for each in accelerator.recordings]
+    columns = {name for names in unlike if names and not set(names) & set(TRAINING_COLUMNS) for name in names}
     if not columns:
         return ""
-    named = " and ".join(title(name) for name in SETTINGS if name in columns)
+    named = " and ".join(field_title(name) for name in SETTING_COLUMNS if name in columns)
     return f"Recordings of this training with another {named} are there too; they are never put beside this one."
 
 
-def _accelerator(group: list[Any], *, taken: Collection[str]) -> Accelerator:
+def _accelerator(group: list[Any], *, names: Collection[str]) -> Accelerator:
     first = group[0]
-    index = "" if first.device.partition(":")[2] in ("", "0") else f", {titled(first.device)}"
-    lane = f", {title}" if (title := lane_check.title(first)) else ""
+    index = "" if first.device.partition(":")[2] in ("", "0") else f", {display_name(first.device)}"
+    lane = f", {title}" if (title := lane_check.lane_title(first)) else ""
     called = f"{first.device_name}{index}{lane}"
     name = f"{called} ({first.machine_id[:6]})"
     return Accelerator(
-        name=name if name not in taken else f"{called} ({first.machine_id})",
+        name=name if name not in names else f"{called} ({first.machine_id})",
         kind=str(first.device_kind),
         device=str(first.device),
         device_name=str(first.device_name),
@@ -220,39 +226,44 @@ def _sizes(group: Iterable[RecordedTraining], axis: str) -> int:
     return len({each.value(axis) for each in group}) if axis else 1
 
 
-def _newest(recordings: Iterable[RecordedTraining]) -> str:
+def _newest_start(recordings: Iterable[RecordedTraining]) -> str:
     return max(each.started_at for each in recordings)
 
 
-def _agrees(each: RecordedTraining, wanted: Mapping[str, object], but: Collection[str] = ()) -> bool:
+def _agrees(each: RecordedTraining, settings: Mapping[str, object], exclude: Collection[str] = ()) -> bool:
     """Whether a recording is what is wanted, the settings that differ most often first."""
-    return all(each.settings[_PLACE[name]] == wanted[name] for name in _QUICK if name in wanted and name not in but)
+    return all(
+        each.settings[_PLACE[name]] == settings[name] for name in _QUICK if name in settings and name not in exclude
+    )
 
 
-def _differing(each: RecordedTraining, wanted: Mapping[str, object], but: Collection[str] = ()) -> list[str]:
+def _differing(each: RecordedTraining, settings: Mapping[str, object], exclude: Collection[str] = ()) -> list[str]:
     """Columns in which a recording is not what is wanted."""
-    return [name for name, value in wanted.items() if name not in but and each.settings[_PLACE[name]] != value]
+    return [name for name, value in settings.items() if name not in exclude and each.settings[_PLACE[name]] != value]
 
 
-def _differences(each: RecordedTraining, wanted: Mapping[str, object], differing: Collection[str]) -> str:
-    named = [name for name in SETTINGS if name in differing and name != "dataset_hash"]
-    parts = [f"{title(name)} {_shown(each.value(name))} instead of {_shown(wanted[name])}" for name in named]
+def _differences_text(each: RecordedTraining, settings: Mapping[str, object], differing: Collection[str]) -> str:
+    named = [name for name in SETTING_COLUMNS if name in differing and name != "dataset_hash"]
+    parts = [
+        f"{field_title(name)} {_format_setting(each.value(name))} instead of {_format_setting(settings[name])}"
+        for name in named
+    ]
     return ", ".join(parts) or "other samples under the same name"
 
 
-def _distance(each: RecordedTraining, wanted: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
+def _distance(each: RecordedTraining, settings: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
     """How many settings differ, then by how many doublings."""
     doublings = 0.0
     for name in differing:
-        ours, theirs = wanted[name], each.value(name)
+        ours, theirs = settings[name], each.value(name)
         if isinstance(ours, int | float) and isinstance(theirs, int | float) and ours > 0 and theirs > 0:
             doublings += abs(math.log2(theirs / ours))
     return len([name for name in differing if name != "dataset_hash"]), doublings
 
 
-def _shown(value: object) -> str:
+def _format_setting(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int | float):
-        return wording.size(value) if value == int(value) else f"{value:g}"
+        return wording.format_size(value) if value == int(value) else f"{value:g}"
     return str(value).replace("_", " ")

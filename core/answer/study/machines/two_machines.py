@@ -17,22 +17,22 @@ from dataclasses import dataclass, replace
 from core import units
 from core.answer import comparable
 from core.answer.run import busy, card_notes, causes, lane_check
-from core.answer.run.speedup import Verdict, in_words, label, obstacle
-from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
+from core.answer.run.speedup import Verdict, contender_label, verdict_obstacle, verdict_text
+from core.answer.statistics import MIN_PAIRS, closeness_reason, ratio_interval
 from core.answer.study import study
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
 from core.errors import NotComparable
-from core.question.device_kinds import begun
-from core.question.experiment import spoken, titled
+from core.question.device_kinds import capitalize_name
+from core.question.experiment import display_name, inline_name
 from core.question.models import boosting
-from core.question.sweep import size_of
+from core.question.sweep import size_on_axis
 from core.results.schema import Trial
 
-NOT_IN_IT = "how much a machine differs from one visit to the next is not in the interval"
+VISIT_NOTE = "how much a machine differs from one visit to the next is not in the interval"
 
-FINGERPRINT = {
+FINGERPRINT_TITLES = {
     "Device": "device_name",
     "Driver": "device_driver",
     "Processor": "cpu_name",
@@ -49,7 +49,7 @@ FINGERPRINT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Across:
+class MachineSpeedup:
     """A recorded accelerator against a measurement of another machine: time per step, start-up apart.
 
     Attributes:
@@ -91,39 +91,39 @@ class Meeting:
     def id(self) -> str:
         """Name, 12 hexadecimal digits: the rows that take part."""
         rows = [row.trial_id for row in (*self.measured, *self.recorded)]
-        return comparable.name(self.axis, rows)
+        return comparable.identity_hash(self.axis, rows)
 
     @property
     def shared(self) -> tuple[tuple[Trial, Trial], ...]:
         """(measured, recorded) of each size that both have, ascending."""
-        theirs = {size_of(row, self.axis): row for row in self.recorded}
-        sizes = [(row, theirs.get(size_of(row, self.axis))) for row in self.measured]
+        theirs = {size_on_axis(row, self.axis): row for row in self.recorded}
+        sizes = [(row, theirs.get(size_on_axis(row, self.axis))) for row in self.measured]
         return tuple((row, other) for row, other in sizes if other is not None)
 
 
-def speedup(measured: Trial, recorded: Trial) -> Across:
+def machine_speedup(measured: Trial, recorded: Trial) -> MachineSpeedup:
     """The recorded accelerator against what was measured on another machine.
 
     Raises:
         NotComparable: they differ in a setting, or are of one machine.
     """
     require_two_machines(measured, recorded)
-    reason, figures = _obstacle(measured, recorded) or _too_few(measured, recorded), None
+    reason, figures = _obstacle(measured, recorded) or _too_few_blocks(measured, recorded), None
     if not reason:
         ends = ratio_interval(measured.step_s, recorded.step_s)
         middle = math.log(statistics.median(measured.step_s) / statistics.median(recorded.step_s))
-        reason, figures = closeness(middle, *map(math.log, ends), ratio="ratio"), (math.exp(middle), *ends)
+        reason, figures = closeness_reason(middle, *map(math.log, ends), ratio="ratio"), (math.exp(middle), *ends)
     value, low, high = figures or (None, None, None)
     won: Verdict = "gpu_faster" if value and value > 1 else "cpu_faster"
-    return Across(
+    return MachineSpeedup(
         verdict="missing" if value is None else "too_close" if reason else won,
         value=value,
         low=low,
         high=high,
         blocks=_blocks(measured, recorded),
         reason=reason,
-        sentence=_sentence(measured, recorded, reason, figures),
-        cautions=cautions(measured, recorded),
+        sentence=_machines_sentence(measured, recorded, reason, figures),
+        cautions=machine_cautions(measured, recorded),
     )
 
 
@@ -133,36 +133,37 @@ def require_two_machines(measured: Trial, recorded: Trial) -> None:
     Raises:
         NotComparable: says which column differs, or that the machine is the same.
     """
-    comparable.require_equal(measured, recorded, comparable.SETTINGS)
+    comparable.require_equal(measured, recorded, comparable.SETTING_COLUMNS)
     if measured.machine_id == recorded.machine_id:
         raise NotComparable(
-            f"{begun(spoken(recorded.contender))} was measured on the same machine as {spoken(measured.contender)}; "
+            f"{capitalize_name(inline_name(recorded.contender))} was measured on the same machine as "
+            f"{inline_name(measured.contender)}; "
             "there the two are compared by measuring them in turns."
         )
 
 
-def machine(row: Trial) -> str:
+def machine_label(row: Trial) -> str:
     """A machine for people: its processor and the beginning of its id."""
     return f"{row.cpu_name} ({row.machine_id[:6]})"
 
 
-def shown(recorded: Trial) -> Trial:
+def label_recording(recorded: Trial) -> Trial:
     """The row under a name that says what it is, for charts and tables beside rows of this machine; never stored."""
-    return replace(recorded, contender=f"{titled(recorded.contender)} recorded, {recorded.machine_id[:6]}")
+    return replace(recorded, contender=f"{display_name(recorded.contender)} recorded, {recorded.machine_id[:6]}")
 
 
-def fingerprints(measured: Trial, recorded: Trial) -> list[tuple[str, str, str]]:
+def compare_fingerprints(measured: Trial, recorded: Trial) -> list[tuple[str, str, str]]:
     """Name, then the value on this machine and on that of the recording, of what tells two machines apart."""
-    return [(name, _fact(measured, column), _fact(recorded, column)) for name, column in FINGERPRINT.items()]
+    return [(name, _fact(measured, column), _fact(recorded, column)) for name, column in FINGERPRINT_TITLES.items()]
 
 
-def meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: str) -> list[Meeting]:
+def find_meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: str) -> list[Meeting]:
     """What rows of one machine and the recordings of an accelerator of another say together along an axis.
 
     Each contender of each machine has a curve of its own, and of several runs of one size the newest counts. Most
     shared sizes first, then most threads.
     """
-    ours, theirs = (_curves(rows, axis) for rows in (measured, recorded))
+    ours, theirs = (_group_curves(rows, axis) for rows in (measured, recorded))
     found = [
         Meeting(axis=axis, measured=rows, recorded=others)
         for (machine_id, settings, _), rows in ours.items()
@@ -172,41 +173,46 @@ def meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: str) ->
     return sorted(found, key=lambda one: (len(one.shared), len(one.measured), one.measured[-1].threads), reverse=True)
 
 
-def evidence(meeting: Meeting, basis: Basis) -> list[Evidence]:
+def meeting_evidence(meeting: Meeting, basis: Basis) -> list[Evidence]:
     """What was timed at each size on either machine, on one cost basis: seconds a step of each block, unpaired.
 
     A size that only one of the machines has keeps its times and an obstacle.
     """
-    ours, theirs = ({size_of(row, meeting.axis): row for row in rows} for rows in (meeting.measured, meeting.recorded))
-    return [_evidence(size, ours.get(size), theirs.get(size), basis) for size in sorted(ours.keys() | theirs.keys())]
+    ours, theirs = (
+        {size_on_axis(row, meeting.axis): row for row in rows} for rows in (meeting.measured, meeting.recorded)
+    )
+    return [
+        _evidence_of_machines(size, ours.get(size), theirs.get(size), basis)
+        for size in sorted(ours.keys() | theirs.keys())
+    ]
 
 
-def crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
+def meeting_crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
     """The answer of two machines, which says that it is one.
 
     Raises:
         NotComparable: rows of it are not of the same training, or not of two machines.
     """
     for pair in meeting.shared:
-        comparable.require_equal(*pair, comparable.SETTINGS)
+        comparable.require_equal(*pair, comparable.SETTING_COLUMNS)
     ours, theirs = meeting.measured[-1], meeting.recorded[-1]
-    found = locate(
-        evidence(meeting, basis),
-        axis=boosting.axis_called(meeting.axis, ours.model),
+    found = locate_crossover(
+        meeting_evidence(meeting, basis),
+        axis=boosting.answer_axis_name(meeting.axis, ours.model),
         basis=basis,
-        baseline=_name(meeting.measured),
-        challenger=f"{titled(theirs.contender)} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
+        baseline=_curve_contender(meeting.measured),
+        challenger=f"{display_name(theirs.contender)} recorded ({theirs.device_name}, {theirs.machine_id[:6]})",
     )
-    found = company.marked(found, company.of_rows(meeting.shared))
-    two = f"Two machines, not measured in turns: {machine(ours)} and {machine(theirs)}; {NOT_IN_IT}."
+    found = company.mark_interference(found, company.study_interference(meeting.shared))
+    two = f"Two machines, not measured in turns: {machine_label(ours)} and {machine_label(theirs)}; {VISIT_NOTE}."
     return replace(found, sentence=f"{found.sentence} {two}")
 
 
-def cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
+def machine_cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
     """What two machines do not share besides the device, a sentence each."""
     said = [
         "Two machines: the recorded device was fed by another processor, at another time, and "
-        f"{NOT_IN_IT}. Only the scatter of blocks is."
+        f"{VISIT_NOTE}. Only the scatter of blocks is."
     ]
     if measured.torch_version != recorded.torch_version:
         said.append(
@@ -218,21 +224,26 @@ def cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
             "Other versions of Crossover, which measure in the same way: measured with "
             f"{measured.app_version}, recorded with {recorded.app_version}."
         )
-    said += [mark for row in (measured, recorded) if (mark := busy.company([row]).sentence)]
-    return (*said, *filter(None, (warn(measured, recorded) for warn in (lane_check.warning, card_notes.notes))))
+    said += [mark for row in (measured, recorded) if (mark := busy.row_interference([row]).sentence)]
+    return (
+        *said,
+        *filter(None, (warn(measured, recorded) for warn in (lane_check.lane_warning, card_notes.gpu_notes))),
+    )
 
 
-def cause(recorded: Trial) -> str:
+def recording_cause(recorded: Trial) -> str:
     """What the recorded accelerator's step consists of, in a sentence; empty if it was not taken apart."""
-    parts = causes.parts(recorded)
-    return causes.accelerator(parts) if parts else ""
+    parts = causes.step_parts(recorded)
+    return causes.accelerator_sentence(parts) if parts else ""
 
 
-def _sentence(measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None) -> str:
-    ours = f"{label(measured)} on {machine(measured)}"
-    theirs = f"{label(recorded)} recorded on {machine(recorded)}"
-    counted = f"{' and '.join(map(units.count, _blocks(measured, recorded)))} blocks on two machines"
-    return in_words((theirs, ours), figures, reason, ratio="ratio of medians", counted=counted)
+def _machines_sentence(
+    measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None
+) -> str:
+    ours = f"{contender_label(measured)} on {machine_label(measured)}"
+    theirs = f"{contender_label(recorded)} recorded on {machine_label(recorded)}"
+    counted = f"{' and '.join(map(units.format_count, _blocks(measured, recorded)))} blocks on two machines"
+    return verdict_text((theirs, ours), figures, reason, ratio="ratio of medians", counted=counted)
 
 
 def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
@@ -241,70 +252,73 @@ def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:
 
 def _obstacle(measured: Trial, recorded: Trial) -> str:
     """Why no verdict can be given, where nothing cancels; what hinders the recording is not this machine's."""
-    if hindrance := obstacle(measured, measured) or busy.company([measured]).hindrance:
+    if hindrance := verdict_obstacle(measured, measured) or busy.row_interference([measured]).hindrance:
         return hindrance
     if recorded.outcome == "out_of_memory":
         return f"the model and its batch did not fit into the memory of {recorded.device_name}"
-    if obstacle(recorded, recorded) or busy.company([recorded]).many:
+    if verdict_obstacle(recorded, recorded) or busy.row_interference([recorded]).many:
         return "the machine of the recording was too busy, or its clock readings cannot be right"
     return ""
 
 
-def _too_few(measured: Trial, recorded: Trial) -> str:
+def _too_few_blocks(measured: Trial, recorded: Trial) -> str:
     for row, where in ((measured, "in the measurement"), (recorded, "in the recording")):
         if len(row.step_s) < MIN_PAIRS:
-            return f"{units.count(len(row.step_s))} blocks were timed {where} and {MIN_PAIRS} are needed"
+            return f"{units.format_count(len(row.step_s))} blocks were timed {where} and {MIN_PAIRS} are needed"
     return ""
 
 
 def _fact(row: Trial, column: str) -> str:
     value = str(getattr(row, column))
-    return f"{value} ({units.count(row.threads)} used)" if column == "cores_usable" and row.threads else value
+    return f"{value} ({units.format_count(row.threads)} used)" if column == "cores_usable" and row.threads else value
 
 
-Curve = tuple[str, tuple[object, ...], tuple[object, ...]]
+CurveKey = tuple[str, tuple[object, ...], tuple[object, ...]]
 """What the rows of one curve have in common: machine, settings but the axis, and device and versions."""
 
 
-def _curves(rows: Iterable[Trial], axis: str) -> dict[Curve, tuple[Trial, ...]]:
-    columns = comparable.along(comparable.SETTINGS, axis)
-    curves: dict[Curve, dict[float, Trial]] = {}
+def _group_curves(rows: Iterable[Trial], axis: str) -> dict[CurveKey, tuple[Trial, ...]]:
+    columns = comparable.columns_except_axis(comparable.SETTING_COLUMNS, axis)
+    curves: dict[CurveKey, dict[float, Trial]] = {}
     for row in sorted(rows, key=lambda row: row.started_at):
-        settings, device = comparable.values(row, columns), comparable.values(row, comparable.CURVE)
-        curves.setdefault((row.machine_id, settings, device), {})[size_of(row, axis)] = row
+        settings, device = (
+            comparable.column_values(row, columns),
+            comparable.column_values(row, comparable.CURVE_COLUMNS),
+        )
+        curves.setdefault((row.machine_id, settings, device), {})[size_on_axis(row, axis)] = row
     return {key: tuple(curve[size] for size in sorted(curve)) for key, curve in curves.items()}
 
 
-def _evidence(size: float, ours: Trial | None, theirs: Trial | None, basis: Basis) -> Evidence:
-    seconds = [_seconds(row, basis) for row in (ours, theirs)]
+def _evidence_of_machines(size: float, measured: Trial | None, recorded: Trial | None, basis: Basis) -> Evidence:
+    seconds = [_step_seconds(row, basis) for row in (measured, recorded)]
     return Evidence(
         size=size,
         baseline_s=seconds[0],
         challenger_s=seconds[1],
         paired=False,
-        obstacle=_hindrance(ours, theirs, seconds),
+        obstacle=_size_obstacle(measured, recorded, seconds),
     )
 
 
-def _hindrance(ours: Trial | None, theirs: Trial | None, seconds: Sequence[Sequence[float]]) -> str:
-    if ours is None:
+def _size_obstacle(measured: Trial | None, recorded: Trial | None, seconds: Sequence[Sequence[float]]) -> str:
+    if measured is None:
         return "recorded, but not measured"
-    if theirs is None:
+    if recorded is None:
         return "measured, but not recorded"
-    if reason := _obstacle(ours, theirs):
+    if reason := _obstacle(measured, recorded):
         return reason
     return "" if all(seconds) else "no block was timed, or start-up was not measured"
 
 
-def _seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
+def _step_seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
     """Seconds a step of every block with its share of what is paid once; none where that was not measured."""
-    once_s = study.once_s(row, basis) if row else None
+    once_s = study.one_time_cost_s(row, basis) if row else None
     if row is None or once_s is None:
         return ()
     share_s = once_s / (row.epochs * row.steps_per_epoch)
     return tuple(step_s + share_s for step_s in row.step_s if step_s > 0)
 
 
-def _name(rows: Sequence[Trial]) -> str:
+def _curve_contender(rows: Sequence[Trial]) -> str:
     """The contender for people; with its threads only if they were the same at every size."""
-    return study.name(rows[-1], {row.threads for row in rows})
+    return study.study_contender_label(rows[-1], {row.threads for row in rows})

@@ -79,16 +79,16 @@ CELLS = [
 ]
 AXES, DEVICES = ("hidden_size", "batch_size"), ("cpu", "cuda:0")
 EVERY_CHART = {
-    "crossover": studies.crossover(FOUND, [*PAIRS, MEMORY]),
-    "one size": studies.crossover(answer(PAIRS[:1]), PAIRS[:1]),
-    "no crossing": studies.crossover(answer(PAIRS[:2]), PAIRS[:2]),
-    "several": studies.crossover(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
-    "two CPUs": studies.crossover(TWO_CPUS, PAIRS),
-    "busy": studies.crossover(BUSY, [*PAIRS, MEMORY]),
-    "speedup of a busy machine": speedups.speedup(BUSY),
-    "speedup": speedups.speedup(FOUND),
-    "speedup of one size": speedups.speedup(answer(PAIRS[:1])),
-    "map": grids.winners(CELLS, axes=AXES, devices=DEVICES),
+    "crossover": studies.crossover_chart(FOUND, [*PAIRS, MEMORY]),
+    "one size": studies.crossover_chart(answer(PAIRS[:1]), PAIRS[:1]),
+    "no crossing": studies.crossover_chart(answer(PAIRS[:2]), PAIRS[:2]),
+    "several": studies.crossover_chart(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
+    "two CPUs": studies.crossover_chart(TWO_CPUS, PAIRS),
+    "busy": studies.crossover_chart(BUSY, [*PAIRS, MEMORY]),
+    "speedup of a busy machine": speedups.speedup_chart(BUSY),
+    "speedup": speedups.speedup_chart(FOUND),
+    "speedup of one size": speedups.speedup_chart(answer(PAIRS[:1])),
+    "map": grids.winners_chart(CELLS, axes=AXES, devices=DEVICES),
 }
 
 

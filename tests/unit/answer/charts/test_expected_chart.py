@@ -4,18 +4,18 @@ import json
 
 from core.answer.charts import expected as charts
 from core.answer.study import study
-from core.answer.study.expected import expected
+from core.answer.study.expected import expect_speedup
 from tests import studies
 
 
 def test_what_is_expected_differs_from_what_was_measured_in_colour_and_shape_and_lies_on_the_same_scales():
     found = studies.sweep("a", sizes=(16, 64, 256, 1024))
-    told = expected(study.evidence(found, "steady"), 100)
-    spec = charts.marker(study.crossover(found), told)
+    told = expect_speedup(study.study_evidence(found, "steady"), 100)
+    spec = charts.expectation_chart(study.crossover(found), told)
     rows = {row["layer"]: row for row in spec["data"]["values"]}
     assert rows["expected"]["size"] == 100
     assert rows["expected"]["low"] < rows["expected"]["speedup"] < rows["expected"]["high"]
     assert [row["size"] for row in spec["data"]["values"] if row["layer"] == "size"] == [16, 64, 256, 1024]
     marks = [layer["mark"] for layer in spec["layer"] if "expected" in json.dumps(layer.get("transform"))]
-    assert {mark["color"] for mark in marks} == {charts.EXPECTED}
+    assert {mark["color"] for mark in marks} == {charts.EXPECTATION_COLOUR}
     assert len({json.dumps(layer["encoding"]["y"]["scale"]) for layer in spec["layer"] if "transform" in layer}) == 1

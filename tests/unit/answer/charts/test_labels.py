@@ -21,10 +21,10 @@ def values(curves, at):
 
 
 @pytest.mark.parametrize("curves", [STEEP, FLAT, DOWN, ONE])
-@pytest.mark.parametrize("width", [labels.NARROW, labels.WIDE])
+@pytest.mark.parametrize("width", [labels.NARROW_PLOT, labels.WIDE_PLOT])
 def test_names_lie_on_no_line_and_not_on_each_other(curves, width):
-    x, y, height = values(curves, 0), labels.headroom(values(curves, 1)), 150
-    placed = labels.names(curves, x=x, y=y, height=height)
+    x, y, height = values(curves, 0), labels.add_headroom(values(curves, 1)), 150
+    placed = labels.place_names(curves, x=x, y=y, height=height)
     assert placed.keys() == curves.keys()
 
     def pixel(value, of, length):
@@ -57,7 +57,7 @@ def test_names_lie_on_no_line_and_not_on_each_other(curves, width):
 
 def test_a_name_without_a_place_leaves_all_to_the_legend():
     longest = {"x" * 60: [(1, 1.0), (2, 2.0)], "GPU": [(1, 2.0), (2, 1.0)]}
-    assert labels.names(longest, x=[1, 2], y=labels.headroom([1.0, 2.0]), height=150) == {}
+    assert labels.place_names(longest, x=[1, 2], y=labels.add_headroom([1.0, 2.0]), height=150) == {}
 
 
 def crossing(*, axis, estimate, low, high):
@@ -108,14 +108,14 @@ def crossing(*, axis, estimate, low, high):
     ],
 )
 def test_the_estimate_is_written_on_its_band_in_numbers_that_one_can_choose(axis, ends, said):
-    spec = front.crossing(crossing(axis=axis, **dict(zip(("estimate", "low", "high"), ends, strict=True))))
+    spec = front.crossing_chart(crossing(axis=axis, **dict(zip(("estimate", "low", "high"), ends, strict=True))))
     (row,) = [row for row in spec["data"]["values"] if row["layer"] == "crossing"]
     assert row["label"] == said
     assert any(said in str(layer) for layer in spec["layer"])
 
 
 def test_the_first_chart_names_both_curves_and_needs_no_legend():
-    spec = front.crossing(crossing(axis="depth", estimate=7.66, low=7.02, high=7.98))
+    spec = front.crossing_chart(crossing(axis="depth", estimate=7.66, low=7.02, high=7.98))
     assert [layer["mark"]["type"] for layer in spec["layer"]].count("text") == 2
     assert {row["device"] for row in spec["data"]["values"] if row.get("named")} == set(STEEP)
     assert spec["layer"][1]["encoding"]["color"]["legend"] is None
@@ -134,4 +134,4 @@ def test_the_first_chart_names_both_curves_and_needs_no_legend():
     ],
 )
 def test_an_axis_has_few_round_ticks(values, ticks):
-    assert look.ticks(values) == ticks
+    assert look.log_ticks(values) == ticks

@@ -39,11 +39,11 @@ def seen(colour, sight):
 @pytest.mark.parametrize("sight", SIGHT)
 def test_contenders_are_told_apart_by_every_eye(sight):
     for kinds in FEW:
-        for one, other in itertools.combinations(look.colours(kinds), 2):
+        for one, other in itertools.combinations(look.contender_colours(kinds), 2):
             assert np.linalg.norm(seen(one, sight) - seen(other, sight)) >= APART, kinds
 
 
-@pytest.mark.parametrize("colour", [*look.colours(("cpu",) * 3), *look.colours(("cuda",) * 3)])
+@pytest.mark.parametrize("colour", [*look.contender_colours(("cpu",) * 3), *look.contender_colours(("cuda",) * 3)])
 @pytest.mark.parametrize("background", ["#FFFFFF", "#14191F"])
 def test_hues_stand_out_from_a_light_and_a_dark_page(colour, background):
     lighter, darker = sorted(float(np.dot([0.2126, 0.7152, 0.0722], light(of))) for of in (colour, background))[::-1]
@@ -52,6 +52,6 @@ def test_hues_stand_out_from_a_light_and_a_dark_page(colour, background):
 
 @pytest.mark.parametrize("kind", [*DEVICE_KINDS, "unheard of"])
 def test_as_many_contenders_as_an_experiment_can_have_get_a_colour_each(kind):
-    colours = look.colours((kind,) * len(look.SHAPES))
+    colours = look.contender_colours((kind,) * len(look.POINT_SHAPES))
     assert all(len(colour) == 7 for colour in colours)
     assert kind == "unheard of" or len(set(colours[:4])) == 4

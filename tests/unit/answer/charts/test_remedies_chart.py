@@ -11,8 +11,8 @@ from tests.lanes import laned
 
 
 def effects(lane_s):
-    (found,) = remedies.remedies(laned({"cpu": 1e-3, "cpu+compiled10": lane_s}))
-    return chart.effects(found)
+    (found,) = remedies.lane_remedies(laned({"cpu": 1e-3, "cpu+compiled10": lane_s}))
+    return chart.lane_effects_chart(found)
 
 
 @pytest.mark.parametrize("lane_s", [1e-3, 9.5e-4, 4e-4, 5e-5, 3e-3])

@@ -10,7 +10,14 @@ import pytest
 from core.answer.charts import runs
 from core.answer.export import lesson_report, pictures
 from core.answer.lesson import handout
-from core.answer.lesson.handout import Figure, Handout, Listing, Reply, Section, Table
+from core.answer.lesson.handout import (
+    Handout,
+    HandoutFigure,
+    HandoutListing,
+    HandoutReply,
+    HandoutSection,
+    HandoutTable,
+)
 from core.errors import CrossoverError
 from tests import rows
 from tests.hostile import GFM
@@ -22,12 +29,12 @@ RUN = rows.run(device_name=HOSTILE)
 
 
 def paper(text: str = HOSTILE, trials=RUN) -> Handout:
-    section = Section(
+    section = HandoutSection(
         title=text,
         sentences=(text,),
-        figures=(Figure(title=text, spec=runs.epoch_times(trials)),),
-        tables=(Table(title=text, header=("Device", text), rows=((text, "1"),)),),
-        listings=(Listing(title=text, code=text, output=text),),
+        figures=(HandoutFigure(title=text, spec=runs.epoch_times_chart(trials)),),
+        tables=(HandoutTable(title=text, header=("Device", text), rows=((text, "1"),)),),
+        listings=(HandoutListing(title=text, code=text, output=text),),
         notes=(text,),
     )
     return Handout(
@@ -35,10 +42,10 @@ def paper(text: str = HOSTILE, trials=RUN) -> Handout:
         student=text,
         date="21 November 2026",
         link=text,
-        predictions=(Reply(question=text, text=text),),
+        predictions=(HandoutReply(question=text, text=text),),
         sections=(section,),
-        answers=(Reply(question=text, text=text),),
-        machine=handout.fingerprint(trials),
+        answers=(HandoutReply(question=text, text=text),),
+        machine=handout.handout_environment(trials),
     )
 
 
@@ -64,7 +71,7 @@ def read(text: str) -> Reader:
 
 
 def test_html_has_the_chart_inline_and_nothing_that_acts_or_loads():
-    text = lesson_report.html(paper())
+    text = lesson_report.handout_html(paper())
     page = read(text)
     names = {tag for tag, _ in page.tags}
     assert "svg" in names
@@ -76,12 +83,12 @@ def test_html_has_the_chart_inline_and_nothing_that_acts_or_loads():
 
 
 def test_html_shows_what_was_written_as_it_was_written():
-    shown = "".join(read(lesson_report.html(paper())).text)
+    shown = "".join(read(lesson_report.handout_html(paper())).text)
     assert shown.count(HOSTILE) >= 10
 
 
 def test_markdown_outside_of_code_keeps_no_punctuation_with_a_meaning():
-    text = lesson_report.markdown(paper())
+    text = lesson_report.handout_markdown(paper())
     prose = re.sub(r"^(`{3,})\w+\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
     tokens = [part for token in GFM.parse(prose) for part in (token, *(token.children or ()))]
     made = {token.type for token in tokens} & {"html_inline", "html_block", "link_open", "image", "s_open"}
@@ -101,24 +108,24 @@ def test_markdown_outside_of_code_keeps_no_punctuation_with_a_meaning():
     ],
 )
 def test_only_what_markdown_would_not_show_as_it_is_gets_a_backslash(written, shown):
-    section = Section(title="T", sentences=(written,))
-    text = lesson_report.markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
+    section = HandoutSection(title="T", sentences=(written,))
+    text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
     assert f"\n\n{shown}\n\n" in text
 
 
 def test_the_address_of_the_page_can_be_followed_and_nothing_else_can():
-    own = lesson_report.markdown(
+    own = lesson_report.handout_markdown(
         Handout(**{**vars(paper("plain")), "link": "http://localhost:8501/lessons?lesson=clock"})
     )
     assert "<http://localhost:8501/lessons?lesson=clock>" in own
-    other = lesson_report.markdown(Handout(**{**vars(paper("plain")), "link": "javascript:alert(1)"}))
+    other = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "link": "javascript:alert(1)"}))
     assert "<javascript" not in other
 
 
 @pytest.mark.parametrize("inside", ["```", "a ````` b", "no fence"])
 def test_code_in_markdown_is_fenced_by_more_than_it_holds(inside):
-    section = Section(title="Code", listings=(Listing(title="Lines", code=inside, output="x"),))
-    text = lesson_report.markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
+    section = HandoutSection(title="Code", listings=(HandoutListing(title="Lines", code=inside, output="x"),))
+    text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
     longest = max((len(found) for found in re.findall("`+", inside)), default=0)
     fence = re.search(r"^(`{3,})python$", text, flags=re.MULTILINE)
     assert fence
@@ -126,41 +133,43 @@ def test_code_in_markdown_is_fenced_by_more_than_it_holds(inside):
 
 
 def test_a_table_of_markdown_has_as_many_cells_in_each_line_whatever_is_in_them():
-    section = Section(
+    section = HandoutSection(
         title="T",
         tables=(
-            Table(
+            HandoutTable(
                 title="T",
                 header=("a|b", "c"),
                 rows=(("x | y", "z"), ("---", "")),
             ),
         ),
     )
-    text = lesson_report.markdown(Handout(**{**vars(paper("plain")), "sections": (section,), "machine": ()}))
+    text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,), "machine": ()}))
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {3}
 
 
 def test_both_forms_hold_name_expectation_answer_sentence_table_and_machine():
-    section = Section(title="Seen", sentences=("It is so.",), tables=(Table(title="T", header=("h",), rows=(("c",),)),))
+    section = HandoutSection(
+        title="Seen", sentences=("It is so.",), tables=(HandoutTable(title="T", header=("h",), rows=(("c",),)),)
+    )
     plain = Handout(
         title="Lesson",
         student="Ada Lovelace",
         date="today",
         link="http://here/x",
-        predictions=(Reply(question="What do you expect?", text="nothing"),),
+        predictions=(HandoutReply(question="What do you expect?", text="nothing"),),
         sections=(section,),
-        answers=(Reply(question="And now?", text="first line\nsecond line"),),
+        answers=(HandoutReply(question="And now?", text="first line\nsecond line"),),
         machine=(("torch", "9"),),
     )
     pieces = ("Ada Lovelace", "What do you expect", "nothing", "It is so", "And now", "second line", "torch")
-    for text in (lesson_report.html(plain), lesson_report.markdown(plain)):
+    for text in (lesson_report.handout_html(plain), lesson_report.handout_markdown(plain)):
         assert all(piece in text for piece in pieces)
 
 
 def test_who_gives_no_name_and_no_reply_is_told_so_in_both():
-    empty = Handout(**{**vars(paper("plain")), "student": " ", "answers": (Reply(question="And?", text=""),)})
-    for text in (lesson_report.html(empty), lesson_report.markdown(empty)):
+    empty = Handout(**{**vars(paper("plain")), "student": " ", "answers": (HandoutReply(question="And?", text=""),)})
+    for text in (lesson_report.handout_html(empty), lesson_report.handout_markdown(empty)):
         assert "No name given" in text
         assert "No reply" in text
 
@@ -168,7 +177,7 @@ def test_who_gives_no_name_and_no_reply_is_told_so_in_both():
 @pytest.mark.parametrize("letter", ["\x00", "\x1b", "\x7f", "\u2028", "\u2029", "\ud800", "\ufeff", "\u202e", "\uffff"])
 def test_no_letter_of_a_file_ends_the_report_or_the_process_that_makes_it(letter):
     """A NUL in the title of an exhibit ended the server, as the library that draws charts aborts its process."""
-    text = lesson_report.html(paper(f"a{letter}b", trials=rows.run(device_name=f"a{letter}b")))
+    text = lesson_report.handout_html(paper(f"a{letter}b", trials=rows.run(device_name=f"a{letter}b")))
     assert "<svg" in text
     assert letter not in text
 
@@ -177,18 +186,18 @@ def test_a_chart_that_cannot_be_drawn_leaves_the_rest_of_the_report(monkeypatch)
     def refused(*_: object) -> list[str]:
         raise CrossoverError("This chart cannot be drawn.")
 
-    monkeypatch.setattr(pictures, "drawings", refused)
-    text = lesson_report.html(paper("plain"))
+    monkeypatch.setattr(pictures, "draw_svgs", refused)
+    text = lesson_report.handout_html(paper("plain"))
     assert lesson_report.NOT_DRAWN in text
     assert "Measured on" in text
 
 
 def test_all_charts_of_a_report_are_drawn_by_one_process_and_none_by_this_one(monkeypatch):
     monkeypatch.delitem(sys.modules, "vl_convert", raising=False)  # other tests draw in this process
-    made, real = [], pictures._converted
-    monkeypatch.setattr(pictures, "_converted", lambda kind, what: made.append(kind) or real(kind, what))
+    made, real = [], pictures._convert_chart
+    monkeypatch.setattr(pictures, "_convert_chart", lambda kind, what: made.append(kind) or real(kind, what))
     several = Handout(**{**vars(paper("plain")), "sections": paper("plain").sections * 3})
-    assert lesson_report.html(several).count("<svg") == 3
+    assert lesson_report.handout_html(several).count("<svg") == 3
     assert made == ["drawings"]
     assert "vl_convert" not in sys.modules
 
@@ -196,11 +205,11 @@ def test_all_charts_of_a_report_are_drawn_by_one_process_and_none_by_this_one(mo
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_a_report_is_letter_for_letter_what_it_was(form):
     """Written by the first version, which put the pieces together without templates."""
-    section = Section(
+    section = HandoutSection(
         title="Seen",
         sentences=("It is so.", "", "a|b"),
-        tables=(Table(title="T", header=("h", "i"), rows=(("c", "<d>"), ("", "e"))),),
-        listings=(Listing(title="L", code="x = 1\n", output=""),),
+        tables=(HandoutTable(title="T", header=("h", "i"), rows=(("c", "<d>"), ("", "e"))),),
+        listings=(HandoutListing(title="L", code="x = 1\n", output=""),),
         notes=("N",),
     )
     report = Handout(
@@ -208,9 +217,9 @@ def test_a_report_is_letter_for_letter_what_it_was(form):
         student="Ada",
         date="today",
         link="http://here/x",
-        predictions=(Reply(question="Before?", text="one\n\ntwo"),),
-        sections=(section, Section(title="Bare")),
-        answers=(Reply(question="After?", text=""),),
+        predictions=(HandoutReply(question="Before?", text="one\n\ntwo"),),
+        sections=(section, HandoutSection(title="Bare")),
+        answers=(HandoutReply(question="After?", text=""),),
         machine=(("torch", "9"),),
     )
     file = Path(__file__).with_name(f"lesson_report_{form}.txt")

@@ -5,10 +5,10 @@ import pytest
 from core.answer.charts import published as charts
 from core.answer.charts.look import DEVICE_COLOURS
 from core.answer.export import lesson_report, published
-from core.answer.gallery.published_studies import published_studies
+from core.answer.gallery.published_studies import load_published_studies
 from core.answer.study.brought import timings
 
-STUDIES = published_studies()
+STUDIES = load_published_studies()
 COPIED = [study for study in STUDIES if study.source.licence]
 
 
@@ -18,9 +18,9 @@ def ids(study):
 
 @pytest.mark.parametrize("study", STUDIES, ids=ids)
 def test_the_table_says_whose_it_is_and_reads_back_as_it_was(study):
-    text = published.csv(study)
+    text = published.study_csv(study)
     assert f"# Published by: {study.source.cited}" in text
-    read = timings.read(text.encode(), "taken.csv")
+    read = timings.read_timings(text.encode(), "taken.csv")
     assert [entry.size for entry in read.evidence] == [entry.size for entry in study.evidence]
     for back, entry in zip(read.evidence, study.evidence, strict=True):
         assert (back.baseline_s, back.challenger_s) == (
@@ -31,16 +31,16 @@ def test_the_table_says_whose_it_is_and_reads_back_as_it_was(study):
 
 @pytest.mark.parametrize("study", COPIED, ids=ids)
 def test_what_was_copied_whole_carries_its_licence_and_address(study):
-    assert f"# Licence: {study.source.licence}" in published.csv(study)
-    assert f"# Address: {study.source.address}" in published.csv(study)
-    paper = lesson_report.markdown(published.report(study, "https://here.test/gallery?study=x"))
+    assert f"# Licence: {study.source.licence}" in published.study_csv(study)
+    assert f"# Address: {study.source.address}" in published.study_csv(study)
+    paper = lesson_report.handout_markdown(published.study_report(study, "https://here.test/gallery?study=x"))
     assert f"Licence: {study.source.licence}" in paper
     assert study.source.address in paper
 
 
 def test_the_report_has_the_answer_the_figures_and_both_machines():
     study = next(study for study in STUDIES if study.name == "xgboost")
-    paper = lesson_report.markdown(published.report(study, "https://here.test/gallery?study=xgboost"))
+    paper = lesson_report.handout_markdown(published.study_report(study, "https://here.test/gallery?study=xgboost"))
     for said in (
         study.headline,
         study.mark,
@@ -53,7 +53,7 @@ def test_the_report_has_the_answer_the_figures_and_both_machines():
 
 def test_the_picture_says_whose_figures_it_shows_with_hollow_points_in_colours_of_their_own():
     study = STUDIES[1]
-    spec = charts.study(study)
+    spec = charts.chart_published_study(study)
     assert study.source.cited in spec["title"]["text"][0]
     points = [layer["mark"] for layer in spec["layer"] if layer["mark"].get("type") == "point"]
     assert points

@@ -37,7 +37,9 @@ HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' {{ 7 }} {% raw %
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_every_training_gets_a_script_that_compiles(dataset, model):
-    text = script.script(run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=Point(dataset=dataset, model=model), device="cpu"))
+    text = script.training_script(
+        run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=Point(dataset=dataset, model=model), device="cpu")
+    )
     compile(text, "script.py", "exec")
     assert not re.search(r"{{|{%|{#", text)
     assert "crossover" not in {name.split(".")[0] for name in _imported(text)}
@@ -50,7 +52,7 @@ def executed(tmp_path, monkeypatch, capsys):
 
     def execute(rows, *arguments, alone=False):
         path = tmp_path / "script.py"
-        path.write_text(script.script(rows), encoding="utf-8")
+        path.write_text(script.training_script(rows), encoding="utf-8")
         if alone:
             command = [sys.executable, path.name, *arguments]
             return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
@@ -81,7 +83,7 @@ def test_it_trains_what_we_train_and_prints_its_times_beside_the_stored(executed
     point = Point(
         dataset=dataset, model=model, samples=300, hidden_size=16, depth=2, batch_size=50, data_path=data_path, rounds=3
     )
-    data = datasets.of(point)
+    data = datasets.load_point_data(point)
     rows = [
         dataclasses.replace(row, dataset_hash=data.hash, threads=1)
         for row in run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=point, device="cpu")
@@ -139,7 +141,7 @@ FITS = ("rounds", "leaves")
 @pytest.mark.parametrize("axis", FITS)
 def test_the_script_of_a_study_of_fits_has_the_sizes_of_every_row(axis):
     rows, space = of_study(axis), {"__name__": "script"}
-    exec(compile(script.script(rows), "script.py", "exec"), space)
+    exec(compile(script.training_script(rows), "script.py", "exec"), space)
     assert [getattr(one, axis) for one in space["RUNS"]] == list(STUDIES[axis][1])
 
 
@@ -147,7 +149,7 @@ def test_the_script_of_a_study_of_fits_has_the_sizes_of_every_row(axis):
 def test_the_script_of_a_study_builds_the_network_of_every_row(axis):
     rows = of_study(axis)
     space = {"__name__": "script"}
-    exec(compile(script.script(rows), "script.py", "exec"), space)
+    exec(compile(script.training_script(rows), "script.py", "exec"), space)
     built = [sum(values.numel() for values in space["network"](one).parameters()) for one in space["RUNS"]]
     assert built == [row.parameters for row in rows[::2]]
     assert len(set(built)) == (len(built) if axis in {*AXES, "parameters"} - {"heads"} else 1)
@@ -165,34 +167,34 @@ def test_the_script_of_a_study_trains_every_size_and_says_which(executed):
 def test_runs_that_differ_in_more_than_a_size_get_no_script():
     rows = [*run(), *run(run_id="b" * 12, point=dataclasses.replace(EXPERIMENT.point, seed=7))]
     with pytest.raises(CrossoverError, match="more than one size"):
-        script.script(rows)
+        script.training_script(rows)
 
 
 def test_the_stored_values_and_the_fingerprint_stand_in_it():
     rows = run()
-    text = script.script(rows)
+    text = script.training_script(rows)
     for row in rows:
         assert f"{row.step_s[0]:.6g}" in text
-    for name in script.FINGERPRINT:
+    for name in script.FINGERPRINT_COLUMNS:
         assert f"#   {name}: {getattr(rows[0], name)!r}" in text
 
 
 def test_a_lane_that_is_not_plain_is_left_out_and_named():
     rows = [*run(), trial(contender="cpu@2+compiled")]
-    text = script.script(rows)
+    text = script.training_script(rows)
     assert "Left out" in text
     assert "'cpu@2+compiled'" in text
     with pytest.raises(CrossoverError, match="plain eager"):
-        script.script(rows[2:])
+        script.training_script(rows[2:])
 
 
 def test_what_cannot_be_repeated_says_why():
     with pytest.raises(CrossoverError, match="tutorials' loader"):
-        script.script(run(point=Point(data_path="tutorial")))
+        script.training_script(run(point=Point(data_path="tutorial")))
     with pytest.raises(CrossoverError, match="does not offer"):
-        script.script(run(dataset="unheard-of"))
+        script.training_script(run(dataset="unheard-of"))
     with pytest.raises(CrossoverError, match="plain eager"):
-        script.script(run(pairs=0))
+        script.training_script(run(pairs=0))
     assert "tutorial" in DATA_PATHS
 
 
@@ -201,18 +203,18 @@ TEXTS += ("omp_wait_policy", "machine_id", "device_name", "dataset_hash")
 
 
 def test_no_text_of_a_row_leaves_its_comment_or_string():
-    assert _shape(_with_texts(HOSTILE)) == _shape(script.script(run()))
+    assert _shape(_with_texts(HOSTILE)) == _shape(script.training_script(run()))
 
 
 @pytest.mark.slow
 @settings(max_examples=50)
 @given(text=st.text(max_size=40))
 def test_nor_does_any_other_text(text):
-    assert _shape(_with_texts(text)) == _shape(script.script(run()))
+    assert _shape(_with_texts(text)) == _shape(script.training_script(run()))
 
 
 def _with_texts(text: str) -> str:
-    return script.script([dataclasses.replace(row, **dict.fromkeys(TEXTS, text)) for row in run()])
+    return script.training_script([dataclasses.replace(row, **dict.fromkeys(TEXTS, text)) for row in run()])
 
 
 def _shape(text: str) -> str:
@@ -253,4 +255,4 @@ def test_it_is_made_without_torch():
 def test_rows_are_told_apart_without_comparing_each_with_each(monkeypatch):
     rows = [row for number in range(50) for row in run({"cpu@1": 1e-3, "cpu@1+bf16": 1e-3}, run_id=f"{number:012x}")]
     monkeypatch.setattr(Trial, "__eq__", lambda *_: pytest.fail("rows were compared"))
-    assert script.script(rows).count("'cpu@1'") == 50
+    assert script.training_script(rows).count("'cpu@1'") == 50

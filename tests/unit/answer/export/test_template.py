@@ -8,14 +8,14 @@ from jinja2 import UndefinedError
 
 from core.answer.export import template
 from core.files.project import PROJECT
-from core.text import in_html, in_python
+from core.text import to_html, to_python_literal
 
 HOSTILE = "<b>'{{ 7 }}'"
 
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    monkeypatch.setattr(template, "FOLDER", tmp_path)
+    monkeypatch.setattr(template, "TEMPLATE_FOLDER", tmp_path)
     template._environment.cache_clear()
     yield tmp_path
     template._environment.cache_clear()
@@ -24,27 +24,27 @@ def folder(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("{{ value }}", in_html(HOSTILE)),
+        ("{{ value }}", to_html(HOSTILE)),
         ("{{ value | safe }}", HOSTILE),
-        ("{{ value ~ value }}", in_html(HOSTILE + HOSTILE)),
-        ("{% macro cell(text) %}<i>{{ text }}</i>{% endmacro %}{{ cell(value) }}", f"<i>{in_html(HOSTILE)}</i>"),
-        ("{% for each in [value] %}\n{{ each }}\n{% endfor %}\n", f"{in_html(HOSTILE)}\n"),
+        ("{{ value ~ value }}", to_html(HOSTILE + HOSTILE)),
+        ("{% macro cell(text) %}<i>{{ text }}</i>{% endmacro %}{{ cell(value) }}", f"<i>{to_html(HOSTILE)}</i>"),
+        ("{% for each in [value] %}\n{{ each }}\n{% endfor %}\n", f"{to_html(HOSTILE)}\n"),
     ],
 )
 def test_a_value_is_made_fit_for_its_place_once(folder, text, shown):
     (folder / "file").write_text(text)
-    assert template.filled("file", in_html, value=HOSTILE) == shown
+    assert template.fill_template("file", to_html, value=HOSTILE) == shown
 
 
 def test_each_place_has_its_own_way_to_be_fit_for(folder):
     (folder / "file").write_text("{{ value }} {{ number }}")
-    assert template.filled("file", in_python, value=HOSTILE, number=3) == f"{HOSTILE!r} 3"
+    assert template.fill_template("file", to_python_literal, value=HOSTILE, number=3) == f"{HOSTILE!r} 3"
 
 
 def test_what_is_not_given_is_no_empty_text(folder):
     (folder / "file").write_text("{{ value }}")
     with pytest.raises(UndefinedError):
-        template.filled("file", in_html)
+        template.fill_template("file", to_html)
 
 
 @pytest.mark.slow

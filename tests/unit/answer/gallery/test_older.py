@@ -32,11 +32,11 @@ def measured(store: Store, month: int, sizes: tuple[int, ...] = SIZES, *, sweep:
 
 
 def all_lines(store: Store) -> list[StudyLine]:
-    return table.studies(table.framed(store.read().table.select(table.SCALARS)))
+    return table.find_study_lines(table.to_dataframe(store.read().table.select(table.SCALARS)))
 
 
 def older_line(store: Store, study_id: str) -> StudyLine | None:
-    return older.line([store], table.whole([(store, "measured here")]).frame, study_id)
+    return older.line([store], table.load_overview([(store, "measured here")]).frame, study_id)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_study_is_whole_of_which_some_sizes_are_listed_and_others_older(store)
     measured(store, 1, SIZES[:2])
     measured(store, 2, SIZES[2:])
     (wanted,) = all_lines(store)
-    listed = table.whole([(store, "measured here")]).frame
+    listed = table.load_overview([(store, "measured here")]).frame
     assert set(listed["hidden_size"]) == {64}
     assert older_line(store, wanted.id) == wanted
 
@@ -116,7 +116,7 @@ def test_only_row_groups_with_rows_of_the_study_are_read_and_of_them_some_column
     assert older_line(store, wanted.id) == wanted
     by_keys = [what["groups"] for what in read if "groups" in what]
     assert by_keys == [[1]]
-    assert {what["columns"] for what in read} == {study_keys.COLUMNS}
+    assert {what["columns"] for what in read} == {study_keys.STUDY_KEY_COLUMNS}
 
 
 @pytest.mark.usefixtures("listed_are_few", "parts_are_small")
@@ -143,7 +143,7 @@ def test_a_row_group_that_is_not_there_is_not_read(store):
     (wanted,) = all_lines(store)
     measured(store, 9, machine_id="c" * 12)
     (beside,) = store.folder.glob("*.keys")
-    made = STUDIES.pairs(store.read().table.select(study_keys.COLUMNS), [12])
+    made = STUDIES.pairs(store.read().table.select(study_keys.STUDY_KEY_COLUMNS), [12])
     made["group"] = 7
     beside.write_bytes(keys.HEADER + made["key"].tobytes() + made["group"].tobytes())
     assert older_line(store, wanted.id) is None

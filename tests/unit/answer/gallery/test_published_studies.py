@@ -4,17 +4,17 @@ import shutil
 
 import pytest
 
-from core.answer.gallery.published_studies import FOLDER, published_studies
+from core.answer.gallery.published_studies import PUBLISHED_STUDIES_FOLDER, load_published_studies
 from core.errors import DamagedFile
 
 
 @pytest.fixture(scope="module")
 def studies():
-    return {study.name: study for study in published_studies()}
+    return {study.name: study for study in load_published_studies()}
 
 
 def test_every_table_that_lies_there_is_listed_and_every_listed_one_lies_there(studies):
-    assert {file.stem for file in FOLDER.glob("*.csv")} == studies.keys() - {"signal"}
+    assert {file.stem for file in PUBLISHED_STUDIES_FOLDER.glob("*.csv")} == studies.keys() - {"signal"}
 
 
 def test_each_says_who_published_it_and_how_the_figures_were_come_by(studies):
@@ -24,7 +24,7 @@ def test_each_says_who_published_it_and_how_the_figures_were_come_by(studies):
 
 
 def test_what_is_copied_whole_is_under_a_licence_that_lies_beside_it(studies):
-    licences = (FOLDER / "LICENSES.txt").read_text()
+    licences = (PUBLISHED_STUDIES_FOLDER / "LICENSES.txt").read_text()
     copied = [study.source for study in studies.values() if study.name != "signal"]
     assert {source.licence for source in copied} == {"MIT"}
     assert all(source.address in licences for source in copied)
@@ -44,10 +44,10 @@ def test_there_are_answers_for_either_device(studies):
 
 
 def test_a_list_that_is_torn_is_named(tmp_path):
-    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(PUBLISHED_STUDIES_FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / "studies.toml").write_text("[sources")
     with pytest.raises(DamagedFile, match=r"studies\.toml"):
-        published_studies(tmp_path)
+        load_published_studies(tmp_path)
 
 
 def test_there_are_all_kinds_of_answer_and_what_is_assumed_is_said(studies):

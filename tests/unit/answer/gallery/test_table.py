@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.answer.gallery import table
 from core.answer.run import busy, speedup
-from core.answer.statistics import spread
+from core.answer.statistics import p90_to_median
 from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS, Point
 from core.question.fields import SIZE_AXES
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Store:
 
 def frame_of(store: Store, rows: list[Trial]) -> pd.DataFrame:
     store.add_all(to_table(rows))
-    return table.whole([(store, "measured here")]).frame
+    return table.load_overview([(store, "measured here")]).frame
 
 
 def line_of(store: Store, row: Trial) -> pd.Series:
@@ -70,7 +70,7 @@ def test_the_figures_are_those_of_whole_rows(tmp_path_factory, times, steps):
         assert same(line["step_s"], about.median_s)
         assert same(line["noise"], about.noise) or math.isclose(line["noise"], about.noise, abs_tol=1e-12)
         enough = len(row.block_steps) >= busy.SPREAD_BLOCKS
-        assert same(line["spread90"], spread(row.step_s) if enough else None)
+        assert same(line["spread90"], p90_to_median(row.step_s) if enough else None)
         assert line["pairs"] == about.blocks
         assert same(line["load_max"], max(row.block_load, default=None))
         assert same(line["steal_max"], max(row.block_steal, default=None))
@@ -101,10 +101,10 @@ def test_texts_that_many_share_are_categories(store):
 
 
 def test_no_store_and_an_empty_one_have_no_lines_but_all_columns(store):
-    for found in (table.whole([]).frame, table.whole([(store, "measured here")]).frame):
+    for found in (table.load_overview([]).frame, table.load_overview([(store, "measured here")]).frame):
         assert len(found) == 0
-        assert {*table.SCALARS, *table.DERIVED.names, "machine", "source"} == set(found.columns)
-        assert table.studies(found) == []
+        assert {*table.SCALARS, *table.BLOCK_SUMMARY_SCHEMA.names, "machine", "source"} == set(found.columns)
+        assert table.find_study_lines(found) == []
 
 
 # Which lines
@@ -120,7 +120,7 @@ def test_a_trial_in_two_stores_counts_where_it_is_found_first(store, tmp_path):
     gallery = Store(tmp_path / "gallery")
     gallery.add_all(to_table([*run(message="there"), *run(run_id="f" * 12)]))
     store.add_all(to_table([*run(message="here"), *run(run_id="e" * 12, origin="lab.parquet")]))
-    frame = table.whole([(store, "measured here"), (gallery, "gallery")]).frame.set_index("run_id")
+    frame = table.load_overview([(store, "measured here"), (gallery, "gallery")]).frame.set_index("run_id")
     assert len(frame) == 6
     assert set(frame.loc["0123456789ab", "message"]) == {"here"}
     assert {run_id: set(of) for run_id, of in frame["source"].groupby(level=0)} == {
@@ -135,29 +135,29 @@ def test_of_rows_of_one_trial_the_most_complete_has_the_line(store, order):
     rows = [trial(outcome="interrupted", steps=90), trial(steps=50), trial(outcome="stopped", steps=99)]
     for row in rows[::order]:
         store.add(row)
-    frame = table.whole([(store, "measured here")]).frame
+    frame = table.load_overview([(store, "measured here")]).frame
     assert list(frame["steps"]) == [50]
     assert list(frame["steps"]) == [row.steps for row in store.trials()]
 
 
 def test_lines_follow_what_comes_and_goes_and_a_compaction_changes_none(store):
     first = store.add_all(to_table(run()))
-    assert len(table.whole([(store, "here")]).frame) == 2
+    assert len(table.load_overview([(store, "here")]).frame) == 2
     store.add(trial(run_id="f" * 12))
-    before = table.whole([(store, "here")]).frame
+    before = table.load_overview([(store, "here")]).frame
     assert len(before) == 3
     compaction.compact(store.folder)
-    pd.testing.assert_frame_equal(table.whole([(store, "here")]).frame, before, check_categorical=False)
+    pd.testing.assert_frame_equal(table.load_overview([(store, "here")]).frame, before, check_categorical=False)
     assert not first.exists()
     (part,) = store.folder.glob("*.parquet")
     part.unlink()
-    assert len(table.whole([(store, "here")]).frame) == 0
+    assert len(table.load_overview([(store, "here")]).frame) == 0
 
 
 def test_files_that_cannot_be_read_are_named_and_others_shown(store):
     store.add(trial())
     (store.folder / "torn.parquet").write_bytes(b"PAR1")
-    found = table.whole([(store, "here")])
+    found = table.load_overview([(store, "here")])
     assert [entry.name for entry in found.skipped] == ["torn.parquet"]
     assert len(found.frame) == 1
 
@@ -178,7 +178,7 @@ def lines(frame: pd.DataFrame, **options) -> list[tuple]:
             line.newest,
             (line.baseline_name, line.challenger_name),
         )
-        for line in table.studies(frame, **options)
+        for line in table.find_study_lines(frame, **options)
     ]
 
 
@@ -193,7 +193,7 @@ def wholes(trials: list[Trial], **options) -> list[tuple]:
             tuple(pair[0].run_id for pair in of.runs),
             tuple(row.trial_id for pair in of.runs for row in pair),
             of.newest,
-            tuple(study._name(of, row) for row in of.runs[0]),
+            tuple(study._study_contender(of, row) for row in of.runs[0]),
         )
         for of in study.studies(trials, **options)
     ]
@@ -202,7 +202,7 @@ def wholes(trials: list[Trial], **options) -> list[tuple]:
 @pytest.mark.slow
 def test_studies_of_the_gallery_are_those_of_its_rows():
     gallery = Store(GALLERY)
-    frame = table.whole([(gallery, "gallery")]).frame
+    frame = table.load_overview([(gallery, "gallery")]).frame
     trials = gallery.trials()
     for axis in (None, *SIZE_AXES):
         for least in (1, 2):
@@ -249,17 +249,17 @@ def test_of_a_run_no_more_rows_are_paired_than_it_may_have_contenders(store):
     many = [row for number in range(30) for row in run(run_id=f"{number:012x}", pairs=2)]
     frame = frame_of(store, many).assign(run_id="f" * 12)
     rows = [dataclasses.replace(row, run_id="f" * 12) for row in many]
-    assert len(list(study.pairs(rows))) == MAX_CONTENDERS * (MAX_CONTENDERS - 1) // 2
+    assert len(list(study.contender_pairs(rows))) == MAX_CONTENDERS * (MAX_CONTENDERS - 1) // 2
     assert lines(frame, least=1) == wholes(rows, least=1)
 
 
 def test_a_line_says_what_its_study_is_of(store):
     rows = [row for size in (16, 32) for row in run(point=Point(hidden_size=size), run_id=f"{size:012x}")]
-    (line,) = table.studies(frame_of(store, rows))
+    (line,) = table.find_study_lines(frame_of(store, rows))
     assert (line.dataset, line.model, line.machine) == ("digits", "mlp", "Test CPU (feedfa)")
     assert (line.baseline_name, line.challenger_name) == ("CPU (Test CPU, 4 threads)", "GPU (NVIDIA Test GPU)")
     assert (line.sizes, line.protocol_version) == ((16.0, 32.0), rows[0].protocol_version)
-    assert study.named(line.id, store.trials(trial_id=line.trial_ids), line.axis).sizes == line.sizes
+    assert study.find_study(line.id, store.trials(trial_id=line.trial_ids), line.axis).sizes == line.sizes
 
 
 def test_the_same_rows_of_another_machine_are_another_study(store):
@@ -269,7 +269,7 @@ def test_the_same_rows_of_another_machine_are_another_study(store):
         for size in (16, 32)
         for row in run(point=Point(hidden_size=size), run_id=f"{size:06x}{machine[:6]}", machine_id=machine)
     ]
-    found = table.studies(frame_of(store, rows))
+    found = table.find_study_lines(frame_of(store, rows))
     assert len(found) == len({line.id for line in found}) == 2
     assert {line.machine for line in found} == {"Test CPU (aaaaaa)", "Test CPU (bbbbbb)"}
 
@@ -279,9 +279,9 @@ def test_of_very_many_trials_the_newest_files_are_listed_and_the_others_counted(
     store = Store(tmp_path / "rows")
     for day in range(1, 7):
         store.add(trial(run_id=f"{day:012x}", started_at=f"2026-01-0{day}T00:00:00+00:00"))
-    known = table.whole([(store, "measured here")])
+    known = table.load_overview([(store, "measured here")])
     assert (known.frame["run_id"].tolist(), known.left_out) == ([f"{day:012x}" for day in (6, 5, 4)], 3)
     store.add(trial(run_id="f" * 12, started_at="2026-01-09T00:00:00+00:00"))
-    known = table.whole([(store, "measured here")])
+    known = table.load_overview([(store, "measured here")])
     assert (known.frame["run_id"].tolist()[::2], known.left_out) == (["f" * 12, f"{5:012x}"], 4)
     assert store.trials(run_id=f"{1:012x}")[0].run_id == f"{1:012x}", "what is not listed is found by its name"

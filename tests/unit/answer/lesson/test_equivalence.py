@@ -7,8 +7,8 @@ import statistics
 import pytest
 from scipy import stats
 
-from core.answer.lesson.equivalence import MIN_SEEDS, equivalence, quantile
-from core.answer.lesson.seed_band import seed_band
+from core.answer.lesson.equivalence import MIN_SEEDS, judge_equivalence, student_quantile
+from core.answer.lesson.seed_band import find_seed_band
 from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import Trial
@@ -51,7 +51,7 @@ def runs(seeds: int, *, gap: float = 0.0, scatter: float = 0.0, seed_sd: float =
 
 
 def test_small_differences_in_both_directions_are_equivalent_within_half_a_point():
-    found = equivalence(runs(8, scatter=0.001), **PAIR, margin=SMALLEST_MARGIN)
+    found = judge_equivalence(runs(8, scatter=0.001), **PAIR, margin=SMALLEST_MARGIN)
     assert found.verdict == "equivalent"
     assert -found.margin < found.low <= found.mean <= found.high < found.margin
     assert found.sentence.startswith("Equivalent within ±0.50 percentage points: the GPU and the CPU learn the same")
@@ -60,7 +60,7 @@ def test_small_differences_in_both_directions_are_equivalent_within_half_a_point
 @pytest.mark.parametrize("gap", [0.03, -0.03])
 def test_a_planted_gap_of_three_points_is_flagged(gap):
     trials = runs(MIN_SEEDS, gap=gap, scatter=0.002)
-    found = equivalence(trials, **PAIR, margin=SMALLEST_MARGIN)
+    found = judge_equivalence(trials, **PAIR, margin=SMALLEST_MARGIN)
     assert found.verdict == "different"
     assert found.mean == pytest.approx(gap, abs=0.003)
     assert found.sentence.startswith("Different by more than")
@@ -69,7 +69,7 @@ def test_a_planted_gap_of_three_points_is_flagged(gap):
 
 @pytest.mark.parametrize("seeds", [2, MIN_SEEDS - 1])
 def test_few_seeds_are_too_few_even_where_they_agree_to_the_last_item(seeds):
-    found = equivalence(runs(seeds), **PAIR, margin=SMALLEST_MARGIN)
+    found = judge_equivalence(runs(seeds), **PAIR, margin=SMALLEST_MARGIN)
     assert found.verdict == "too_few_seeds"
     assert "differs by 0 percentage points (90 % interval 0 to 0, " in found.sentence
     assert [theirs - ours for ours, theirs in found.accuracies] == [0.0] * seeds
@@ -78,7 +78,7 @@ def test_few_seeds_are_too_few_even_where_they_agree_to_the_last_item(seeds):
 
 
 def test_one_seed_and_none_have_no_interval():
-    one, none = (equivalence(runs(seeds), **PAIR, margin=0.01) for seeds in (1, 0))
+    one, none = (judge_equivalence(runs(seeds), **PAIR, margin=0.01) for seeds in (1, 0))
     assert (one.verdict, one.low, one.high) == ("too_few_seeds", None, None)
     assert "1 seed," in one.sentence
     assert (none.verdict, none.mean, none.seeds) == ("too_few_seeds", None, ())
@@ -87,14 +87,14 @@ def test_one_seed_and_none_have_no_interval():
 
 
 def test_an_interval_across_the_margin_is_left_open():
-    found = equivalence(runs(6, gap=0.005, scatter=0.01), **PAIR, margin=SMALLEST_MARGIN)
+    found = judge_equivalence(runs(6, gap=0.005, scatter=0.01), **PAIR, margin=SMALLEST_MARGIN)
     assert found.low < found.margin < found.high
     assert found.verdict == "too_few_seeds"
     assert "neither lies within ±0.50 percentage points nor excludes that range" in found.sentence
 
 
 def test_the_interval_is_that_of_the_paired_t_test():
-    found = equivalence(runs(7, gap=0.002, scatter=0.004), **PAIR, margin=0.01)
+    found = judge_equivalence(runs(7, gap=0.002, scatter=0.004), **PAIR, margin=0.01)
     differences = [theirs - ours for ours, theirs in found.accuracies]
     expected = stats.t.interval(0.90, 6, loc=statistics.fmean(differences), scale=stats.sem(differences))
     assert (found.low, found.high) == pytest.approx(expected)
@@ -102,11 +102,11 @@ def test_the_interval_is_that_of_the_paired_t_test():
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 29, 100, 101])
 def test_the_quantile_is_that_of_students_t(freedom):
-    assert quantile(freedom) == pytest.approx(stats.t.ppf(0.95, freedom), rel=1e-9)
+    assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.95, freedom), rel=1e-9)
 
 
 def test_disagreeing_items_stand_beside_those_that_another_seed_changes():
-    found = equivalence(runs(5, gap=0.001), **PAIR, margin=SMALLEST_MARGIN)
+    found = judge_equivalence(runs(5, gap=0.001), **PAIR, margin=SMALLEST_MARGIN)
     assert found.disagreeing == (10,) * 5
     assert found.items == ITEMS
     assert found.seed_to_seed > 1_000
@@ -118,7 +118,7 @@ def test_disagreeing_items_stand_beside_those_that_another_seed_changes():
 def test_where_the_seed_draws_the_test_items_there_is_no_number_from_seed_to_seed():
     digits = dataclasses.replace(POINT, dataset="digits")
     trials = [row_of(name, seed, {seed}, point=digits) for seed in range(5) for name in ("cpu", "cuda:0")]
-    found = equivalence(trials, **PAIR, margin=SMALLEST_MARGIN)
+    found = judge_equivalence(trials, **PAIR, margin=SMALLEST_MARGIN)
     assert found.seed_to_seed is None
     assert "was not tested on the same items" in found.disagreement_sentence
 
@@ -126,14 +126,16 @@ def test_where_the_seed_draws_the_test_items_there_is_no_number_from_seed_to_see
 def test_the_newest_run_of_a_seed_counts():
     old = row_of("cuda:0", 0, set(range(5_000)), started_at="2020-01-01T00:00:00+00:00")
     trials = runs(5)
-    assert equivalence([old, *trials], **PAIR, margin=0.01) == equivalence([*trials, old], **PAIR, margin=0.01)
-    assert equivalence([*trials, old], **PAIR, margin=0.01) == equivalence(trials, **PAIR, margin=0.01)
+    assert judge_equivalence([old, *trials], **PAIR, margin=0.01) == judge_equivalence(
+        [*trials, old], **PAIR, margin=0.01
+    )
+    assert judge_equivalence([*trials, old], **PAIR, margin=0.01) == judge_equivalence(trials, **PAIR, margin=0.01)
 
 
 def test_rows_that_were_not_tested_and_other_contenders_do_not_count():
     trials = runs(5)
     extra = [row_of("cpu@1", 1, set()), row_of("cuda:0", 9, set(), confusion=(), predictions=b"")]
-    assert equivalence([*trials, *extra], **PAIR, margin=0.01).seeds == (0, 1, 2, 3, 4)
+    assert judge_equivalence([*trials, *extra], **PAIR, margin=0.01).seeds == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("changes", [{"learning_rate": 0.5}, {"dataset_hash": "f" * 16}, {"steps": 3}])
@@ -141,7 +143,7 @@ def test_rows_that_differ_in_more_than_the_seed_are_refused(changes):
     trials = runs(5)
     trials[3] = dataclasses.replace(trials[3], **changes)
     with pytest.raises(NotComparable):
-        equivalence(trials, **PAIR, margin=0.01)
+        judge_equivalence(trials, **PAIR, margin=0.01)
 
 
 def test_another_precision_is_judged_and_not_refused():
@@ -149,18 +151,18 @@ def test_another_precision_is_judged_and_not_refused():
         dataclasses.replace(trial, precision="bf16") if trial.contender == PAIR["challenger"] else trial
         for trial in runs(5)
     ]
-    assert equivalence(trials, **PAIR, margin=0.01) == equivalence(runs(5), **PAIR, margin=0.01)
+    assert judge_equivalence(trials, **PAIR, margin=0.01) == judge_equivalence(runs(5), **PAIR, margin=0.01)
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.01, 1.0, float("nan")])
 def test_a_margin_must_be_a_share(margin):
     with pytest.raises(InvalidValue, match="margin"):
-        equivalence(runs(5), **PAIR, margin=margin)
+        judge_equivalence(runs(5), **PAIR, margin=margin)
 
 
 def test_a_contender_is_not_held_against_itself():
     with pytest.raises(InvalidValue, match="challenger"):
-        equivalence(runs(5), baseline="cpu", challenger="cpu", margin=0.01)
+        judge_equivalence(runs(5), baseline="cpu", challenger="cpu", margin=0.01)
 
 
 def curves(trials: list[Trial], factors: dict[str, float]) -> list[Trial]:
@@ -175,7 +177,7 @@ def curves(trials: list[Trial], factors: dict[str, float]) -> list[Trial]:
 
 
 def test_curves_of_another_device_lie_in_the_band_of_the_seeds():
-    found = seed_band(curves(runs(5), {"cpu": 1.0, "cuda:0": 1.0}), **PAIR)
+    found = find_seed_band(curves(runs(5), {"cpu": 1.0, "cuda:0": 1.0}), **PAIR)
     assert (found.low, found.high) == ((1.0,) * 3, (1.4,) * 3)
     assert (found.inside, found.same_seed) == (1.0, 0.0)
     assert found.seed_to_seed > 0.05
@@ -184,7 +186,7 @@ def test_curves_of_another_device_lie_in_the_band_of_the_seeds():
 
 
 def test_curves_outside_the_band_are_counted_and_the_sentence_follows():
-    found = seed_band(curves(runs(5), {"cpu": 1.0, "cuda:0": 1.1}), **PAIR)
+    found = find_seed_band(curves(runs(5), {"cpu": 1.0, "cuda:0": 1.1}), **PAIR)
     assert found.inside == pytest.approx(3 / 5)  # the two highest seeds leave it
     assert found.same_seed == pytest.approx(0.2 / 2.1)
     assert "are 9.5 % apart" in found.sentence
@@ -193,15 +195,15 @@ def test_curves_outside_the_band_are_counted_and_the_sentence_follows():
 
 def test_curves_that_a_budget_cut_short_make_a_band_as_far_as_all_reach():
     trials = curves(runs(2), {"cpu": 1.0, "cuda:0": 1.0})
-    whole = seed_band(trials, **PAIR)
+    whole = find_seed_band(trials, **PAIR)
     short = dataclasses.replace(trials[1], loss_step=trials[1].loss_step[:-1], loss=trials[1].loss[:-1])
-    found = seed_band([trials[0], short, *trials[2:]], **PAIR)
+    found = find_seed_band([trials[0], short, *trials[2:]], **PAIR)
     assert (found.steps, found.low, found.high) == (whole.steps[:-1], whole.low[:-1], whole.high[:-1])
 
 
 def test_a_band_needs_two_seeds_and_equal_segments():
-    assert seed_band(curves(runs(1), {"cpu": 1.0, "cuda:0": 1.0}), **PAIR) is None
+    assert find_seed_band(curves(runs(1), {"cpu": 1.0, "cuda:0": 1.0}), **PAIR) is None
     trials = curves(runs(2), {"cpu": 1.0, "cuda:0": 1.0})
     trials[1] = dataclasses.replace(trials[1], loss_step=(1, 4, 6))
     with pytest.raises(NotComparable, match="segments"):
-        seed_band(trials, **PAIR)
+        find_seed_band(trials, **PAIR)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from core.answer.lesson import expected
-from core.answer.lesson.expected import Outcome
+from core.answer.lesson.expected import PredictionOutcome
 from core.answer.study.result import Crossing, Crossover
 from core.question.experiment import Contender, Point
 from core.question.presets import PRESETS
@@ -29,18 +29,18 @@ PAIR = ("cpu", "cuda:0")
     ],
 )
 def test_every_case_has_a_sentence_of_its_own(fits, place, said):
-    assert Outcome(fits=fits, fact="It took 1 s.").sentence(OPTIONS, place) == said
+    assert PredictionOutcome(fits=fits, fact="It took 1 s.").sentence(OPTIONS, place) == said
 
 
 def test_answers_with_a_comma_of_their_own_are_told_apart():
-    said = Outcome(fits=(0, 1), fact="It took 1 s.").sentence(("alike, within 10 %", "faster", "slower"), 2)
+    said = PredictionOutcome(fits=(0, 1), fact="It took 1 s.").sentence(("alike, within 10 %", "faster", "slower"), 2)
     assert "What fits is: “alike, within 10 %” or “faster”." in said
 
 
 def test_an_answer_that_one_measurement_cannot_judge_is_neither_right_nor_wrong():
-    outcome = Outcome(fits=(0,), fact="It was.", open=(2,))
+    outcome = PredictionOutcome(fits=(0,), fact="It was.", open=(2,))
     assert "does not decide" in outcome.sentence(OPTIONS, 2)
-    assert not outcome.right(2)
+    assert not outcome.is_right(2)
 
 
 def crossing(low, estimate, high, *, above=True):
@@ -64,22 +64,22 @@ def crossing(low, estimate, high, *, above=True):
     ],
 )
 def test_a_crossing_fits_the_places_that_its_interval_reaches(found, fits):
-    assert expected.along(found, PLACES).fits == fits
+    assert expected.crossover_outcome(found, PLACES).fits == fits
 
 
 def test_rows_of_a_tutorial_fit_the_answer_of_their_crossing():
-    found = expected.of_tutorial(PRESETS["signal"], measured("signal"), PAIR)
+    found = expected.tutorial_outcome(PRESETS["signal"], measured("signal"), PAIR)
     assert found.fits is not None
     assert "faster" in found.fact
-    always = expected.of_tutorial(PRESETS["signal"], measured("signal", gpu_s=1e-6), PAIR)
+    always = expected.tutorial_outcome(PRESETS["signal"], measured("signal", gpu_s=1e-6), PAIR)
     assert always.fits == (0,)
-    assert expected.of_tutorial(PRESETS["signal"], measured("signal"), ("cpu", "mps")) is None
+    assert expected.tutorial_outcome(PRESETS["signal"], measured("signal"), ("cpu", "mps")) is None
 
 
 @pytest.mark.parametrize(("times", "fits"), [(0.5, 0), (1.0, 1), (1.5, 2), (3.0, 3), (7.0, 4)])
 def test_one_training_fits_the_answer_of_its_speedup(times, fits):
     run = rows.run({"cpu": 1e-3, "cuda:0": 1e-3 / times}, jitter=0.0)
-    assert expected.of_tutorial(PRESETS["mnist-linear"], run, PAIR).fits == (fits,)
+    assert expected.tutorial_outcome(PRESETS["mnist-linear"], run, PAIR).fits == (fits,)
 
 
 def test_cells_of_a_grid_that_differ_fit_several_answers():
@@ -88,26 +88,26 @@ def test_cells_of_a_grid_that_differ_fit_several_answers():
         for number, times in enumerate((1.5, 3.0))
         for row in rows.run({"cpu": 1e-3, "cuda:0": 1e-3 / times}, run_id=f"{number:012x}", jitter=0.0)
     ]
-    found = expected.of_tutorial(PRESETS["fashion-cnn"], grid, PAIR)
+    found = expected.tutorial_outcome(PRESETS["fashion-cnn"], grid, PAIR)
     assert found.fits == (2, 3)
     assert "1.50× in the cell of the grid that gains least and 3.00×" in found.fact
 
 
 @pytest.mark.parametrize(("no_drain", "fits"), [(0.3, 0), (1.0, 1), (1.8, 2)])
 def test_a_clock_that_did_not_wait_is_judged_on_an_accelerator(no_drain, fits):
-    found = expected.of_clock([exhibited.clock({"ours": 1.0, "no_drain": no_drain})])
+    found = expected.clock_outcome([exhibited.clock({"ours": 1.0, "no_drain": no_drain})])
     assert (found.fits, found.open) == ((fits,), (3,))
 
 
 def test_on_a_cpu_nothing_is_queued_so_what_differs_is_noise():
-    found = expected.of_clock([exhibited.exhibit()])
+    found = expected.clock_outcome([exhibited.exhibit()])
     assert found.fits == (1,), "the clock without a drain says half in this exhibit, by noise alone"
     assert "noise" in found.fact
 
 
 def test_a_module_is_moved_in_place_and_a_tensor_is_not():
-    assert expected.of_moving([]) is None
-    assert expected.of_moving([exhibited.exhibit(exhibited.MOVING)]).fits == (1,)
+    assert expected.moving_outcome([]) is None
+    assert expected.moving_outcome([exhibited.exhibit(exhibited.MOVING)]).fits == (1,)
 
 
 def test_the_loader_is_judged_by_its_share_of_the_parts():
@@ -116,23 +116,23 @@ def test_the_loader_is_judged_by_its_share_of_the_parts():
     parts = dict.fromkeys(("transfer", "forward", "backward", "optimizer"), (1e-4,))
     parts = {f"breakdown_{name}_s": value for name, value in parts.items()}
     quick, slow = (dataclasses.replace(row, breakdown_loader_s=(s,), **parts) for s in (1e-6, 1e-1))
-    assert [expected.of_loader([one]).fits for one in (quick, slow)] == [(0,), (3,)]
-    assert expected.of_loader([]) is None
+    assert [expected.loader_outcome([one]).fits for one in (quick, slow)] == [(0,), (3,)]
+    assert expected.loader_outcome([]) is None
 
 
 def test_learning_is_judged_item_by_item_and_by_the_margin():
     seeds = [row for seed in range(5) for row in rows.run(point=Point(seed=seed), run_id=f"{seed:012x}")]
-    assert expected.of_learning(seeds, PAIR, 0.01).fits == (0,)
+    assert expected.learning_outcome(seeds, PAIR, 0.01).fits == (0,)
     apart = [
         dataclasses.replace(row, predictions=bytes([(row.predictions[0] + 1) % 10]) + row.predictions[1:])
         if row.contender == "cuda:0" and row.seed
         else row
         for row in seeds
     ]
-    found = expected.of_learning(apart, PAIR, 0.01)
+    found = expected.learning_outcome(apart, PAIR, 0.01)
     assert 0 not in found.fits
     assert 3 in found.fits, "one seed is alike on every item, the others are not"
-    assert expected.of_learning([], PAIR, 0.01) is None
+    assert expected.learning_outcome([], PAIR, 0.01) is None
 
 
 @pytest.mark.parametrize(("longer", "fits"), [(1.2, 0), (5, 1), (50, 2), (256, 3)])
@@ -141,14 +141,14 @@ def test_a_larger_batch_is_judged_on_the_last_device(longer, fits):
         rows.run({"cpu": 1e-3, "cuda:0": s}, point=Point(batch_size=batch), run_id=f"{batch:012x}", jitter=0.0)
         for batch, s in ((32, 1e-4), (64, 1e-4 * longer))
     )
-    assert expected.of_small([*small, *large]).fits == (fits,)
-    assert expected.of_small(small) is None
+    assert expected.batch_size_outcome([*small, *large]).fits == (fits,)
+    assert expected.batch_size_outcome(small) is None
 
 
 def test_rows_that_cannot_be_compared_say_why():
     def refuse():
         Contender.parse("cpu@x")
 
-    found = expected.told(refuse)
+    found = expected.outcome_or_reason(refuse)
     assert found.fits is None
     assert "cpu@x" in found.fact

@@ -6,7 +6,7 @@ import pytest
 
 from core.answer.lesson import claims
 from core.question.presets import PRESETS
-from core.question.published.tutorials import published
+from core.question.published.tutorials import list_published
 from core.question.sweep import Sweep
 from tests import rows
 from tests.studies import compared, measured
@@ -16,7 +16,7 @@ from tests.studies import compared, measured
 def test_every_point_of_the_sweep_has_a_time_of_each_device_and_a_speedup(name):
     found = compared(name, measured(name))
     of = PRESETS[name]
-    points = Sweep(point=of.at("class"), axes=of.axes_at("class")).points
+    points = Sweep(point=of.point_at_scale("class"), axes=of.axes_at_scale("class")).points
     ours = [mark for mark in found.times if mark.origin == "measured"]
     assert len(ours) == 2 * len(points)
     assert len([mark for mark in found.speedups if mark.origin == "measured"]) == len(points)
@@ -25,8 +25,8 @@ def test_every_point_of_the_sweep_has_a_time_of_each_device_and_a_speedup(name):
 def test_published_numbers_are_those_of_the_tutorial_and_no_others():
     found = compared("signal", measured("signal"))
     theirs = {mark.value for mark in found.times if mark.origin == "published"}
-    assert theirs == {entry.value for entry in published("signal", "seconds")}
-    assert found.wins_from == published("signal", "wins_from")[0].value
+    assert theirs == {entry.value for entry in list_published("signal", "seconds")}
+    assert found.wins_from == list_published("signal", "wins_from")[0].value
 
 
 def test_a_published_speedup_is_the_ratio_of_times_published_together_with_its_spread():
@@ -47,7 +47,7 @@ def test_the_sentence_on_what_was_measured_follows_the_rows():
     slow, quick = (compared("signal", measured("signal", gpu_s=gpu_s)) for gpu_s in (4e-4, 1e-6))
     assert slow.sentences[-1] != quick.sentences[-1]
     assert "faster than the CPU (Test CPU, 4 threads) at every size" in quick.sentences[-1]
-    assert slow.sentences[:-1] == quick.sentences[:-1] == claims.sentences(PRESETS["signal"])
+    assert slow.sentences[:-1] == quick.sentences[:-1] == claims.claim_sentences(PRESETS["signal"])
 
 
 def test_a_time_is_of_the_training_that_was_asked_for():
@@ -58,7 +58,7 @@ def test_a_time_is_of_the_training_that_was_asked_for():
 
 
 def test_a_tutorial_that_varies_nothing_is_shown_epoch_by_epoch():
-    point = PRESETS["mnist-linear"].at("class")
+    point = PRESETS["mnist-linear"].point_at_scale("class")
     found = compared("mnist-linear", rows.run({"cpu": 8e-3, "cuda:0": 4e-3}, point=point, steps_per_block=10))
     assert [mark.place for mark in found.times if mark.series == "measured: CPU"] == [1, 2, 3, 4, 5]
     assert len([mark for mark in found.times if mark.origin == "published"]) == 10
@@ -104,12 +104,12 @@ def test_rows_without_times_or_with_one_device_are_no_comparison():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_each_tutorial_has_a_clock_of_its_own_that_differs_from_ours(name):
-    assert claims.protocol(PRESETS[name])
+    assert claims.clock_shortcut_sentences(PRESETS[name])
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_was_published_is_said_to_be_published(name):
-    said = claims.sentences(PRESETS[name])
+    said = claims.claim_sentences(PRESETS[name])
     assert said
     assert all(sentence.startswith("Published: ") for sentence in said)
 

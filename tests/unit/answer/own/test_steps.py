@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.answer.own.findings import findings
-from core.answer.own.steps import Steps
+from core.answer.own.findings import list_findings
+from core.answer.own.steps import CustomSteps
 
 FLOOR = (2e-6, 3e-6, 2e-7)
 
@@ -20,15 +20,15 @@ def steps(**known):
         "between_s": (0.0,) * 4,
         "floor_s": FLOOR,
     }
-    return Steps(**{**plain, **known})
+    return CustomSteps(**{**plain, **known})
 
 
 def first(known):
-    return (findings(known)[0].kind, findings(known)[0].share)
+    return (list_findings(known)[0].kind, list_findings(known)[0].share)
 
 
 def test_a_step_that_only_computes_has_nothing_that_stands_out():
-    assert findings(steps()) == []
+    assert list_findings(steps()) == []
     assert steps().costs["arithmetic"] == pytest.approx(0.98, abs=0.01)
 
 
@@ -66,7 +66,7 @@ def test_on_an_accelerator_the_host_costs_only_what_the_device_idles_meanwhile(k
 
 def test_what_is_hidden_behind_a_busy_device_costs_nothing():
     busy = steps(on_host=False, busy_s=0.01, loader_s=0.008, between_s=(0.001,) * 4)
-    assert findings(busy) == []
+    assert list_findings(busy) == []
     assert busy.idle == 0.0
 
 
@@ -77,16 +77,16 @@ def test_without_a_busy_time_the_drained_operations_stand_for_it():
 
 def test_a_row_of_before_says_for_how_long_its_device_idles_and_what_was_timed_apart():
     old = steps(on_host=False, busy_s=0.004, loader_s=0.003, inside_s=(), float64_s=(), between_s=(), floor_s=())
-    assert [(found.kind, found.share) for found in findings(old)] == [
+    assert [(found.kind, found.share) for found in list_findings(old)] == [
         ("idle", pytest.approx(0.6)),
         ("loader", pytest.approx(0.3)),
     ]
 
 
 def test_nothing_is_said_of_what_was_not_measured():
-    assert findings(Steps(on_host=True)) == []
-    assert Steps(on_host=True).costs == {}
-    assert Steps(on_host=True, step_s=0.0).costs == {}
+    assert list_findings(CustomSteps(on_host=True)) == []
+    assert CustomSteps(on_host=True).costs == {}
+    assert CustomSteps(on_host=True, step_s=0.0).costs == {}
 
 
 @pytest.mark.parametrize(
@@ -112,24 +112,24 @@ def test_nothing_is_said_of_what_was_not_measured():
     ],
 )
 def test_what_has_no_share_is_said_all_the_same(known, kind, said):
-    (found,) = findings(steps(**known))
+    (found,) = list_findings(steps(**known))
     assert (found.kind, found.share) == (kind, None)
     assert said in found.sentence
 
 
 def test_another_device_than_asked_for_comes_before_every_cost():
-    found = findings(steps(on_host=False, busy_s=0.001, elsewhere=(60,) * 4, between_s=(0.009,) * 4))
+    found = list_findings(steps(on_host=False, busy_s=0.001, elsewhere=(60,) * 4, between_s=(0.009,) * 4))
     assert [each.kind for each in found][:2] == ["elsewhere", "host"]
 
 
 def test_a_cost_is_said_once():
-    found = findings(steps(float64_s=(0.0101,) * 4, float64=(90,) * 4))
+    found = list_findings(steps(float64_s=(0.0101,) * 4, float64=(90,) * 4))
     assert [each.kind for each in found] == ["float64"]
 
 
 def test_a_stretch_that_one_step_alone_has_is_none_of_each_step():
-    assert findings(steps(between_s=(0.009, 0.0, 0.009, 0.009))) == []
+    assert list_findings(steps(between_s=(0.009, 0.0, 0.009, 0.009))) == []
 
 
 def test_a_step_that_a_busy_machine_makes_longer_is_not_said_to_be_made_of_calls():
-    assert findings(steps(step_s=0.1)) == []
+    assert list_findings(steps(step_s=0.1)) == []

@@ -1,9 +1,9 @@
 """What is said of steps in which PyTorch does nothing, as those of scikit-learn or XGBoost."""
 
-from core.answer.own.findings import findings
-from core.answer.own.steps import Steps
+from core.answer.own.findings import list_findings
+from core.answer.own.steps import CustomSteps
 
-NOTHING = Steps(
+NOTHING = CustomSteps(
     on_host=True,
     step_s=0.01,
     operations=(0, 0, 0),
@@ -16,4 +16,4 @@ NOTHING = Steps(
 
 def test_nothing_is_said_of_calls_that_are_none():
     assert NOTHING.costs == {}
-    assert [found.kind for found in findings(NOTHING)] == ["unseen"]
+    assert [found.kind for found in list_findings(NOTHING)] == ["unseen"]

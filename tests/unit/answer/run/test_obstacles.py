@@ -5,7 +5,7 @@ from tests import rows
 
 
 def test_nothing_stands_in_the_way_of_two_rows_that_were_timed():
-    assert speedup.obstacle(*rows.run()) == ""
+    assert speedup.verdict_obstacle(*rows.run()) == ""
 
 
 def test_an_interval_that_holds_one_is_named_as_that_of_the_speedup():

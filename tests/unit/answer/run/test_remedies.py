@@ -13,7 +13,7 @@ from tests.lanes import COMPILE_S, laned
 
 
 def only(steps_s, **changes):
-    (found,) = remedies.remedies(laned(steps_s, **changes))
+    (found,) = remedies.lane_remedies(laned(steps_s, **changes))
     return found
 
 
@@ -84,10 +84,10 @@ def test_a_lane_that_was_not_checked_is_not_the_headline():
         dataclasses.replace(row, lane_loss=(), reference_loss=()) if "fused" in row.contender else row
         for row in laned(steps)
     ]
-    (found,) = remedies.remedies(trials)
+    (found,) = remedies.lane_remedies(trials)
     assert "was not checked" in found.same[0].note
     assert "foreach" in found.headline
-    (alone,) = remedies.remedies([row for row in trials if "foreach" not in row.contender])
+    (alone,) = remedies.lane_remedies([row for row in trials if "foreach" not in row.contender])
     assert alone.headline == (
         "No gain is certain on 1 CPU thread: whether the fastest lane, fused optimizer, computes the same is not known."
     )
@@ -108,7 +108,7 @@ def test_that_there_is_nothing_to_gain_is_said_only_where_every_lane_is_decided(
         for place, (begin, end) in enumerate(zip(fused.block_begin_ns, fused.block_end_ns, strict=True))
     )
     wide = dataclasses.replace(fused, block_end_ns=ends)
-    (found,) = remedies.remedies([plain, wide])
+    (found,) = remedies.lane_remedies([plain, wide])
     assert found.headline == (
         "No gain is certain on 1 CPU thread: of the one lane with the same mathematics it is open whether it helps."
     )
@@ -123,14 +123,14 @@ def test_too_few_pairs_give_no_figure_and_no_advice():
 
 def test_what_hinders_every_lane_is_said_once():
     plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 1.05e-3, "cpu@1+foreach": 1.05e-3})
-    (found,) = remedies.remedies([slowed(plain, 2), *others])
+    (found,) = remedies.lane_remedies([slowed(plain, 2), *others])
     assert found.headline.startswith("What would help 1 CPU thread is not known: this machine was too busy")
     assert [one.sentence for one in found.same] == ["Foreach optimizer: not known.", "Fused optimizer: not known."]
 
 
 def test_what_helps_on_a_busy_machine_is_said_with_its_mark():
     plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 5e-4, "cpu@1+foreach": 5e-4})
-    (found,) = remedies.remedies([slowed(plain, 4), *others])
+    (found,) = remedies.lane_remedies([slowed(plain, 4), *others])
     assert found.headline.startswith("Of what was measured, this helps 1 CPU thread most: ")
     assert ". Measured on a busy machine: one block in ten of 1 CPU thread took at least" in found.headline
 
@@ -145,18 +145,18 @@ def slowed(row, every):
 
 def test_each_device_has_its_own_plain_steps_and_one_without_lanes_is_left_out():
     steps = {"cpu": 1e-3, "cpu@1": 1e-3, "cuda:0": 1e-3, "cpu+compiled": 5e-4, "cuda:0+graph": 1e-4}
-    found = remedies.remedies(laned(steps))
+    found = remedies.lane_remedies(laned(steps))
     assert [(one.device, one.same[0].contender) for one in found] == [
         ("cpu", "cpu+compiled"),
         ("cuda:0", "cuda:0+graph"),
     ]
-    assert remedies.remedies(laned({"cpu": 1e-3, "cpu@1": 2e-3})) == ()
+    assert remedies.lane_remedies(laned({"cpu": 1e-3, "cpu@1": 2e-3})) == ()
 
 
 def test_rows_of_two_runs_are_refused():
     plain, lane = laned({"cpu": 1e-3, "cpu+fused": 5e-4})
     with pytest.raises(NotComparable):
-        remedies.remedies([plain, dataclasses.replace(lane, run_id="f" * 12)])
+        remedies.lane_remedies([plain, dataclasses.replace(lane, run_id="f" * 12)])
 
 
 # Other rows of this machine
@@ -169,7 +169,7 @@ def other_run(run_id="e" * 12, step_s=1e-3, started_at="2026-10-01T00:00:00+00:0
 
 def test_another_data_path_is_compared_by_the_time_of_an_epoch():
     plain = rows.run()[0]
-    (one,) = remedies.apart(plain, [other_run(step_s=2e-3, data_path="per_batch")])
+    (one,) = remedies.effects_from_other_runs(plain, [other_run(step_s=2e-3, data_path="per_batch")])
     assert one.title == "data path “Copied for every batch” instead of “Copied once”"
     assert one.value == pytest.approx(0.5, rel=0.05)
     assert not one.helps
@@ -177,7 +177,7 @@ def test_another_data_path_is_compared_by_the_time_of_an_epoch():
 
 def test_another_batch_size_says_that_it_learns_differently():
     plain = rows.run()[0]
-    (one,) = remedies.apart(plain, [other_run(step_s=1e-3, batch_size=128)])
+    (one,) = remedies.effects_from_other_runs(plain, [other_run(step_s=1e-3, batch_size=128)])
     assert one.value == pytest.approx(19 / 9, rel=0.05)
     assert one.note == "It learns differently: 9 updates an epoch instead of 19."
 
@@ -188,7 +188,7 @@ def test_rows_that_differ_in_more_are_passed_over_and_of_equal_ones_the_newest_c
     newer = other_run(run_id="d" * 12, step_s=2e-3, data_path="per_batch", started_at="2026-11-01T00:00:00+00:00")
     both = other_run(data_path="per_batch", batch_size=128)
     away = dataclasses.replace(older, machine_id="1" * 12)
-    (one,) = remedies.apart(plain, [newer, older, both, away, plain])
+    (one,) = remedies.effects_from_other_runs(plain, [newer, older, both, away, plain])
     assert one.value == pytest.approx(0.5, rel=0.05)
 
 
@@ -197,11 +197,11 @@ def test_rows_that_differ_in_more_are_passed_over_and_of_equal_ones_the_newest_c
 
 def test_the_command_line_has_a_sentence_for_each_lane_and_scripts_have_the_figures():
     trials = laned({"cpu@1": 1e-3, "cpu@1+compiled10": 4e-4, "cpu@1+fused": 9.9e-4})
-    text, document = run_report.text(trials), run_report.document(trials, from_store=False)
-    (found,) = remedies.remedies(trials)
-    for sentence in remedies.sentences(found):
+    text, document = run_report.run_text(trials), run_report.run_document(trials, from_store=False)
+    (found,) = remedies.lane_remedies(trials)
+    for sentence in remedies.remedy_sentences(found):
         assert sentence in text
     assert document["remedies"][0]["same"][0]["value"] == found.same[0].value
     plain = rows.run()
-    assert "remedies" not in run_report.document(plain, from_store=False)
-    assert "helps" not in run_report.text(plain)
+    assert "remedies" not in run_report.run_document(plain, from_store=False)
+    assert "helps" not in run_report.run_text(plain)

@@ -14,18 +14,18 @@ def test_a_run_says_what_its_rows_say():
     base, other = rows = run()
     answer = RunAnswer(rows)
     (pair,) = answer.pairs
-    assert [row.label for row in answer.rows] == [speedup.label(base), speedup.label(other)]
+    assert [row.label for row in answer.rows] == [speedup.contender_label(base), speedup.contender_label(other)]
     assert answer.rows[1].startup_s == training_time.startup_s(other)
     assert pair.verdict == speedup.verdict_sentence(speedup.speedup(base, other))
-    assert pair.break_even == training_time.break_even(base, other)
-    assert pair.agreement == learned.agreement(base, other)
+    assert pair.break_even == training_time.find_break_even(base, other)
+    assert pair.agreement == learned.compare_predictions(base, other)
     assert answer.remedies == ()
-    assert answer.duel is None
+    assert answer.best_variants is None
 
 
 def test_what_was_worked_out_is_kept(monkeypatch):
     asked = []
-    monkeypatch.setattr(run_answer.causes, "parts", lambda row: asked.append(row))
+    monkeypatch.setattr(run_answer.causes, "step_parts", lambda row: asked.append(row))
     row = RowAnswer(trial())
     assert asked == []
     assert (row.parts, row.parts) == (None, None)
@@ -37,7 +37,7 @@ def test_rows_that_cannot_be_compared_are_refused_where_it_is_asked():
     pair = PairAnswer(base, dataclasses.replace(other, batch_size=7))
     with pytest.raises(NotComparable, match="batch size"):
         _ = pair.verdict
-    assert RowAnswer(pair.challenger).label == speedup.label(other)
+    assert RowAnswer(pair.challenger).label == speedup.contender_label(other)
 
 
 def test_an_accuracy_for_people_is_empty_where_there_is_none():

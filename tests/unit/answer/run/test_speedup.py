@@ -12,7 +12,7 @@ from core.answer import comparable
 from core.answer.run import speedup
 from core.answer.statistics import MIN_PAIRS, median_interval
 from core.errors import NotComparable
-from core.question.fields import title
+from core.question.fields import field_title
 from core.results.schema import Trial
 from tests.rows import run
 from tests.unit.answer.run.timed import timed
@@ -214,12 +214,12 @@ def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
     assert "the CPU hold a block that took no time" in found.reason
 
 
-@pytest.mark.parametrize("column", comparable.RUN)
+@pytest.mark.parametrize("column", comparable.RUN_COLUMNS)
 def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(column):
     base, other = run()
     value = getattr(other, column)
     changed = dataclasses.replace(other, **{column: f"{value}x" if isinstance(value, str) else value + 1})
-    with pytest.raises(NotComparable, match=f"its {title(column)} is ") as refused:
+    with pytest.raises(NotComparable, match=f"its {field_title(column)} is ") as refused:
         speedup.speedup(base, changed)
     assert repr(value) in str(refused.value)
 

@@ -4,7 +4,7 @@ import math
 import random
 from dataclasses import replace
 
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.result import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))
@@ -24,7 +24,7 @@ def evidence(speedups, *, noise=0.01, pairs=5, seed=0, paired=True, visits=None)
 
 
 def answer(found, **changes):
-    return locate(found, **{"axis": "hidden_size", "baseline": "cpu", "challenger": "cuda:0", **changes})
+    return locate_crossover(found, **{"axis": "hidden_size", "baseline": "cpu", "challenger": "cuda:0", **changes})
 
 
 RISING = (0.3, 0.4, 0.55, 0.75, 1.3, 2.0, 3.0, 5.0, 8.0, 12.0)

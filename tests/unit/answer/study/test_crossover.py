@@ -51,7 +51,9 @@ def test_three_changes_beyond_the_noise_are_several_and_have_no_single_number():
     assert found.outcome == "several"
     assert [crossing.challenger_above for crossing in found.crossings] == [True, False, True]
     assert found.estimate is None
-    first, second, last = (" and ".join(wording.ends(found.axis, one.low, one.high)) for one in found.crossings)
+    first, second, last = (
+        " and ".join(wording.interval_ends(found.axis, one.low, one.high)) for one in found.crossings
+    )
     assert f"3 times beyond the noise, between {first}, between {second} and between {last} (" in found.sentence
 
 

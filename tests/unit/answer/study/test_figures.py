@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.estimate import curve, judging
 from core.answer.study.estimate.curve import Readings
 from core.answer.study.estimate.noise import Noise
@@ -28,7 +28,7 @@ def located(speedups, *, noise=0.02, paired=True, visits=5):
         Evidence(size=size, baseline_s=base, challenger_s=(1e-3 / speedup,) * len(base), paired=paired, visits=visits)
         for size, speedup in zip(SIZES, speedups, strict=True)
     ]
-    return locate(evidence, axis="hidden_size", baseline="cpu", challenger="cuda:0")
+    return locate_crossover(evidence, axis="hidden_size", baseline="cpu", challenger="cuda:0")
 
 
 def exactly(values):
@@ -86,7 +86,7 @@ def test_the_figures_of_the_band():
 
 
 def test_a_curve_that_the_model_finds_too_abrupt_has_the_two_sizes_beside_it_for_an_interval(monkeypatch):
-    monkeypatch.setattr(judging, "_jumps", lambda *_: False)
+    monkeypatch.setattr(judging, "_has_jump", lambda *_: False)
     inside, abrupt = located(STEP, noise=0.1), located(STEP, noise=0.13)
     assert (inside.estimate, inside.low, inside.high) == exactly((193.705604, 141.5505, 256.0))
     assert (abrupt.low, abrupt.high) == exactly((128.0, 256.0))
@@ -101,17 +101,17 @@ def test_a_jump_between_two_sizes_may_lie_anywhere_between_them():
 def test_more_than_ten_sizes_share_the_risk_of_a_wrong_sign():
     sizes = [8.0 * 1.2**place for place in range(20)]
     evidence = [Evidence(size=size, baseline_s=(1.0, 1.1, 1.2), challenger_s=(0.5,) * 3) for size in sizes]
-    assert locate(evidence, axis="hidden_size", baseline="cpu", challenger="cuda:0").level == exactly(0.975)
+    assert locate_crossover(evidence, axis="hidden_size", baseline="cpu", challenger="cuda:0").level == exactly(0.975)
 
 
 def test_the_figures_of_the_curve_at_the_sizes_between_them_and_beyond():
     rising = readings([-1.2, -0.5, -0.1, 0.7, 1.0, 1.9], range(3, 9), sd=0.02, freedom=40)
-    found = curve.Curve(rising, 3.0, 8.5).at(np.array([3.0, 4.5, 5.2, 8.5]))
+    found = curve.SpeedupCurve(rising, 3.0, 8.5).evaluate(np.array([3.0, 4.5, 5.2, 8.5]))
     assert list(found.mean) == exactly([-1.19976554, -0.309664389, 0.0560660747, 2.33581799])
     assert list(found.sd) == exactly([0.0102249929, 0.305069053, 0.243074712, 0.483974126])
     assert list(found.above) == exactly([0.0, 0.0908248484, 0.773146475, 0.999042537])
     noisy = readings([-0.3, -0.1, 0.05, 0.2], [1, 1.6, 2.3, 3.5], sd=0.1, freedom=6)
-    found = curve.Curve(noisy, 1.0, 3.0).at(np.array([1.0, 2.0, 3.0]))
+    found = curve.SpeedupCurve(noisy, 1.0, 3.0).evaluate(np.array([1.0, 2.0, 3.0]))
     assert list(found.mean) == exactly([-0.275764522, -0.0312687035, 0.141572652])
     assert list(found.sd) == exactly([0.0415294864, 0.0604515138, 0.0758239596])
     assert list(found.above) == exactly([8.8169236e-06, 0.203329122, 0.988493223])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from core.answer.study import meaning
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.result import Evidence
 from core.question.experiment import Point
 
@@ -28,8 +28,10 @@ def evidence(speedup, sizes=SIZES, step_s=1e-3):
 
 
 def said(entries, axis="hidden_size", training=TRAINING):
-    found = locate(entries, axis=axis, basis="steady", baseline="cpu (Test CPU)", challenger="cuda:0 (Test GPU)")
-    return meaning.sentences(training, found, entries)
+    found = locate_crossover(
+        entries, axis=axis, basis="steady", baseline="cpu (Test CPU)", challenger="cuda:0 (Test GPU)"
+    )
+    return meaning.meaning_sentences(training, found, entries)
 
 
 def rising(size):

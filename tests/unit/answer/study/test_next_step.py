@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from core.answer.study import search
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.result import Evidence
-from core.answer.study.search import NARROW, next_step
+from core.answer.study.search import NARROW_RATIO, next_step
 from core.question.sweep import Axis
 
-LATTICE = Axis.between("hidden_size", 8, 4096, adaptive=True).values
+LATTICE = Axis.from_range("hidden_size", 8, 4096, adaptive=True).values
 """Nine doublings, so that a stride is one."""
 
 
@@ -32,7 +32,7 @@ def told(speedups, *, noise=0.02):
 
 
 def answer(known):
-    return locate(known, axis="hidden_size", baseline="cpu", challenger="cuda:0")
+    return locate_crossover(known, axis="hidden_size", baseline="cpu", challenger="cuda:0")
 
 
 @pytest.mark.parametrize("inside", [0, 1, 2, 3])
@@ -40,7 +40,7 @@ def test_the_middle_the_low_and_the_high_end_of_a_wide_interval_take_turns(insid
     """By how many sizes lie within the interval, so that a search that was cut off goes on in the same way."""
     known = told({8: 0.2, 64: 0.5, 512: 2.0, 4096: 5.0} | dict.fromkeys((150, 181, 215)[:inside], 1.0), noise=0.05)
     only = answer(known).crossings[0]
-    assert only.high / only.low > NARROW
+    assert only.high / only.low > NARROW_RATIO
     assert sum(only.low <= entry.size <= only.high for entry in known) == inside
     wanted = (only.estimate, only.low, only.high)[inside % 3]
     free = [size for size in LATTICE if size not in {entry.size for entry in known}]
@@ -54,7 +54,7 @@ def test_where_no_size_is_left_beside_one_end_of_a_wide_interval_the_search_goes
         {41: 0.5, 59: 0.97, 91: 0.97, 181: 0.82, 235: 1.1, 256: 1.1, 279: 1.45, 724: 1.7, 4096: 2.0}, noise=0.1
     )
     only = answer(known).crossings[0]
-    assert only.high / only.low > NARROW
+    assert only.high / only.low > NARROW_RATIO
     step = next_step(LATTICE, known)
     assert step.reason == "inside the interval"
     assert only.low < step.size < only.high
@@ -74,7 +74,7 @@ def test_where_neighbours_contradict_a_decided_size_a_wide_interval_is_narrowed_
 def test_a_second_crossing_is_looked_for_where_the_curve_leaves_room_for_it():
     crossed = {8: 0.35, 16: 0.4, 34: 0.55, 64: 0.8, 83: 0.93, 99: 1.1, 128: 1.3}
     clear = told(crossed | {235: 1.7, 512: 2.0, 4096: 4.0})
-    assert next_step(LATTICE, clear) == search.Step(size=None, reason="the interval is narrow")
+    assert next_step(LATTICE, clear) == search.SearchStep(size=None, reason="the interval is narrow")
     close = told(crossed | {235: 1.06, 512: 1.4, 4096: 2.0})
     step = next_step(LATTICE, close)
     assert step.reason == "a look where a second crossing could hide"
@@ -86,14 +86,14 @@ def test_a_second_crossing_is_not_looked_for_where_the_first_one_is(monkeypatch)
     known = told({8: 0.35, 16: 0.4, 34: 0.55, 64: 0.8, 83: 0.93, 99: 1.1, 235: 1.7, 512: 2.0, 4096: 4.0})
     only, asked = answer(known).crossings[0], []
 
-    class Asked(search.Curve):
-        def at(self, places):
+    class Asked(search.SpeedupCurve):
+        def evaluate(self, places):
             asked.extend(places)
-            return super().at(places)
+            return super().evaluate(places)
 
-    monkeypatch.setattr(search, "Curve", Asked)
+    monkeypatch.setattr(search, "SpeedupCurve", Asked)
     assert next_step(LATTICE, known).reason == "the interval is narrow"
-    low, high = math.log2(only.low) - search.ASIDE, math.log2(only.high) + search.ASIDE
+    low, high = math.log2(only.low) - search.ASIDE_STRIDES, math.log2(only.high) + search.ASIDE_STRIDES
     assert asked
     assert not [place for place in asked if low <= place <= high]
 
@@ -107,12 +107,12 @@ def test_what_did_not_fit_between_sizes_that_did_is_not_the_end_of_the_range():
 
 def test_neighbours_that_contradict_each_other_however_often_one_looks_end_the_search(monkeypatch):
     known = told({8: 0.3, 16: 0.4, 32: 0.5, 64: 1.0, 128: 2.0})
-    torn = replace(search.decide(known, answer(known)), contradicting=(32.0,))
-    monkeypatch.setattr(search, "decide", lambda *_: torn)
+    torn = replace(search.decide_crossover(known, answer(known)), contradicting=(32.0,))
+    monkeypatch.setattr(search, "decide_crossover", lambda *_: torn)
     monkeypatch.setattr(search, "ENOUGH_NEAR", 2)
     assert next_step(LATTICE, known).reason == "a second look at a size that contradicts its neighbours"
     monkeypatch.setattr(search, "ENOUGH_NEAR", 1)
-    ended = search.Step(size=None, reason="neighbouring sizes contradict each other")
+    ended = search.SearchStep(size=None, reason="neighbouring sizes contradict each other")
     assert next_step(LATTICE, known) == ended
 
 
@@ -143,7 +143,7 @@ def test_a_size_that_stands_alone_is_looked_at_again_the_first_and_the_last_as_w
 
 def test_two_sizes_at_each_end_that_agree_do_not_stand_alone():
     step = next_step(LATTICE, told({8: 0.5, 20: 0.5, 64: 2.0, 150: 2.0, 1024: 0.5, 4096: 0.5}))
-    assert step == search.Step(size=None, reason="the faster device changes more than once")
+    assert step == search.SearchStep(size=None, reason="the faster device changes more than once")
 
 
 def test_beside_an_undecided_size_the_next_one_is_tried_further_out_but_not_beyond_the_range():
@@ -211,7 +211,7 @@ def test_the_largest_size_itself_is_measured_before_the_search_says_that_one_dev
 
 def test_no_more_sizes_are_measured_than_a_search_may_take():
     step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:40], 0.5)))
-    assert step == search.Step(size=None, reason="40 sizes were measured without an end")
+    assert step == search.SearchStep(size=None, reason="40 sizes were measured without an end")
     step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:39], 0.5)))
     assert "without an end" not in step.reason
     assert next_step(LATTICE[:3], told(dict.fromkeys(LATTICE[:3], 0.5))).reason == "every size that fits was measured"
@@ -223,7 +223,7 @@ def test_between_two_neighbours_that_contradict_each_other_the_size_between_them
 
 
 def test_a_gallop_goes_two_ninths_of_the_range_at_a_time():
-    few = Axis.between("hidden_size", 8, 512, adaptive=True).values
+    few = Axis.from_range("hidden_size", 8, 512, adaptive=True).values
     upwards = next_step(few, told({64: 0.5}))
     assert upwards.reason == "towards where the other device should win"
     assert math.log2(upwards.size / 64) == pytest.approx(2 * 6 / 9, abs=0.1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.answer.study.estimate import curve
-from core.answer.study.estimate.curve import Posterior
+from core.answer.study.estimate.curve import CurvePosterior
 from core.answer.study.result import Evidence
 from tests.unit.answer.study.made_up import RISING, SIZES, answer, evidence, scaled
 
@@ -15,9 +15,9 @@ from tests.unit.answer.study.made_up import RISING, SIZES, answer, evidence, sca
 def test_the_band_is_as_far_above_the_curve_as_below_it_and_is_one_of_95_percent(monkeypatch):
     def flat(_, places):
         zeros = np.zeros(len(places))
-        return Posterior(mean=zeros + 0.3, sd=zeros + 0.1, above=np.linspace(0, 1, len(places)))
+        return CurvePosterior(mean=zeros + 0.3, sd=zeros + 0.1, above=np.linspace(0, 1, len(places)))
 
-    monkeypatch.setattr(curve.Curve, "at", flat)
+    monkeypatch.setattr(curve.SpeedupCurve, "evaluate", flat)
     band = answer(evidence(RISING)).band
     for column, height in ((band.speedup, 0.3), (band.low, 0.3 - 0.196), (band.high, 0.3 + 0.196)):
         assert column == pytest.approx([math.exp(height)] * len(band.sizes))

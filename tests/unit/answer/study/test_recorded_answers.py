@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.study.crossover import decide
+from core.answer.study.crossover import decide_crossover
 from core.answer.study.result import Crossover, Evidence
 
 RECORDED = Path(__file__).with_name("recorded_answers.txt")
@@ -56,7 +56,7 @@ def made_up(seed):
 
 def answered(seed):
     """The outcome and every figure that follows from the model."""
-    found = decide(made_up(seed), BLANK)
+    found = decide_crossover(made_up(seed), BLANK)
     decided = found.assumed or found
     figures = [figure for part in (*decided.crossings, *decided.clear) for figure in astuple(part)]
     widths = [size.high / size.speedup for size in found.sizes if size.high and size.speedup]

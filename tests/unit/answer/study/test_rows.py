@@ -26,11 +26,11 @@ def test_an_axis_of_samples_is_one_of_rows_where_trees_are_fitted():
     answer = study.crossover(fits)
     assert (fits.axis, answer.axis) == ("samples", "rows")
     assert "rows" in answer.sentence
-    text = sweep_report.text(answer) + sweep_report.study_line(fits)
-    said = " ".join(captions.measured([pair[0] for pair in fits.runs], "samples"))
+    text = sweep_report.crossover_text(answer) + sweep_report.study_line(fits)
+    said = " ".join(captions.measurement_lines([pair[0] for pair in fits.runs], "samples"))
     assert "rows 1,000 to 64,000" in said
     assert "training samples" not in answer.sentence + text + said
-    assert wording.whole("rows")
+    assert wording.is_whole_axis("rows")
 
 
 def test_samples_of_networks_stay_samples():
@@ -40,6 +40,6 @@ def test_samples_of_networks_stay_samples():
 
 
 def test_a_question_of_fits_is_about_rows():
-    assert "1,000 rows" in describe.sentence(POINT)
+    assert "1,000 rows" in describe.describe_question(POINT)
     sweep = Sweep(point=POINT, axes=(Axis(name="samples", values=(1_000, 4_000)),))
-    assert describe.sentence(sweep).startswith("Rows 1,000 to 4,000")
+    assert describe.describe_question(sweep).startswith("Rows 1,000 to 4,000")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from core.answer.study import search
-from core.answer.study.crossover import locate
+from core.answer.study.crossover import locate_crossover
 from core.answer.study.result import Evidence
-from core.answer.study.search import NARROW, next_step
+from core.answer.study.search import NARROW_RATIO, next_step
 from core.question.sweep import ADAPTIVE_PAIRS, Axis
 
-LATTICE = Axis.between("hidden_size", 8, 4096, adaptive=True).values
+LATTICE = Axis.from_range("hidden_size", 8, 4096, adaptive=True).values
 
 
 class Machine:
@@ -49,7 +49,7 @@ def searched(machine, candidates=LATTICE):
 
 
 def answer(known):
-    return locate(known, axis="hidden_size", baseline="cpu", challenger="cuda:0")
+    return locate_crossover(known, axis="hidden_size", baseline="cpu", challenger="cuda:0")
 
 
 @pytest.mark.parametrize("place", [11, 90, 181, 700, 3000])
@@ -58,7 +58,7 @@ def test_it_closes_in_on_the_crossing_wherever_it_lies(place):
     found = answer(known)
     assert found.outcome == "crossing"
     assert found.low <= place <= found.high
-    assert found.high / found.low <= NARROW
+    assert found.high / found.low <= NARROW_RATIO
     assert len(known) <= 12
 
 
@@ -126,7 +126,7 @@ def test_a_jump_between_two_sizes_is_placed_between_them():
 
 
 def test_few_depths_are_searched_like_many_sizes():
-    depths = Axis.between("depth", 2, 12).values
+    depths = Axis.from_range("depth", 2, 12).values
     known, _ = searched(Machine(lambda depth: 2.0 ** (depth - 9.4)), depths)
     found = answer(known)
     assert found.outcome == "crossing"

@@ -9,7 +9,7 @@ from core.answer.run import causes, training_time
 from core.answer.study import study
 from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Point
-from core.question.fields import title
+from core.question.fields import field_title
 from core.question.sweep import Axis, Sweep
 from tests import rows
 
@@ -37,7 +37,7 @@ def asked(*contenders: str) -> Sweep:
 
 def answers(trials):
     """The rows of each point."""
-    return {Point.of(row): [each for each in trials if each.hidden_size == row.hidden_size] for row in trials}
+    return {Point.from_row(row): [each for each in trials if each.hidden_size == row.hidden_size] for row in trials}
 
 
 def test_runs_that_differ_in_one_size_are_a_study_and_have_a_crossover():
@@ -83,7 +83,7 @@ def test_rows_of_two_protocols_put_together_by_hand_are_refused(column):
         dataclasses.replace(row, **{column: "odd" if isinstance(getattr(row, column), str) else 99})
         for row in found.runs[-1]
     )
-    with pytest.raises(NotComparable, match=title(column)):
+    with pytest.raises(NotComparable, match=field_title(column)):
         study.crossover(dataclasses.replace(found, runs=(*found.runs[:-1], odd)))
 
 
@@ -144,14 +144,14 @@ def test_the_accelerator_is_the_challenger_wherever_it_was_named():
     ]
     (found,) = study.studies(mixed)
     assert (found.baseline, found.challenger) == ("cpu", "cuda:0")
-    assert len(study.of_sweep(asked("cuda:0", "cpu"), answers(mixed))) == 3
+    assert len(study.sweep_evidence(asked("cuda:0", "cpu"), answers(mixed))) == 3
 
 
 # Cost bases
 
 
 def step_s(found, basis):
-    entry = study.evidence(found, basis)[0]
+    entry = study.study_evidence(found, basis)[0]
     return entry.baseline_s[0], entry.challenger_s[0]
 
 
@@ -187,8 +187,8 @@ def test_a_longer_start_up_moves_the_crossover_up():
 
 def test_a_start_up_that_was_not_measured_is_an_obstacle_on_that_basis_only():
     (found,) = study.studies(trials(startup_device_s=None))
-    assert not any(entry.obstacle for entry in study.evidence(found, "steady"))
-    assert all("not measured" in entry.obstacle for entry in study.evidence(found, "cold_start"))
+    assert not any(entry.obstacle for entry in study.study_evidence(found, "steady"))
+    assert all("not measured" in entry.obstacle for entry in study.study_evidence(found, "cold_start"))
 
 
 def test_out_of_memory_is_an_obstacle_at_its_size_alone():
@@ -206,7 +206,7 @@ def test_out_of_memory_is_an_obstacle_at_its_size_alone():
 
 def test_sizes_without_comparable_rows_are_named_as_such():
     visited = {**answers(trials(SIZES[:2])), Point(hidden_size=64): []}
-    known = study.of_sweep(asked("cpu", "cuda:0"), visited, {Point(hidden_size=4096): "too slow"})
+    known = study.sweep_evidence(asked("cpu", "cuda:0"), visited, {Point(hidden_size=4096): "too slow"})
     obstacles = {16: "", 32: "", 64: "its rows cannot be compared", 4096: "too slow"}
     assert {entry.size: entry.obstacle for entry in known} == obstacles
 
@@ -214,23 +214,23 @@ def test_sizes_without_comparable_rows_are_named_as_such():
 def test_the_cause_is_that_of_the_measured_size_below_the_crossing():
     (found,) = study.studies(trials())
     answer = study.crossover(found)
-    size, words = study.cause(found, answer)
-    assert (size, words) == (128, causes.cause(*found.runs[SIZES.index(128)]))
-    base, other = study.parts(found)
+    size, words = study.study_cause(found, answer)
+    assert (size, words) == (128, causes.difference_cause(*found.runs[SIZES.index(128)]))
+    base, other = study.study_parts(found)
     assert list(base) == list(other) == list(SIZES)
-    assert other[32] == causes.times(found.runs[1][1])
+    assert other[32] == causes.part_times(found.runs[1][1])
 
 
 def test_without_a_crossing_or_a_breakdown_there_is_no_cause():
     (found,) = study.studies(trials())
     answer = study.crossover(found)
-    assert study.cause(found, dataclasses.replace(answer, estimate=None)) is None
-    whole = {f"breakdown_{part}_s": () for part in causes.PARTS}
+    assert study.study_cause(found, dataclasses.replace(answer, estimate=None)) is None
+    whole = {f"breakdown_{part}_s": () for part in causes.PART_TITLES}
     apart = dataclasses.replace(
         found, runs=tuple((base, dataclasses.replace(other, **whole)) for base, other in found.runs)
     )
-    assert study.cause(apart, answer) is None
-    assert [list(sizes) for sizes in study.parts(apart)] == [list(SIZES), []]
+    assert study.study_cause(apart, answer) is None
+    assert [list(sizes) for sizes in study.study_parts(apart)] == [list(SIZES), []]
 
 
 def in_turns(sizes, rounds):
@@ -247,9 +247,9 @@ def in_turns(sizes, rounds):
 
 def test_sizes_that_were_measured_in_turns_were_come_back_to():
     (turns,) = study.studies(in_turns(SIZES, 6))
-    assert {entry.visits for entry in study.evidence(turns, "steady")} == {6}
+    assert {entry.visits for entry in study.study_evidence(turns, "steady")} == {6}
     lone = dataclasses.replace(turns, runs=turns.runs[:1])
-    assert [entry.visits for entry in study.evidence(lone, "steady")] == [1]
+    assert [entry.visits for entry in study.study_evidence(lone, "steady")] == [1]
 
 
 def test_sizes_that_were_measured_one_after_the_other_were_visited_once():
@@ -260,7 +260,7 @@ def test_sizes_that_were_measured_one_after_the_other_were_visited_once():
             ends = tuple(end + place * 10**15 for end in row.block_end_ns)
             rows_after.append(dataclasses.replace(row, block_begin_ns=begins, block_end_ns=ends))
     (once,) = study.studies(rows_after)
-    assert {entry.visits for entry in study.evidence(once, "steady")} == {1}
+    assert {entry.visits for entry in study.study_evidence(once, "steady")} == {1}
     (turns,) = study.studies(in_turns(SIZES, 6))
     first = [answer.sizes[0] for answer in map(study.crossover, (once, turns))]
     widths = [size.high / size.low for size in first]

@@ -23,7 +23,7 @@ from core.answer.study.result import Crossing, Crossover
     ],
 )
 def test_measured_sizes_are_written_in_full_and_estimates_to_three_digits(size, text):
-    assert wording.size(size) == text
+    assert wording.format_size(size) == text
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_measured_sizes_are_written_in_full_and_estimates_to_three_digits(size, 
     ],
 )
 def test_a_place_names_its_axis(axis, text):
-    assert wording.place(axis, "8") == text
+    assert wording.place_on_axis(axis, "8") == text
 
 
 def crossing(axis, estimate, low, high, tie=None):
@@ -68,8 +68,8 @@ def crossing(axis, estimate, low, high, tie=None):
 )
 def test_where_only_whole_numbers_can_be_built_a_crossing_is_one_and_its_interval_is_rounded_outwards(axis, ends, said):
     found = crossing(axis, *ends)
-    assert said in wording.sentence(found)
-    assert said.partition(" on ")[0].replace("from", "From") in wording.headline(found)
+    assert said in wording.crossover_sentence(found)
+    assert said.partition(" on ")[0].replace("from", "From") in wording.crossover_headline(found)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_where_only_whole_numbers_can_be_built_a_crossing_is_one_and_its_interva
     ],
 )
 def test_a_tie_names_the_whole_numbers_that_are_in_it(tie, said):
-    assert wording.sentence(crossing("depth", 7.52, 7.02, 7.98, tie)).endswith(said)
+    assert wording.crossover_sentence(crossing("depth", 7.52, 7.02, 7.98, tie)).endswith(said)
 
 
 def test_every_range_of_sizes_in_which_devices_are_close_is_named():
     found = replace(crossing("parameters", 500.0, 400.0, 600.0, tie=(450.0, 550.0)), also_close=((2_000.0, 3_000.0),))
     close = "Between about 450 and 550, and between about 2,000 and 3,000 the difference is within 10 %."
-    assert wording.sentence(found).endswith(close)
+    assert wording.crossover_sentence(found).endswith(close)

@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import StoreError
-from core.files.address import mirrored_by
+from core.files.address import read_mirror_address
 from core.files.shared import mirror
 from core.files.shared.mirror import Mirror
 from core.files.shared.place import Place
@@ -139,8 +139,8 @@ def test_the_place_is_not_asked_at_every_look(machines, monkeypatch):
 
 def test_a_folder_says_of_what_it_is_the_mirror(machines, tmp_path):
     here, _ = machines
-    assert mirrored_by(here.folder) == here.place.address
-    assert mirrored_by(tmp_path) == ""
+    assert read_mirror_address(here.folder) == here.place.address
+    assert read_mirror_address(tmp_path) == ""
     assert mirror.of(tmp_path, MOST) is None
     assert mirror.of(here.folder, MOST) is mirror.of(here.folder, MOST)
 

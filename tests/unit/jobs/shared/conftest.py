@@ -15,7 +15,7 @@ from tests.fakes import FakeClock
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
-FOUND = Machine(environment=environment.read(), devices=scripted_worker.DEVICES)
+FOUND = Machine(environment=environment.read_environment(), devices=scripted_worker.DEVICES)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def working(at, store, queue, monkeypatch, clock):
         trials = tuple(f"{place}" for place, _ in enumerate(experiments))
         return Job(
             id="1",
-            asked=asked,
+            question=asked,
             store=store.folder,
             fresh=False,
             created_at="",

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import JobError
 from core.jobs import client, process
-from core.jobs.job import Elsewhere
+from core.jobs.job import RemoteTarget
 from core.jobs.shared import asker, asking, board
 from core.jobs.shared.board import Question
 from core.jobs.shared.members import Member
@@ -16,7 +16,7 @@ from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
 ASKED = sweep()
-EVERYWHERE = Elsewhere(on="workers")
+EVERYWHERE = RemoteTarget(on="workers")
 QUESTION = Question(sweep=ASKED, spread="everywhere")
 ONE = Member(host="one", machine_id="a" * 12, cpu="Test CPU", devices=("Test CPU",), question=QUESTION.id)
 TWO = dataclasses.replace(ONE, host="two", machine_id="b" * 12)
@@ -56,7 +56,7 @@ def said(member, state, message=""):
 
 def measured(store, member):
     """What a machine brings to the store."""
-    here = {"machine_id": member.machine_id, "torch_version": environment.read().torch_version}
+    here = {"machine_id": member.machine_id, "torch_version": environment.read_environment().torch_version}
     for number, point in enumerate(ASKED.points):
         run_id = f"{member.machine_id[:4]}{number:08x}"
         for row in scripted_worker.timed(ASKED.experiment(point), run_id, **here):
@@ -76,10 +76,10 @@ def test_a_job_has_the_rows_of_all_machines_and_the_sentence_of_who_failed(queue
     ended = queue.job(job.id)
     assert (ended.state, ended.message, ended.complete) == ("finished", "two: There is no room.", False)
     assert {member.host: member.state for member in ended.machines} == {"one": "finished", "two": "failed"}
-    assert {row.machine_id for row in client.rows(queue, ended)} == {ONE.machine_id}
+    assert {row.machine_id for row in client.load_job_rows(queue, ended)} == {ONE.machine_id}
     assert len(ended.run_ids) == len(ASKED.points)
     assert at.questions() == []
-    assert not queue.asker_file.taken
+    assert not queue.asker_file.is_served
 
 
 def test_a_job_that_is_stopped_takes_its_question_away(queue, store, at, serve):
@@ -109,7 +109,7 @@ def test_a_machine_that_is_gone_is_told_to_have_failed(queue, store, at, serve):
 
 
 def test_machines_that_cannot_be_asked_fail_the_job_with_their_sentence(queue, store, at, serve):
-    job = queue.submit(ASKED, store, elsewhere=Elsewhere(on="ray"))
+    job = queue.submit(ASKED, store, elsewhere=RemoteTarget(on="ray"))
     serve(fault=JobError("Ray is not installed: pip install it."))
     assert (queue.job(job.id).state, queue.job(job.id).message) == ("failed", "Ray is not installed: pip install it.")
 
@@ -127,15 +127,15 @@ def test_what_is_measured_here_does_not_wait_for_what_is_measured_elsewhere(queu
     here = queue.submit(ASKED, store)
     assert here.id != there.id
     assert (there.place, here.place) == (1, 1)
-    assert queue.claim(process.this()).id == here.id
-    assert queue.claim(process.this()) is None
-    assert queue.claim(process.this(), elsewhere=True).id == there.id
+    assert queue.claim(process.current_process()).id == here.id
+    assert queue.claim(process.current_process()) is None
+    assert queue.claim(process.current_process(), elsewhere=True).id == there.id
 
 
 def test_the_same_sweep_of_the_same_machines_is_joined(queue, store):
     there = queue.submit(ASKED, store, elsewhere=EVERYWHERE)
     assert queue.submit(ASKED, store, elsewhere=EVERYWHERE).id == there.id
-    assert queue.submit(ASKED, store, elsewhere=Elsewhere(on="workers", spread="shared")).id != there.id
+    assert queue.submit(ASKED, store, elsewhere=RemoteTarget(on="workers", spread="shared")).id != there.id
     assert queue.job(there.id).elsewhere == EVERYWHERE
 
 

@@ -23,7 +23,7 @@ def serve(queue, tmp_path, visits, monkeypatch):
 
     def serve(measure: Measure, fit: Fit = lambda new, alive: True) -> str:
         bench = dataclasses.replace(scripted_worker.bench(queue), begin=visits.begin(measure), fit=fit)
-        ended = Worker(queue, bench, bench.survey(), code=Code.now(tmp_path / "code"), idle_s=0.0).run()
+        ended = Worker(queue, bench, bench.survey(), code=Code.scan(tmp_path / "code"), idle_s=0.0).run()
         assert all(point.released for point in visits.points)
         return ended
 

@@ -36,7 +36,7 @@ class Bench:
 
 
 def instant(experiment: Experiment, record: Reporter, **changes) -> list[Trial]:
-    return timed(experiment, record.job.run_of(experiment), **changes)
+    return timed(experiment, record.job.derive_run_id(experiment), **changes)
 
 
 def full(experiment: Experiment, record: Reporter, **ended: str) -> list[Trial]:
@@ -71,8 +71,8 @@ class Visits:
             visits = self
 
             class Logged(Visited):
-                def visit(self) -> bool:
-                    more = super().visit()
+                def run_round(self) -> bool:
+                    more = super().run_round()
                     visits.log.append((experiment.point.hidden_size, self.pairs))
                     visits.then(experiment.point.hidden_size)
                     return more

@@ -31,7 +31,7 @@ def at(sweep: Sweep, **values: float) -> Point:
 
 def measured(sweep: Sweep, point: Point, step_s: float, *, seconds: float | None = 3.0) -> PointResult:
     run = rows.run({"cpu": step_s, "cpu@1": step_s}, point=point, jitter=0.0, outcome="timed")
-    return point_result.of_rows(sweep, point, run, seconds=seconds)
+    return point_result.result_from_rows(sweep, point, run, seconds=seconds)
 
 
 SWEEP = over(batch_size=BATCHES)
@@ -56,7 +56,10 @@ def test_a_point_far_beyond_what_was_measured_is_tried():
 def test_a_smaller_point_is_tried_whatever_became_of_a_larger_one():
     large = at(SWEEP, batch_size=64)
     assert (
-        forecast.too_slow(SWEEP, at(SWEEP, batch_size=32), {large: point_result.skipped(SWEEP, large, "it is")}) == ""
+        forecast.too_slow(
+            SWEEP, at(SWEEP, batch_size=32), {large: point_result.build_skipped_result(SWEEP, large, "it is")}
+        )
+        == ""
     )
 
 
@@ -69,7 +72,7 @@ def test_the_nearest_smaller_point_counts():
 def test_points_that_differ_on_two_axes_say_nothing_of_each_other():
     grid = over(batch_size=(8, 16), hidden_size=(8, 16))
     slow = at(grid, batch_size=8, hidden_size=8)
-    visits = {slow: point_result.skipped(grid, slow, "it is")}
+    visits = {slow: point_result.build_skipped_result(grid, slow, "it is")}
     assert forecast.too_slow(grid, at(grid, batch_size=16, hidden_size=16), visits) == ""
     assert "so was batch size 8, hidden size 8" in forecast.too_slow(
         grid, at(grid, batch_size=16, hidden_size=8), visits
@@ -79,13 +82,16 @@ def test_points_that_differ_on_two_axes_say_nothing_of_each_other():
 def test_a_point_that_did_not_fit_does_not_make_a_larger_one_too_slow():
     small = at(SWEEP, batch_size=8)
     empty = rows.run({"cpu": 1.0}, point=small, pairs=0, outcome="out_of_memory")
-    assert forecast.too_slow(SWEEP, at(SWEEP, batch_size=16), {small: point_result.of_rows(SWEEP, small, empty)}) == ""
+    assert (
+        forecast.too_slow(SWEEP, at(SWEEP, batch_size=16), {small: point_result.result_from_rows(SWEEP, small, empty)})
+        == ""
+    )
 
 
 def test_on_the_axis_of_parameters_the_size_that_reaches_them_tells_points_apart():
     wide = over(parameters=(10_000, 20_000))
     small, large = wide.points
-    assert forecast.too_slow(wide, large, {small: point_result.skipped(wide, small, "it is")})
+    assert forecast.too_slow(wide, large, {small: point_result.build_skipped_result(wide, small, "it is")})
 
 
 def test_nothing_is_said_of_the_rest_before_a_point_was_measured():
@@ -115,12 +121,12 @@ def test_no_point_is_expected_to_take_much_longer_than_it_may_nor_a_sweep_than_i
 
 def test_a_label_names_every_axis_with_its_value():
     grid = over(hidden_size=(1024,), learning_rate=(0.05,))
-    assert point_result.label(grid, grid.points[0]) == "hidden size 1,024, learning rate 0.05"
+    assert point_result.describe_point(grid, grid.points[0]) == "hidden size 1,024, learning rate 0.05"
 
 
 SEARCH = Sweep(
     point=Point(),
-    axes=(Axis.between("hidden_size", 16, 1_024, adaptive=True),),
+    axes=(Axis.from_range("hidden_size", 16, 1_024, adaptive=True),),
     contenders=(Contender(), Contender(threads=1)),
     adaptive=True,
 )

@@ -45,7 +45,7 @@ def measure(machine, once="a"):
     queue, store = machine
     job = queue.submit(POINT, store, once=once)
     bench = scripted_worker.bench(queue)
-    Worker(queue, bench, bench.survey(), code=Code.now(store.folder), idle_s=0.0).run()
+    Worker(queue, bench, bench.survey(), code=Code.scan(store.folder), idle_s=0.0).run()
     return job
 
 

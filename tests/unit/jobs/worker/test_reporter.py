@@ -11,7 +11,7 @@ from tests.integration.scripted_worker import QUICK, experiment
 @pytest.fixture
 def record(queue, store):
     queue.submit(experiment(QUICK), store)
-    return Reporter(queue, queue.claim(process.this()))
+    return Reporter(queue, queue.claim(process.current_process()))
 
 
 def test_progress_is_written_at_once_when_the_phase_changes_and_rarely_within_one(queue, record, monkeypatch):

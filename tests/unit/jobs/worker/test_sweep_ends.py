@@ -18,7 +18,7 @@ def test_an_error_at_a_point_fails_the_sweep_and_what_was_measured_stays(queue, 
     failed = queue.job(job.id)
     assert failed.state == "failed"
     assert failed.message == "The files of mnist are not here. What was measured before is saved."
-    assert sizes(client.rows(queue, failed)) == sizes(store.trials()) == [8, 16]
+    assert sizes(client.load_job_rows(queue, failed)) == sizes(store.trials()) == [8, 16]
 
 
 def test_a_bug_at_a_point_fails_the_sweep_and_calls_for_a_fresh_process(queue, store, serve):
@@ -42,14 +42,14 @@ def test_a_sweep_that_is_stopped_keeps_what_each_point_has_and_goes_on_behind_th
     stopped, done = queue.job(job.id), {size for size, _ in visits.log[20:22]}
     assert stopped.message == "Stopped: 2 of 4 points are saved, and 2 in part; run it again to continue."
     assert set(runs(store.trials())) == done
-    assert cut_off(client.rows(queue, stopped)) == {size: {5} for size in SIZES if size not in done}
+    assert cut_off(client.load_job_rows(queue, stopped)) == {size: {5} for size in SIZES if size not in done}
     assert {row.outcome for row in store.trials()} == {"timed", "stopped"}
 
     bench = Bench()
     job = queue.submit(sweep(sizes=SIZES), store)
     serve(bench)
     assert set(bench.measured) == set(SIZES) - done
-    assert {row.outcome for row in client.rows(queue, queue.job(job.id))} == {"timed"}
+    assert {row.outcome for row in client.load_job_rows(queue, queue.job(job.id))} == {"timed"}
 
 
 @pytest.mark.slow
@@ -62,18 +62,18 @@ def test_a_sweep_that_is_stopped_within_a_visit_keeps_its_rows_too(queue, store,
     serve(Bench(_16=stop))
     stopped = queue.job(job.id)
     assert stopped.message == "Stopped: 0 of 2 points are saved, and 2 in part; run it again to continue."
-    rows = client.rows(queue, stopped)
+    rows = client.load_job_rows(queue, stopped)
     assert [(row.outcome, len(row.block_pair)) for row in rows] == [("stopped", 1)] * 2 + [("stopped", 6)] * 2
 
     job, bench = queue.submit(sweep(sizes=TWO), store), Bench()
     serve(bench)
     assert bench.measured == [8, 16]
-    assert [row.outcome for row in client.rows(queue, queue.job(job.id))] == ["timed"] * 4
+    assert [row.outcome for row in client.load_job_rows(queue, queue.job(job.id))] == ["timed"] * 4
 
 
 def test_a_sweep_that_is_asked_to_stop_before_it_begins_measures_nothing(queue, store, serve):
     job = queue.submit(sweep(sizes=TWO), store)
-    queue.files(job.id).ask_to_stop()
+    queue.files(job.id).request_stop()
     serve(lambda *_: pytest.fail("it must not measure"))
     assert queue.job(job.id).message == "Stopped: 0 of 2 points are saved; run it again to continue."
 
@@ -95,5 +95,5 @@ def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(que
     assert (failed.state, failed.unsaved) == ("failed", True)
     assert failed.message == "The store did not take the rows, they are kept with the job: The disk is full."
     assert set(sizes(store.trials())) == before
-    assert set(sizes(client.rows(queue, failed))) == before | {16}
+    assert set(sizes(client.load_job_rows(queue, failed))) == before | {16}
     assert visits.log[-1] == (16, 6)

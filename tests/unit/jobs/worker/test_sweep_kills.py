@@ -56,7 +56,7 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
         with pytest.raises(Killed):
             serve(Bench())
     crashed = _bury(queue, job, dead)
-    kept, shown = set(runs(store.trials())), client.rows(queue, crashed)
+    kept, shown = set(runs(store.trials())), client.load_job_rows(queue, crashed)
     assert kept == {row.hidden_size for row in shown if row.outcome == "timed"}
     assert len({row.trial_id for row in shown}) == len(shown)
     if crashed.state == "crashed":
@@ -69,7 +69,7 @@ def test_a_kill_at_any_moment_loses_nothing_and_nothing_is_kept_twice(
     job, bench = queue.submit(asked, store), Bench()
     serve(bench)
     assert bench.measured == [size for size in SIZES if size not in kept]
-    rows = client.rows(queue, queue.job(job.id))
+    rows = client.load_job_rows(queue, queue.job(job.id))
     assert sizes(rows) == list(SIZES)
     assert {row.outcome for row in rows} == {"timed"}
     stored = store.trials()
@@ -98,7 +98,7 @@ def test_a_sweep_that_was_killed_shows_what_was_saved_of_each_point(queue, store
     crashed, (first, last) = _bury(queue, job, dead), [size for size, _ in visits.log[-2:]]
     clause = "1 of 2 points is saved, and 1 in part"
     assert crashed.message == f"The measuring process was killed: {clause}; run it again to continue."
-    assert (set(runs(store.trials())), cut_off(client.rows(queue, crashed))) == ({first}, {last: {5}})
+    assert (set(runs(store.trials())), cut_off(client.load_job_rows(queue, crashed))) == ({first}, {last: {5}})
     assert {row.message for row in store.trials() if row.outcome == "interrupted"} == {
         "The measuring process was killed."
     }
@@ -116,13 +116,13 @@ def test_rows_of_a_dead_sweep_reach_the_store_before_another_takes_its_turn(queu
     job, other = queue.submit(sweep(sizes=TWO), store), queue.submit(sweep(sizes=SIZES), store)
     queue.claim(dead)
     queue.files(job.id).keep_unsaved(timed(job.sweep.experiment(job.sweep.points[0]), "a" * 12))
-    assert queue.claim(process.this()).id == other.id
+    assert queue.claim(process.current_process()).id == other.id
     assert sizes(store.trials()) == [8]
 
 
 def test_a_sweep_is_the_only_thing_that_a_sweeps_file_can_be(queue, store):
     job = queue.submit(sweep(sizes=TWO), store)
-    assert isinstance(job.asked, Sweep)
+    assert isinstance(job.question, Sweep)
     assert (job.experiment, job.sweep) == (None, sweep(sizes=TWO))
     assert Queue(queue.folder).job(job.id) == job
     assert queue.submit(sweep(sizes=TWO), store).id == job.id

@@ -21,7 +21,7 @@ def test_a_grid_is_begun_point_by_point_and_its_rows_are_the_jobs(queue, store, 
     assert (done.state, done.message, bench.measured) == ("finished", "", list(SIZES))
     assert len(done.run_ids) == 4
     assert len(done.trial_ids) == 8
-    rows = client.rows(queue, done)
+    rows = client.load_job_rows(queue, done)
     assert [(row.hidden_size, row.contender) for row in rows] == list(itertools.product(SIZES, ("cpu@1", "cpu")))
     assert {row.outcome for row in rows} == {"timed"}
     assert store.trials() == sorted(rows, key=lambda row: (row.started_at, row.trial_id))
@@ -47,7 +47,7 @@ def test_a_point_is_in_the_store_once_it_has_its_pairs_and_the_page_sees_the_oth
 
     def look(size):
         job = Queue(queue.folder).job(queued.id)
-        now, rows = job.progress.sweep, client.rows(queue, job)
+        now, rows = job.progress.sweep, client.load_job_rows(queue, job)
         stored = sizes(store.trials())
         seen.append((now.done, now.alive, now.pairs, now.size_label))
         assert {row.hidden_size for row in rows if row.outcome == "timed"} == set(stored)
@@ -70,7 +70,7 @@ def test_a_point_is_in_the_store_once_it_has_its_pairs_and_the_page_sees_the_oth
         (0, 4, 4, f"hidden size {visits.log[4][0]}"),
     ]
     assert seen[-1][:3] == (3, 1, 5)
-    assert client.rows(queue, queue.job(queued.id)) == sorted(
+    assert client.load_job_rows(queue, queue.job(queued.id)) == sorted(
         store.trials(), key=lambda row: (row.hidden_size, row.trial_id)
     )
 
@@ -85,7 +85,7 @@ def test_points_for_which_there_is_no_memory_at_once_take_turns_in_groups_that_s
     assert begun == [8, 64, 16, 128, 32]
     assert [size for size, pair in visits.log[:12] if pair > 1] != sorted([8] * 5 + [64] * 5)
     assert {size for size, _ in visits.log[:12]} == {8, 64}
-    assert sizes(client.rows(queue, queue.job(job.id))) == [8, 16, 32, 64, 128]
+    assert sizes(client.load_job_rows(queue, queue.job(job.id))) == [8, 16, 32, 64, 128]
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_a_point_for_which_there_is_no_memory_after_all_waits_until_the_others_a
     assert bench.measured == [8, 16, 16, 32, 64]
     assert [size for size, _ in visits.log][:14] == [8, 16, *[8] * 5, *[16] * 6, 32]
     assert (done.state, done.message, done.progress.sweep.notes) == ("finished", "", ())
-    assert {row.outcome for row in client.rows(queue, done)} == {"timed"}
+    assert {row.outcome for row in client.load_job_rows(queue, done)} == {"timed"}
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_points_that_the_store_has_are_not_measured_again_and_count_as_rows_of_t
     job, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     serve(bench)
     assert bench.measured == [32, 64]
-    assert sizes(client.rows(queue, queue.job(job.id))) == list(SIZES)
+    assert sizes(client.load_job_rows(queue, queue.job(job.id))) == list(SIZES)
     again, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     serve(bench)
     assert bench.measured == []
@@ -170,7 +170,7 @@ def test_a_fresh_sweep_measures_every_point_again(queue, store, serve):
     serve(bench)
     assert bench.measured == list(TWO)
     assert all(len(found) == 2 for found in runs(store.trials()).values())
-    assert len(client.rows(queue, queue.job(job.id))) == 4
+    assert len(client.load_job_rows(queue, queue.job(job.id))) == 4
 
 
 @pytest.mark.slow
@@ -178,6 +178,6 @@ def test_rows_of_a_grid_over_two_axes_come_in_the_order_of_its_points(queue, sto
     axes = (Axis(name="hidden_size", values=(8, 16)), Axis(name="batch_size", values=(32, 64)))
     job = queue.submit(sweep(axes=axes), store)
     serve(Bench())
-    rows = client.rows(queue, queue.job(job.id))
+    rows = client.load_job_rows(queue, queue.job(job.id))
     assert [(row.hidden_size, row.batch_size) for row in rows[::2]] == [(8, 32), (8, 64), (16, 32), (16, 64)]
     assert queue.job(job.id).progress.sweep.notes == ()

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from core.answer.study import search
-from core.answer.study.search import Step
+from core.answer.study.search import SearchStep
 from core.question.sweep import Axis
 from core.results.store import Store
 from tests.integration.scripted_worker import CROSSING, sweep
@@ -18,7 +18,7 @@ def test_an_adaptive_sweep_measures_what_the_search_asks_for_and_says_why_it_end
     def next_step(candidates, evidence):
         assert sorted(candidates) == list(SIZES)
         known.append({entry.size: (len(entry.baseline_s), bool(entry.obstacle)) for entry in evidence})
-        return Step(size=next(script), reason="the interval is narrow")
+        return SearchStep(size=next(script), reason="the interval is narrow")
 
     monkeypatch.setattr(search, "next_step", next_step)
     asked = sweep(sizes=SIZES, adaptive=True)
@@ -40,7 +40,7 @@ def test_an_adaptive_sweep_measures_what_the_search_asks_for_and_says_why_it_end
 
 @pytest.mark.slow
 def test_an_adaptive_sweep_finds_the_crossing_of_a_curve_and_goes_on_from_the_store(queue, store, serve, visits):
-    asked = sweep(axes=(Axis.between("hidden_size", 8, 2048, adaptive=True),), adaptive=True)
+    asked = sweep(axes=(Axis.from_range("hidden_size", 8, 2048, adaptive=True),), adaptive=True)
     whole, other = Bench(), Store(store.folder.with_name("other"))
     job = queue.submit(asked, other)
     serve(whole)
@@ -70,7 +70,7 @@ def test_beside_a_size_that_a_search_chose_the_one_that_waits_longest_has_its_tu
     queue, store, serve, visits, monkeypatch
 ):
     script = itertools.chain([8, 16, 32, 64], itertools.repeat(None))
-    monkeypatch.setattr(search, "next_step", lambda *_: Step(size=next(script), reason="the interval is narrow"))
+    monkeypatch.setattr(search, "next_step", lambda *_: SearchStep(size=next(script), reason="the interval is narrow"))
     queue.submit(sweep(sizes=SIZES, adaptive=True), store)
     serve(Bench())
     assert visits.log[:7] == [(8, 1), (16, 1), (8, 2), (32, 1), (16, 2), (64, 1), (8, 3)]

@@ -50,7 +50,7 @@ def test_a_point_that_does_not_fit_is_kept_noted_and_the_sweep_goes_on(queue, st
     assert bench.measured == [8, 16, 16, 32, 64], "it is tried again once nothing else takes memory"
     assert (done.state, done.message) == ("finished", "1 point did not fit into memory.")
     assert done.progress.sweep.notes == ("Hidden size 16 did not fit into the memory of cpu@1.",)
-    assert [row.outcome for row in client.rows(queue, done)][2:4] == ["out_of_memory", "timed"]
+    assert [row.outcome for row in client.load_job_rows(queue, done)][2:4] == ["out_of_memory", "timed"]
     again, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     serve(bench)
     assert bench.measured == []
@@ -65,7 +65,7 @@ def test_a_lane_that_fails_is_noted_said_once_and_not_tried_again(queue, store, 
     assert (done.state, done.complete) == ("finished", False)
     assert done.message == "cpu@1 failed: RuntimeError: No compiler."
     assert sorted(done.progress.sweep.notes) == [f"Hidden size {size}: {done.message}" for size in (16, 32)]
-    assert len(client.rows(queue, done)) == 2 * len(SIZES)
+    assert len(client.load_job_rows(queue, done)) == 2 * len(SIZES)
     again, bench = queue.submit(sweep(sizes=SIZES), store), Bench()
     serve(bench)
     assert (bench.measured, queue.job(again.id).state) == ([], "finished")
@@ -78,7 +78,7 @@ def test_a_row_that_no_reader_takes_costs_no_other_and_is_said_to_be_missing(que
     done = queue.job(job.id)
     assert (done.state, done.complete) == ("finished", False)
     assert done.message == "The row of cpu@1 was refused: its column busy_step_s has a negative value."
-    assert len(client.rows(queue, done)) == len(store.trials()) == 2 * len(SIZES) - 1
+    assert len(client.load_job_rows(queue, done)) == len(store.trials()) == 2 * len(SIZES) - 1
     assert store.read().skipped == ()
 
 
@@ -122,7 +122,7 @@ def test_after_its_budget_a_sweep_begins_no_further_point_and_says_so(queue, sto
     job = queue.submit(sweep(sizes=SIZES, budget_s=40), store)
     serve(lasting)
     done = queue.job(job.id)
-    assert sizes(client.rows(queue, done)) == [8, 16]
+    assert sizes(client.load_job_rows(queue, done)) == [8, 16]
     assert (done.state, done.message) == ("finished", "The budget of 40.0 s ended before 2 points could be begun.")
     assert done.progress.sweep.notes == (done.message,)
 

@@ -13,7 +13,7 @@ from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
 from core.jobs.worker.code import Code
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.worker import Bench, Worker, serve
+from core.jobs.worker.worker import MeasurementBackend, Worker, serve
 from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from core.results.environment import DeviceInfo
@@ -23,7 +23,7 @@ from tests.integration.scripted_worker import BROKEN, EMPTY, QUICK, REFUSED, UNT
 
 @pytest.fixture
 def code(tmp_path):
-    return Code.now(tmp_path / "code")
+    return Code.scan(tmp_path / "code")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_worker_takes_all_jobs_and_then_is_idle(queue, store, make_worker):
     assert make_worker().run() == "idle"
     for job in submitted:
         done = queue.job(job.id)
-        assert (done.state, done.message, done.worker) == ("finished", "", process.this())
+        assert (done.state, done.message, done.worker) == ("finished", "", process.current_process())
         assert [trial.trial_id for trial in store.trials(run_id=done.run_id)] == list(done.trial_ids)
         assert done.progress.pairs == 2
 
@@ -222,7 +222,7 @@ def test_a_worker_that_was_idle_leaves_an_empty_seat(queue, store, code):
 
 def test_a_worker_counts_the_starts_before_it_until_it_is_ready(queue, code):
     queue.folder.mkdir()
-    queue.worker_file.take(Serving(process=process.this(), starts=2))
+    queue.worker_file.take(Serving(process=process.current_process(), starts=2))
     seen = []
 
     def load():
@@ -234,7 +234,7 @@ def test_a_worker_counts_the_starts_before_it_until_it_is_ready(queue, code):
 
 
 def test_jobs_fail_when_the_measuring_half_cannot_be_loaded(queue, store):
-    def load() -> Bench:
+    def load() -> MeasurementBackend:
         raise ImportError("No module named 'torch'")
 
     job = queue.submit(experiment(QUICK), store)
@@ -261,7 +261,7 @@ def test_a_worker_that_calls_for_a_fresh_process_leaves_the_seat_to_it(queue, st
     queue.submit(experiment(BROKEN), store)
     seats = []
     monkeypatch.setattr(
-        worker.client, "ensure_worker", lambda queue: seats.append((queue.worker_file.taken, queue.worker_file.locked))
+        worker.client, "ensure_worker", lambda it: seats.append((it.worker_file.is_served, it.worker_file.locked))
     )
     serve(queue, lambda: scripted_worker.bench(queue), idle_s=0.0, code_folder=code.folder)
     assert seats == [(False, False)]
@@ -269,7 +269,7 @@ def test_a_worker_that_calls_for_a_fresh_process_leaves_the_seat_to_it(queue, st
 
 def test_a_job_asked_to_stop_while_the_machine_is_busy_ends_without_being_measured(queue, store, make_worker):
     job = queue.submit(experiment(QUICK), store)
-    queue.files(job.id).ask_to_stop()
+    queue.files(job.id).request_stop()
     with measurement_lock():
         make_worker(measure=lambda *_: pytest.fail("it must not measure")).run()
     assert queue.job(job.id).state == "stopped"
@@ -292,21 +292,25 @@ def test_an_invalid_experiment_is_refused_with_the_sentence_of_the_error(queue, 
 
 
 def test_the_command_line_names_the_folder_of_jobs(queue, store, monkeypatch):
-    monkeypatch.setattr(program, "load", lambda: scripted_worker.bench(queue))
+    monkeypatch.setattr(program, "load_backend", lambda: scripted_worker.bench(queue))
     monkeypatch.setattr(program, "_offer_to_be_killed_first", lambda: None)  # for the process of the tests, for good
     monkeypatch.setattr(sys, "meta_path", sys.meta_path.copy())  # what the measuring process refuses, tests may import
     job = queue.submit(experiment(QUICK), store)
-    program.main(["--jobs", str(queue.folder), "--idle", "0"])
+    program.run_worker(["--jobs", str(queue.folder), "--idle", "0"])
     assert queue.job(job.id).state == "finished"
 
 
 def test_the_measuring_half_surveys_the_machine_and_refuses_a_device_that_is_not_there(queue, store):
-    bench = program.load()
+    bench = program.load_backend()
     assert bench.survey().devices[0].device == "cpu"
     elsewhere = Experiment(point=Point(), contenders=(Contender(device="cuda:99"),))
     queue.submit(elsewhere, store)
-    reporter = Reporter(queue, queue.claim(process.this()))
-    for refuse in (bench.measure, lambda *asked: bench.begin(*asked).visit(), lambda asked, _: bench.fit([asked], [])):
+    reporter = Reporter(queue, queue.claim(process.current_process()))
+    for refuse in (
+        bench.measure,
+        lambda *asked: bench.begin(*asked).run_round(),
+        lambda asked, _: bench.fit([asked], []),
+    ):
         with pytest.raises(DeviceUnavailable, match="cuda:99"):
             refuse(elsewhere, reporter)
 
@@ -326,7 +330,7 @@ def test_a_worker_that_would_leave_waits_for_room_for_what_full_disks_refused(qu
         assert Queue(queue.folder).job(job.id).state == "queued", "nothing of it could be written"
         full.undo()
 
-    full.setattr("core.files.atomic.write", refuse)
+    full.setattr("core.files.atomic.write_atomically", refuse)
     monkeypatch.setattr(worker.time, "sleep", wait)
     assert serving.run() == "idle"
     assert len(waits) == 1

@@ -8,7 +8,7 @@ from core.measure.readings.raw_values import RawValues
 
 
 def test_ten_thousand_training_samples_are_classified_at_most_and_all_others(monkeypatch):
-    data, asked, raw = datasets.load("digits", samples=300, seed=0), [], RawValues()
+    data, asked, raw = datasets.load_dataset("digits", samples=300, seed=0), [], RawValues()
 
     def classify(_, split, device, *, at_most=None):
         asked.append((split, at_most))

@@ -26,14 +26,14 @@ POINT = Point(samples=300, hidden_size=16, batch_size=50)
 
 @pytest.fixture
 def training():
-    data = datasets.load("digits", samples=POINT.samples, seed=0)
+    data = datasets.load_dataset("digits", samples=POINT.samples, seed=0)
     feed = batches.feed(POINT, data, data.train, CPU)
     return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1)
 
 
 @pytest.mark.slow
 def test_each_part_has_a_time_for_each_step(training):
-    parts = phases.take_apart(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
+    parts = phases.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
     assert list(parts) == ["loader", "transfer", "forward", "backward", "optimizer"]
     assert {len(entry) for entry in parts.values()} == {12}
     assert all(value > 0 for entry in parts.values() for value in entry)
@@ -41,7 +41,7 @@ def test_each_part_has_a_time_for_each_step(training):
 
 def test_each_part_is_the_time_between_two_readings_and_that_of_the_optimizer_between_four(training):
     ticks = itertools.count(step=1_000_000)
-    parts = phases.take_apart(training, Timer(device=Device(CPU), clock=lambda: next(ticks)), step_s=1.0)
+    parts = phases.measure_breakdown(training, Timer(device=Device(CPU), clock=lambda: next(ticks)), step_s=1.0)
     optimizer = parts.pop("optimizer")
     assert set(parts.values()) == {(0.001,) * 3}
     assert optimizer == (0.002,) * 3
@@ -50,15 +50,15 @@ def test_each_part_is_the_time_between_two_readings_and_that_of_the_optimizer_be
 @pytest.mark.slow
 @pytest.mark.parametrize(("step_s", "steps"), [(1e-6, 50), (10.0, 3)])
 def test_the_pass_is_bounded_for_quick_and_slow_steps(training, step_s, steps):
-    assert len(phases.take_apart(training, Timer(device=Device(CPU)), step_s=step_s)["loader"]) == steps
+    assert len(phases.measure_breakdown(training, Timer(device=Device(CPU)), step_s=step_s)["loader"]) == steps
 
 
 def test_taking_apart_trains_as_any_step_does(training):
-    data = datasets.load("digits", samples=POINT.samples, seed=0)
+    data = datasets.load_dataset("digits", samples=POINT.samples, seed=0)
     plain = Training(
         networks.build(POINT.network, seed=0), batches.feed(POINT, data, data.train, CPU), learning_rate=0.1
     )
-    phases.take_apart(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
+    phases.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
     plain.advance(13)
     assert all(torch.equal(a, b) for a, b in zip(training.weights(), plain.weights(), strict=True))
 
@@ -125,7 +125,7 @@ def test_a_busy_time_that_noise_hides_is_none_at_all_and_its_row_can_be_read(mon
     next(noisy_s)  # so that the filler with steps is always the quicker one
     values = phases.busy_step_s(work, Timer(device=device, clock=clock), GPU, step_s=1e-3)
     assert values == (0.0,) * phases.BUSY_REPEATS
-    checks.require(to_table([trial(contender="cuda:0", busy_step_s=values)]))
+    checks.validate_rows(to_table([trial(contender="cuda:0", busy_step_s=values)]))
 
 
 def test_without_filler_the_launches_would_be_counted_so_that_nothing_is_known(monkeypatch):

@@ -30,7 +30,7 @@ def of(family, **fields):
 
 @pytest.fixture(scope="module")
 def data():
-    return datasets.load("signal", samples=200, seed=0)
+    return datasets.load_dataset("signal", samples=200, seed=0)
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_rounds_leaves_shrinkage_threads_and_seed_are_those_that_were_asked_for(
 
 
 def test_classes_that_no_training_row_has_get_no_chance(place):
-    digits = datasets.load("digits", samples=10, seed=0)
+    digits = datasets.load_dataset("digits", samples=10, seed=0)
     present = set(digits.train.labels.tolist())
     assert len(present) < 10
     place("xgboost", Library())
@@ -143,7 +143,7 @@ def test_without_its_library_nothing_is_measured_and_what_installs_it_is_said(da
         LibraryFailed, match=r"LightGBM is not installed here: pip install -r requirements-boosting.txt"
     ):
         BoostingContender(Contender(), of("lightgbm"), data)
-    assert boosting.missing("mlp") == ""
+    assert boosting.explain_missing_library("mlp") == ""
 
 
 def test_a_library_that_falls_back_to_the_cpu_is_found_out(place):
@@ -200,10 +200,10 @@ def test_fits_take_turns_with_fits_of_twice_the_rows(data, place):
     measured = started(data)
     list(measured.warm_up(60.0))
     rows.clear()
-    measured.take_apart(60.0)
+    measured.profile(60.0)
     assert rows == [400, *[200, 400] * 5]
     assert measured.raw.turns_step_s == measured.raw.doubled_step_s == pytest.approx((0.2,) * 5)
-    measured.take_apart(60.0, turns=False)
+    measured.profile(60.0, turns=False)
     assert len(rows) == 11
 
 
@@ -211,7 +211,7 @@ def test_rows_are_not_doubled_where_memory_would_not_suffice(data, place, monkey
     place("hist-boosting", Library(FakeClock(), seconds=0.2))
     measured = started(data)
     monkeypatch.setattr(type(measured._device), "free_bytes", lambda device: 1)
-    measured.take_apart(60.0)
+    measured.profile(60.0)
     assert measured.raw.doubled_step_s == ()
 
 

@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = idx.write(tmp_path_factory.mktemp("data"))
-    return datasets.load("mnist", samples=300, seed=0, folder=folder)
+    return datasets.load_dataset("mnist", samples=300, seed=0, folder=folder)
 
 
 def take(point: Point, data: datasets.Data, count: int, first_step: int = 0) -> list[batches.Batch]:

@@ -35,7 +35,7 @@ def load(tmp_path):
         if name in IMAGES and not (tmp_path / IMAGES[name]).exists():
             idx.write(tmp_path, loader=IMAGES[name])
         sizes = {"sequence_length": LENGTH, "embedding_rows": ROWS}
-        return datasets.load(name, samples=samples, seed=seed, **sizes, folder=tmp_path)
+        return datasets.load_dataset(name, samples=samples, seed=seed, **sizes, folder=tmp_path)
 
     return loaded
 
@@ -45,7 +45,7 @@ def test_samples_have_the_shape_type_and_classes_of_the_catalog(load, name):
     data, facts = load(name), catalog.DATASETS[name]
     assert len(data.train) == few(name)
     for split in (data.train, data.validation, data.test):
-        assert split.samples.shape == (len(split.labels), *facts.shape_at(LENGTH))
+        assert split.samples.shape == (len(split.labels), *facts.shape_for_length(LENGTH))
         kind = torch.int32 if facts.vocabulary else torch.float32
         assert (split.samples.dtype, split.labels.dtype) == (kind, torch.int64)
     assert set(data.train.labels.tolist()) == set(range(len(facts.classes)))
@@ -143,7 +143,7 @@ def test_synthetic_data_say_that_they_are(name):
 def test_missing_files_are_named_with_their_folder_and_what_works_without(tmp_path, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", offline)
     with pytest.raises(DatasetUnavailable, match="digits, which needs no download") as caught:
-        datasets.load("mnist", samples=300, seed=0, folder=tmp_path)
+        datasets.load_dataset("mnist", samples=300, seed=0, folder=tmp_path)
     assert str(tmp_path / "MNIST" / "raw") in str(caught.value)
 
 
@@ -157,7 +157,7 @@ def test_torn_image_files_are_an_answer_too(tmp_path, monkeypatch):
     images = raw / "train-images-idx3-ubyte"
     images.write_bytes(images.read_bytes()[:1_000])
     with pytest.raises(DatasetUnavailable, match="MNIST is not on this machine"):
-        datasets.load("mnist", samples=300, seed=0, folder=tmp_path)
+        datasets.load_dataset("mnist", samples=300, seed=0, folder=tmp_path)
 
 
 def test_more_samples_than_the_files_hold_is_refused(load):
@@ -183,12 +183,12 @@ def test_what_comes_with_scikit_learn_says_what_to_install_without_it(monkeypatc
 
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(DatasetUnavailable, match="pip install scikit-learn"):
-        datasets.load(name, samples=100, seed=0)
+        datasets.load_dataset(name, samples=100, seed=0)
 
 
 @pytest.mark.parametrize("name", ["digits", "signal"])
 def test_samples_in_float64_are_the_same_numbers_and_have_the_same_hash(load, name):
-    plain, longer = load(name), datasets.load(name, samples=few(name), seed=0, dtype="float64")
+    plain, longer = load(name), datasets.load_dataset(name, samples=few(name), seed=0, dtype="float64")
     assert longer.hash == plain.hash
     for part in ("train", "validation", "test"):
         samples = getattr(longer, part).samples
@@ -202,7 +202,7 @@ def test_samples_in_float64_are_the_same_numbers_and_have_the_same_hash(load, na
 
 def test_clicks_are_numbers_below_the_rows_that_are_asked_for_and_the_class_follows_from_the_category():
     few_rows, many = (
-        datasets.load("clicks", samples=2_000, seed=0, embedding_rows=rows).train for rows in (10, 1_000_000)
+        datasets.load_dataset("clicks", samples=2_000, seed=0, embedding_rows=rows).train for rows in (10, 1_000_000)
     )
     assert (int(few_rows.samples.min()), int(few_rows.samples.max())) == (0, 9)
     assert torch.equal(few_rows.labels, many.labels)
@@ -214,19 +214,19 @@ def test_clicks_are_numbers_below_the_rows_that_are_asked_for_and_the_class_foll
 
 @pytest.mark.slow
 def test_what_is_in_use_is_not_loaded_again_and_what_is_not_is_forgotten():
-    held = datasets.load("disc", samples=100, seed=5)
-    assert datasets.load("disc", samples=100, seed=5) is held
-    assert datasets.load("disc", samples=100, seed=6) is not held
+    held = datasets.load_dataset("disc", samples=100, seed=5)
+    assert datasets.load_dataset("disc", samples=100, seed=5) is held
+    assert datasets.load_dataset("disc", samples=100, seed=6) is not held
     name = held.hash
     del held
     gc.collect()
     assert not [key for key in datasets._LOADED if key[0] == "disc" and key[2] == 5]
-    assert datasets.load("disc", samples=100, seed=5).hash == name
+    assert datasets.load_dataset("disc", samples=100, seed=5).hash == name
 
 
 @pytest.mark.parametrize("length", [4, 40])
 def test_three_tokens_come_once_each_in_the_order_that_the_class_names(length):
-    data = datasets.load("token-order", samples=200, seed=0, sequence_length=length)
+    data = datasets.load_dataset("token-order", samples=200, seed=0, sequence_length=length)
     facts, names = catalog.DATASETS["token-order"], "abc"
     assert data.train.samples.shape == (200, length)
     assert int(data.train.samples.max()) < facts.vocabulary
@@ -236,14 +236,16 @@ def test_three_tokens_come_once_each_in_the_order_that_the_class_names(length):
 
 def test_tokens_are_the_same_whatever_a_network_computes_in_and_others_of_another_length():
     plain, longer = (
-        datasets.load("token-order", samples=100, seed=0, sequence_length=8, dtype=dtype)
+        datasets.load_dataset("token-order", samples=100, seed=0, sequence_length=8, dtype=dtype)
         for dtype in ("float32", "float64")
     )
     assert torch.equal(plain.train.samples, longer.train.samples)
     assert longer.train.samples.dtype == torch.int32
     assert plain.hash == longer.hash
-    assert plain.hash != datasets.load("token-order", samples=100, seed=0, sequence_length=9).hash
+    assert plain.hash != datasets.load_dataset("token-order", samples=100, seed=0, sequence_length=9).hash
 
 
 def test_the_data_of_a_training_are_those_of_its_own_length():
-    assert datasets.of(Point(dataset="token-order", samples=100, sequence_length=5)).train.samples.shape == (100, 5)
+    assert datasets.load_point_data(
+        Point(dataset="token-order", samples=100, sequence_length=5)
+    ).train.samples.shape == (100, 5)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.measure.device import cards
-from core.measure.device.cards import Columns, Watch
+from core.measure.device.cards import Columns, GpuMonitor
 from core.results.allowed import OF_CARDS
 
 CARD = torch.device("cuda:0")
@@ -86,15 +86,15 @@ def library(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: PROPERTIES)
     monkeypatch.setattr(torch.version, "hip", None)
-    cards._card.cache_clear()
+    cards._find_gpu.cache_clear()
     yield fake
-    cards._card.cache_clear()
+    cards._find_gpu.cache_clear()
 
 
 def around(library, seconds=0.5, **after) -> Columns:
     """A block of so many seconds, after which the card answers otherwise."""
     now = iter([10.0, 10.0 + seconds])
-    watch = Watch(CARD, clock=lambda: next(now))
+    watch = GpuMonitor(CARD, clock=lambda: next(now))
     watch.begin()
     library.answers |= after
     return watch.end()
@@ -116,7 +116,7 @@ def test_a_card_is_read_before_in_and_after_a_block(library):
 
 
 def test_what_a_card_is_held_to(library):
-    assert Watch(CARD).limits == {
+    assert GpuMonitor(CARD).limits == {
         "device_power_limit_w": 700.0,
         "device_clock_limit_mhz": 1980.0,
         "device_ecc_errors": 0,
@@ -125,7 +125,7 @@ def test_what_a_card_is_held_to(library):
 
 def test_the_time_for_which_clocks_were_lowered_is_that_between_the_two_looks(library):
     library.violation_ns = 7_000_000_000
-    watch = Watch(CARD)
+    watch = GpuMonitor(CARD)
     watch.begin()
     library.violation_ns += 20_000_000
     assert watch.end()["block_throttled_s"] == pytest.approx(4 * 0.02)
@@ -163,7 +163,7 @@ def test_other_processes_are_counted_without_ours_under_whatever_number_it_is_li
 
 
 def test_a_process_that_came_or_went_meanwhile_was_there(library):
-    watch = Watch(CARD)
+    watch = GpuMonitor(CARD)
     library.pids["card"] = [os.getpid(), 7]
     watch.begin()
     library.pids["card"] = [os.getpid()]
@@ -172,7 +172,7 @@ def test_a_process_that_came_or_went_meanwhile_was_there(library):
 
 def test_a_card_whose_uuid_is_not_known_is_found_by_its_place_on_the_bus(library):
     library.handles = {"00000000:65:00.0": "card"}
-    assert Watch(CARD).limits["device_power_limit_w"] == 700.0
+    assert GpuMonitor(CARD).limits["device_power_limit_w"] == 700.0
 
 
 def test_a_part_of_a_card_has_its_own_processes_and_the_clocks_of_the_whole(library):
@@ -191,12 +191,12 @@ def test_where_nvml_cannot_be_asked_nothing_is_known_and_nothing_is_raised(libra
     else:
         library.handles = {}
     assert around(library) == {}
-    assert Watch(CARD).limits == {}
+    assert GpuMonitor(CARD).limits == {}
 
 
 @pytest.mark.parametrize("name", ["cpu", "mps", "xpu:0"])
 def test_of_other_devices_nothing_is_known(library, name):
-    watch = Watch(torch.device(name))
+    watch = GpuMonitor(torch.device(name))
     watch.begin()
     assert (watch.end(), watch.limits) == ({}, {})
 
@@ -209,7 +209,7 @@ def test_an_amd_card_is_asked_through_pytorch_and_zero_is_not_known(library, mon
     for name, value in {"clock_rate": 2100, "power_draw": 540, "temperature": 0, "utilization": 3}.items():
         monkeypatch.setattr(torch.cuda, name, lambda _, value=value: value)
     monkeypatch.setattr(torch.cuda, "list_gpu_processes", lambda _: listed)
-    watch = Watch(CARD)
+    watch = GpuMonitor(CARD)
     watch.begin()
     seen = watch.end()
     assert (seen["block_clock_mhz"], seen["block_power_w"], seen["block_temperature_c"]) == (2100.0, 540.0, None)

@@ -5,7 +5,7 @@ import weakref
 import pytest
 import torch
 
-from core.errors import InvalidValue, LaneUnavailable, OutOfMemory, OwnTrainingFailed, TooSlow
+from core.errors import CustomTrainingFailed, InvalidValue, LaneUnavailable, OutOfMemory, TooSlow
 from core.measure.device import failures
 from core.question.experiment import Contender
 
@@ -71,8 +71,12 @@ def test_work_that_is_done_has_no_failure_and_one_that_nobody_knows_is_raised():
         ("cuda:0", OutOfMemory("The training needs 1 TiB."), ("out_of_memory", "The training needs 1 TiB.")),
         ("cuda:0+graph10", torch.OutOfMemoryError("CUDA"), ("out_of_memory", "The device ran out of memory.")),
         ("cuda:0+graph10", LaneUnavailable("It has none."), ("interrupted", "It has none.")),
-        ("cpu+bf16", OwnTrainingFailed("a.py", "step\nKeyError: 1"), ("interrupted", "cpu+bf16 failed: KeyError: 1.")),
-        ("cpu", OwnTrainingFailed("a.py", "step\nKeyError: 1"), None),
+        (
+            "cpu+bf16",
+            CustomTrainingFailed("a.py", "step\nKeyError: 1"),
+            ("interrupted", "cpu+bf16 failed: KeyError: 1."),
+        ),
+        ("cpu", CustomTrainingFailed("a.py", "step\nKeyError: 1"), None),
         ("cuda:0", RuntimeError("CUDA error: unspecified launch failure"), None),
         ("cpu@1+compiled", TooSlow("it is", "Less is needed."), None),
         ("cpu@1+compiled", InvalidValue("threads", 9, "at most 2"), None),

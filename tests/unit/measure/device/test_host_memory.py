@@ -52,7 +52,7 @@ def test_what_is_kept_is_not_asked_for_again():
 @pytest.mark.slow
 def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_own(monkeypatch):
     asked = []
-    monkeypatch.setattr(host_memory, "use", lambda *, kept: asked.append(kept))
+    monkeypatch.setattr(host_memory, "set_memory_retention", lambda *, kept: asked.append(kept))
     contenders = tuple(map(Contender.parse, ("cpu@1", "cpu@1+kept")))
     point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=20)
     plain, kept = measure(Experiment(point=point, contenders=contenders, budget_s=20, pairs=3), hooks=Hooks())
@@ -65,7 +65,7 @@ def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_ow
 @pytest.mark.slow
 def test_what_a_run_kept_goes_back_when_it_ends(monkeypatch):
     asked = []
-    monkeypatch.setattr(host_memory, "use", lambda *, kept: asked.append(kept))
+    monkeypatch.setattr(host_memory, "set_memory_retention", lambda *, kept: asked.append(kept))
     point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=2)
     measure(Experiment(point=point, contenders=(Contender.parse("cpu@1+kept"),), budget_s=20), hooks=Hooks())
     assert asked[0] is True
@@ -79,5 +79,5 @@ def test_a_cpu_has_it_here_and_a_gpu_always():
 
 def test_without_glibc_nothing_is_done_and_the_reason_told(monkeypatch):
     monkeypatch.setattr(host_memory, "_glibc", lambda: None)
-    host_memory.use(kept=True)
+    host_memory.set_memory_retention(keep=True)
     assert "glibc" in host_memory.why_not("cpu")

@@ -8,4 +8,4 @@ from tests.unit.measure.execution.trained import POINT
 
 @pytest.fixture(scope="module")
 def data():
-    return datasets.load("digits", samples=POINT.samples, seed=0)
+    return datasets.load_dataset("digits", samples=POINT.samples, seed=0)

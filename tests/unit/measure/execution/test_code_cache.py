@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.measure.execution import code_cache
-from core.measure.execution.code_cache import COMPILED_VARIABLE, CodeOf
+from core.measure.execution.code_cache import COMPILED_VARIABLE, CompiledCode
 
 FUNCTION = {"steps": 1, "threads": 2, "network": "Linear"}
 
@@ -18,10 +18,10 @@ def torch_compiles(monkeypatch):
     """What torch does within `compiling`, in ten seconds, or in one where it finds its code and wants it."""
     now, hits, folders = [0.0], [0], []
     monkeypatch.setattr(code_cache.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(code_cache, "_served", lambda: hits[0])
+    monkeypatch.setattr(code_cache, "_count_cache_hits", lambda: hits[0])
 
     def compile_it(function=FUNCTION, *, wants=True, fails=False):
-        with CodeOf(function).compiling() as compilations:
+        with CompiledCode(function).compiling() as compilations:
             folder = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
             folders.append(folder)
             found = wants and (folder / "code.so").exists()
@@ -60,8 +60,8 @@ def test_another_function_has_code_of_its_own(torch_compiles, changes):
 def test_another_torch_and_another_machine_compile_for_themselves(torch_compiles, monkeypatch):
     torch_compiles()
     for changes in ({"torch_version": "9.9"}, {"machine_id": "another"}):
-        here = dataclasses.replace(code_cache.environment.read(), **changes)
-        monkeypatch.setattr(code_cache.environment, "read", lambda here=here: here)
+        here = dataclasses.replace(code_cache.environment.read_environment(), **changes)
+        monkeypatch.setattr(code_cache.environment, "read_environment", lambda here=here: here)
         assert torch_compiles() == (10.0, 10.0)
 
 

@@ -159,7 +159,9 @@ def test_kernels_of_several_channels_lie_as_their_lane_says(data, words):
 
 def test_compiling_takes_what_it_took_and_once_more_what_brought_in_the_compiler(data, compilations, monkeypatch):
     training, loading_s = started(data, Lane.parse(["compiled"])), 500.0
-    monkeypatch.setattr(compiled, "bring_in", lambda: loading_s)  # earlier in this process, so it takes no time now
+    monkeypatch.setattr(
+        compiled, "import_compiler", lambda: loading_s
+    )  # earlier in this process, so it takes no time now
     begin = time.perf_counter()
     seconds = training.prepare((data.train.samples[:20], data.train.labels[:20]), remainder=True)
     assert loading_s <= seconds <= loading_s + time.perf_counter() - begin

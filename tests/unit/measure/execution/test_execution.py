@@ -38,7 +38,7 @@ def test_pixels_stored_together_train_the_same(data):
 @pytest.mark.parametrize("words", ["", "fused", "micro5", "graph4"])
 def test_a_training_in_float64_begins_with_the_weights_of_float32_and_has_losses_in_float64(data, words):
     point = dataclasses.replace(POINT, dtype="float64")
-    longer = datasets.of(point)
+    longer = datasets.load_point_data(point)
     mine = started(longer, Lane.parse(filter(None, [words])), point=point, recorder=FakeRecorder())
     plain = started(data)
     for a, b in zip(mine.weights(), plain.weights(), strict=True):

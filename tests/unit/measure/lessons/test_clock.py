@@ -70,11 +70,11 @@ class Room:
         )
 
     def blocks(self, *names: str, late=lambda: False) -> dict[str, list[float]]:
-        list(self.lesson.blocks([RECIPES[name] for name in names], late=late, allowance_s=60))
+        list(self.lesson.time_blocks([RECIPES[name] for name in names], late=late, allowance_s=60))
         return self.lesson.readings
 
     def whole(self, name: str, share_s: float = 60, remaining_s: float = 60) -> list[float]:
-        list(self.lesson.whole(RECIPES[name], share_s, remaining_s, tested=0.4))
+        list(self.lesson.time_epochs(RECIPES[name], share_s, remaining_s, tested=0.4))
         return self.lesson.readings.get(name, [])
 
 
@@ -95,7 +95,7 @@ def test_on_a_device_without_a_queue_the_drain_makes_no_difference():
 def test_work_from_before_is_charged_to_a_clock_that_is_started_undrained():
     room = Room()
     recipe = Recipe(name="late", title="", explains="", switched=("no_drain_before",))
-    list(room.lesson.blocks([RECIPES["ours"], recipe], late=lambda: False, allowance_s=60))
+    list(room.lesson.time_blocks([RECIPES["ours"], recipe], late=lambda: False, allowance_s=60))
     lead_in = 2 * BUSY_S
     per_step = room.lesson.readings["late"][0] / POINT.steps_per_epoch
     assert per_step == pytest.approx(BUSY_S + lead_in / room.lesson.steps["late"], rel=0.01)
@@ -198,7 +198,9 @@ def stage():
 def test_every_recipe_times_a_real_training(stage):
     asked = Demonstration(kind="clock", point=DIGITS, contenders=(Contender(threads=1),), budget_s=60)
     phases = []
-    shown = clock.run(asked, stage(asked, progress=lambda now: phases.append((now.phase, now.contenders[0]))))
+    shown = clock.run_clock_lesson(
+        asked, stage(asked, progress=lambda now: phases.append((now.phase, now.contenders[0])))
+    )
     assert [variant.name for variant in shown.variants] == list(RECIPES)
     assert shown.notes == ()
     by_name = {variant.name: variant for variant in shown.variants}
@@ -220,7 +222,7 @@ def test_contenders_are_shown_one_after_the_other_and_the_best_threads_are_found
     )
     done = []
     given = stage(asked, progress=lambda now: done.append((now.contenders[0].steps, now.contenders[0].total_steps)))
-    shown = clock.run(asked, given)
+    shown = clock.run_clock_lesson(asked, given)
     assert done[1:] == sorted(done[1:]), "it goes on where the contender before ended"
     assert done[-1][0] == done[-1][1]
     assert [(entry.contender, entry.name) for entry in shown.variants] == [
@@ -239,7 +241,7 @@ def test_a_stop_ends_a_lesson_between_timings(stage):
         asked, progress=lambda now: seen.append(now.phase), should_stop=lambda: "timing blocks on 1 CPU thread" in seen
     )
     with pytest.raises(Stopped):
-        clock.run(asked, given)
+        clock.run_clock_lesson(asked, given)
     assert seen[-1] == "timing blocks on 1 CPU thread"
 
 
@@ -253,9 +255,9 @@ def test_our_clock_is_the_timer_that_measures():
 
 
 def test_data_on_the_device_are_what_ours_times_whatever_the_training_uses():
-    data = datasets.load("digits", samples=DIGITS.samples, seed=0)
+    data = datasets.load_dataset("digits", samples=DIGITS.samples, seed=0)
     point = Point(**{**vars(DIGITS), "data_path": "tutorial", "loader_workers": 1})
-    assert clock.timed_point(RECIPES["ours"], point).data_path == "resident"
-    assert clock.timed_point(RECIPES["signal"], point).loader_workers == 1
-    assert clock.timed_point(RECIPES["signal"], DIGITS).loader_workers == 0
-    assert clock.held_out(data) == len(data.validation) + len(data.test)
+    assert clock.point_for_recipe(RECIPES["ours"], point).data_path == "resident"
+    assert clock.point_for_recipe(RECIPES["signal"], point).loader_workers == 1
+    assert clock.point_for_recipe(RECIPES["signal"], DIGITS).loader_workers == 0
+    assert clock.count_held_out(data) == len(data.validation) + len(data.test)

@@ -14,7 +14,7 @@ PAIR = (Contender(threads=1), Contender())
 
 def shown(point: Point = DIGITS):
     asked = Demonstration(kind="first_step", point=point, contenders=PAIR)
-    return first_step.run(asked, Stage(demonstration=asked))
+    return first_step.run_first_step_lesson(asked, Stage(demonstration=asked))
 
 
 def test_every_parameter_is_compared_by_a_name_for_people():
@@ -36,7 +36,7 @@ def test_the_same_threads_give_the_same_bits():
     asked = Demonstration(kind="first_step", point=DIGITS, contenders=PAIR)
     stage = Stage(demonstration=asked)
     stage.use_threads = lambda *_: torch.set_num_threads(1)
-    assert first_step.run(asked, stage).largest == 0
+    assert first_step.run_first_step_lesson(asked, stage).largest == 0
 
 
 def test_a_planted_error_is_seen(monkeypatch):

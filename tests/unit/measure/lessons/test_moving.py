@@ -11,12 +11,12 @@ from core.results.exhibits.exhibit import Snippet
 @pytest.fixture(scope="module")
 def snippets() -> dict[str, Snippet]:
     asked = Demonstration(kind="moving")
-    return {snippet.title: snippet for snippet in moving.run(asked, Stage(demonstration=asked)).snippets}
+    return {snippet.title: snippet for snippet in moving.run_moving_lesson(asked, Stage(demonstration=asked)).snippets}
 
 
 def test_a_machine_without_an_accelerator_shows_it_with_meta_and_says_so():
     asked = Demonstration(kind="moving")
-    shown = moving.run(asked, Stage(demonstration=asked))
+    shown = moving.run_moving_lesson(asked, Stage(demonstration=asked))
     assert {snippet.device for snippet in shown.snippets} >= {"meta"}
     assert shown.notes == (moving.META_NOTE,)
 
@@ -76,10 +76,10 @@ def test_what_is_shown_is_what_was_run(snippets):
 
 def test_an_error_that_no_lesson_is_about_is_a_bug(monkeypatch):
     with pytest.raises(ZeroDivisionError):
-        moving._run("broken", "1 / 0", "meta")
+        moving._run_snippet("broken", "1 / 0", "meta")
 
 
 def test_it_can_be_stopped():
     asked = Demonstration(kind="moving")
     with pytest.raises(Stopped):
-        moving.run(asked, Stage(demonstration=asked, hooks=Hooks(should_stop=lambda: True)))
+        moving.run_moving_lesson(asked, Stage(demonstration=asked, hooks=Hooks(should_stop=lambda: True)))

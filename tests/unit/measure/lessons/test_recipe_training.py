@@ -15,7 +15,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def data():
-    return datasets.load("digits", samples=DIGITS.samples, seed=DIGITS.seed)
+    return datasets.load_dataset("digits", samples=DIGITS.samples, seed=DIGITS.seed)
 
 
 def trained(name: str, data) -> RecipeTraining:

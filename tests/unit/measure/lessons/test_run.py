@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import DatasetUnavailable, DeviceUnavailable, InvalidValue, OutOfMemory
 from core.measure.lessons import run as stage_door
-from core.measure.lessons.run import show
+from core.measure.lessons.run import run_demonstration
 from core.measure.trial import Hooks
 from core.question.demonstration import Demonstration
 from core.question.experiment import Contender
@@ -15,7 +15,7 @@ MOVING = Demonstration(kind="moving", contenders=(Contender(threads=1),))
 
 
 def test_an_exhibit_says_what_was_shown_where_and_when():
-    shown, here = show(MOVING, hooks=Hooks()), environment.read()
+    shown, here = run_demonstration(MOVING, hooks=Hooks()), environment.read_environment()
     assert shown.demonstration == MOVING
     assert (shown.machine_id, shown.torch_version, shown.cpu_name) == (
         here.machine_id,
@@ -34,30 +34,30 @@ def test_an_exhibit_says_what_was_shown_where_and_when():
 
 
 def test_two_exhibits_have_two_names():
-    assert show(MOVING, hooks=Hooks()).id != show(MOVING, hooks=Hooks()).id
+    assert run_demonstration(MOVING, hooks=Hooks()).id != run_demonstration(MOVING, hooks=Hooks()).id
 
 
 def test_nothing_is_shown_once_it_was_stopped():
-    assert show(MOVING, hooks=Hooks(should_stop=lambda: True)) is None
+    assert run_demonstration(MOVING, hooks=Hooks(should_stop=lambda: True)) is None
 
 
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(DeviceUnavailable, match="cuda:99"):
-        show(dataclasses.replace(MOVING, contenders=(Contender(device="cuda:99"),)), hooks=Hooks())
+        run_demonstration(dataclasses.replace(MOVING, contenders=(Contender(device="cuda:99"),)), hooks=Hooks())
 
 
 def test_more_threads_than_there_are_are_refused():
     with pytest.raises(InvalidValue, match=r"^threads: 1,000"):
-        show(dataclasses.replace(MOVING, contenders=(Contender(threads=1_000),)), hooks=Hooks())
+        run_demonstration(dataclasses.replace(MOVING, contenders=(Contender(threads=1_000),)), hooks=Hooks())
 
 
 def test_a_data_set_that_is_not_there_is_said_to_be_missing(monkeypatch):
     def missing(*_, **__):
         raise DatasetUnavailable("MNIST is not on this machine.")
 
-    monkeypatch.setattr("core.measure.data.datasets.load", missing)
+    monkeypatch.setattr("core.measure.data.datasets.load_dataset", missing)
     with pytest.raises(DatasetUnavailable):
-        show(Demonstration(kind="clock", point=DIGITS), hooks=Hooks())
+        run_demonstration(Demonstration(kind="clock", point=DIGITS), hooks=Hooks())
 
 
 def test_memory_that_runs_out_is_a_sentence_and_any_other_error_a_bug(monkeypatch):
@@ -65,8 +65,8 @@ def test_memory_that_runs_out_is_a_sentence_and_any_other_error_a_bug(monkeypatc
         def lesson(*_):
             raise error
 
-        monkeypatch.setitem(stage_door.LESSONS, "moving", lesson)
-        show(MOVING, hooks=Hooks())
+        monkeypatch.setitem(stage_door.LESSON_RUNNERS, "moving", lesson)
+        run_demonstration(MOVING, hooks=Hooks())
 
     with pytest.raises(OutOfMemory, match="does not fit"):
         fails(RuntimeError("CUDA out of memory."))

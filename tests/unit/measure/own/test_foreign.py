@@ -5,9 +5,9 @@ import sys
 import pytest
 import torch
 
-from core.errors import OwnTrainingFailed
-from core.measure.own.foreign import Foreign, builder
-from core.measure.own.training import OwnTraining
+from core.errors import CustomTrainingFailed
+from core.measure.own.foreign import UserCode, load_builder
+from core.measure.own.training import CustomTraining
 from tests.own_trainings import FUNCTION, asked
 
 PARSES = "import argparse\nparser = argparse.ArgumentParser()\n"
@@ -24,10 +24,10 @@ def built(tmp_path, monkeypatch):
         file = tmp_path / f"mine_{abs(hash(text))}.py"
         file.write_text(text, encoding="utf-8")
         point = asked(file).point
-        foreign, function = builder(str(tmp_path), point.training, point.source_hash)
+        foreign, function = load_builder(str(tmp_path), point.training, point.source_hash)
         made = []
         for _ in range(count):
-            made.append(OwnTraining(function(8, torch.device("cpu")), foreign))
+            made.append(CustomTraining(function(8, torch.device("cpu")), foreign))
             between(file)
         return made if count > 1 else made[0]
 
@@ -45,7 +45,7 @@ def test_a_file_that_parses_arguments_finds_none_of_ours(built):
 
 
 def test_arguments_that_a_file_insists_on_are_named(built):
-    with pytest.raises(OwnTrainingFailed, match="required: --dataset"):
+    with pytest.raises(CustomTrainingFailed, match="required: --dataset"):
         built(f"{PARSES}parser.add_argument('--dataset', required=True)\nparser.parse_args()\n{FUNCTION}")
 
 
@@ -76,12 +76,12 @@ def test_what_is_global_in_a_script_and_in_what_it_imports_is_each_training_s_ow
 
 
 def test_a_file_that_is_changed_while_it_is_measured_is_measured_no_further(built):
-    with pytest.raises(OwnTrainingFailed, match="changed while it was measured"):
+    with pytest.raises(CustomTrainingFailed, match="changed while it was measured"):
         built(FUNCTION, count=2, between=lambda file: file.write_text(f"{FUNCTION}# changed\n"))
 
 
 def test_what_is_installed_within_the_folder_of_a_file_is_none_of_its_own(tmp_path):
-    foreign = Foreign(tmp_path / "mine.py")
+    foreign = UserCode(tmp_path / "mine.py")
     assert foreign.owns(str(tmp_path / "parts" / "mine_parts.py"))
     assert not foreign.owns(str(tmp_path / ".venv" / "lib" / "site-packages" / "torch" / "_tensor.py"))
     assert not foreign.owns("/elsewhere/mine.py")

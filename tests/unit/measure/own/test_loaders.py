@@ -62,7 +62,7 @@ class Endless(IterableDataset):
 
 
 def names(source, device=CPU):
-    return list(loaders.others(source, device, lambda batch: batch))
+    return list(loaders.list_alternative_loaders(source, device, lambda batch: batch))
 
 
 def test_what_is_tried_depends_on_what_the_loader_has_and_on_the_device():
@@ -80,24 +80,24 @@ def test_what_is_no_loader_of_pytorch_is_left_alone(source):
 
 def test_loaders_that_were_left_out_are_told_with_the_reason():
     source, both, timed = DataLoader(DATA, 4), ["workers2", "resident"], {loaders.GIVEN: (1.0,)}
-    assert loaders.left_out([1], [], [], {}) == [
+    assert loaders.explain_skipped_loaders([1], [], [], {}) == [
         "Other loaders were not tried: its batches are no DataLoader of PyTorch's own."
     ]
-    assert loaders.left_out(source, both, [], {}) == [
+    assert loaders.explain_skipped_loaders(source, both, [], {}) == [
         "Other loaders were not tried: their turns would take longer than 10 s."
     ]
     some = ["Some other loaders were not tried: their turns would take longer than 10 s."]
-    assert loaders.left_out(source, both, both[:1], {**timed, "workers2": (1.0,)}) == some
-    assert loaders.left_out(source, both, both, {**timed, "workers2": (), "resident": (1.0,)}) == some
-    assert loaders.left_out(source, [loaders.LARGER], [], {}) == [
+    assert loaders.explain_skipped_loaders(source, both, both[:1], {**timed, "workers2": (1.0,)}) == some
+    assert loaders.explain_skipped_loaders(source, both, both, {**timed, "workers2": (), "resident": (1.0,)}) == some
+    assert loaders.explain_skipped_loaders(source, [loaders.LARGER], [], {}) == [
         "Larger batches were not tried: their turns would take longer than 10 s."
     ]
-    assert loaders.left_out(source, both, both, {**timed, "resident": (1.0,)}) == [
+    assert loaders.explain_skipped_loaders(source, both, both, {**timed, "resident": (1.0,)}) == [
         "With two workers of its loader that stay from epoch to epoch it could not be trained."
     ]
-    assert loaders.left_out(source, both, both, {**timed, **dict.fromkeys(both, (1.0,))}) == []
+    assert loaders.explain_skipped_loaders(source, both, both, {**timed, **dict.fromkeys(both, (1.0,))}) == []
     resident = {**timed, "resident": (1.0,)}
-    (said,) = loaders.left_out(DataLoader(Endless(), 2), ["resident"], ["resident"], resident)
+    (said,) = loaders.explain_skipped_loaders(DataLoader(Endless(), 2), ["resident"], ["resident"], resident)
     assert said.startswith("Other workers were not tried")
 
 
@@ -109,7 +109,7 @@ class Paced:
     def __init__(self):
         self.now = self.steps = 0
 
-    def feed_of(self, source, *, placed):
+    def build_feed(self, source, *, placed):
         return SimpleNamespace(batches=source, prefetched=0)
 
     def use(self, feed):
@@ -127,7 +127,7 @@ class Paced:
 
 def test_what_its_first_turn_shows_to_be_too_slow_has_no_more_and_the_others_have_theirs():
     training = Paced()
-    tried = {"workers2": loaders.Other(source=0.5), "resident": loaders.Other(source=5e-4)}
+    tried = {"workers2": loaders.AlternativeSource(source=0.5), "resident": loaders.AlternativeSource(source=5e-4)}
     times = loaders.measure(training, tried, training, 1e-3)
     assert times == {
         "workers2": (),
@@ -138,10 +138,10 @@ def test_what_its_first_turn_shows_to_be_too_slow_has_no_more_and_the_others_hav
 
 
 def test_as_many_are_tried_as_their_turns_have_time_for_the_first_ones_first():
-    tried = {"workers2": loaders.Other(source=()), "larger": loaders.Other(source=(), work=4.0)}
-    assert list(loaders.affordable(tried, 1e-3)) == ["workers2", "larger"]
-    assert list(loaders.affordable(tried, 0.3)) == ["workers2"]
-    assert loaders.affordable(tried, 1.0) == {}
+    tried = {"workers2": loaders.AlternativeSource(source=()), "larger": loaders.AlternativeSource(source=(), work=4.0)}
+    assert list(loaders.select_affordable(tried, 1e-3)) == ["workers2", "larger"]
+    assert list(loaders.select_affordable(tried, 0.3)) == ["workers2"]
+    assert loaders.select_affordable(tried, 1.0) == {}
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_as_many_are_tried_as_their_turns_have_time_for_the_first_ones_first():
     [({"batch_size": 1}, [4, 4, 4]), ({"batch_size": 2}, [8]), ({"batch_size": 3, "drop_last": True}, [12])],
 )
 def test_a_larger_batch_has_four_times_the_samples_of_a_full_one(options, sizes):
-    (other,) = loaders.larger(DataLoader(DATA, **options)).values()
+    (other,) = loaders.list_larger_batches(DataLoader(DATA, **options)).values()
     assert [len(batch[0]) for batch in other.source] == sizes
     assert other.work == 4
 
 
 def test_samples_are_counted_where_the_last_batch_is_a_smaller_one():
-    (other,) = loaders.larger(DataLoader(TensorDataset(torch.ones(13, 1)), 3)).values()
+    (other,) = loaders.list_larger_batches(DataLoader(TensorDataset(torch.ones(13, 1)), 3)).values()
     assert [len(batch[0]) for batch in other.source] == [12]
     assert other.work == pytest.approx(12 / (13 / 5))
 
@@ -173,17 +173,17 @@ def test_samples_are_counted_where_the_last_batch_is_a_smaller_one():
     ids=["none", "a list", "too few samples", "no batches", "a stream", "a sampler of their own"],
 )
 def test_larger_batches_are_left_alone_where_they_cannot_be_had(source):
-    assert loaders.larger(source) == {}
+    assert loaders.list_larger_batches(source) == {}
 
 
 def test_batches_of_a_sampler_of_pytorchs_own_are_made_larger():
     sampler = BatchSampler(SequentialSampler(DATA), 3, drop_last=True)
-    (other,) = loaders.larger(DataLoader(DATA, batch_sampler=sampler)).values()
+    (other,) = loaders.list_larger_batches(DataLoader(DATA, batch_sampler=sampler)).values()
     assert [batch[0][:, 0].tolist() for batch in other.source] == [[2.0 * number for number in range(12)]]
 
 
 def told(**times):
-    return seen_of_own.batches(rows.trial(**{f"own_{name}_s": values for name, values in times.items()}))
+    return seen_of_own.batch_effects(rows.trial(**{f"own_{name}_s": values for name, values in times.items()}))
 
 
 def test_a_loader_whose_interval_contains_one_is_told_as_not_known():
@@ -204,12 +204,12 @@ SMALL = {"own_operations": (50,) * 5, "own_inside_s": (5e-4,) * 5, "own_between_
 
 def test_where_operations_are_too_small_and_batches_are_not_a_loaders_it_is_said_how_to_try_larger_ones():
     row = rows.trial(training="mine.py:build", own_floor_s=(1e-5, 1e-5, 1e-6), **SMALL)
-    assert "too small" in " ".join(seen_of_own.findings(row))
-    assert "let size be the number of samples in a batch, and sweep it" in seen_of_own.untried(row)
-    assert seen_of_own.seen([row, row])[-1] == seen_of_own.untried(row)
+    assert "too small" in " ".join(seen_of_own.finding_sentences(row))
+    assert "let size be the number of samples in a batch, and sweep it" in seen_of_own.larger_batches_hint(row)
+    assert seen_of_own.custom_sentences([row, row])[-1] == seen_of_own.larger_batches_hint(row)
     timed = dataclasses.replace(row, own_given_s=(1.0,) * 7, own_larger_s=(0.5,) * 7)
-    assert seen_of_own.untried(timed) == ""
-    assert seen_of_own.untried(dataclasses.replace(row, own_floor_s=(1e-8, 1e-5, 1e-6))) == ""
+    assert seen_of_own.larger_batches_hint(timed) == ""
+    assert seen_of_own.larger_batches_hint(dataclasses.replace(row, own_floor_s=(1e-8, 1e-5, 1e-6))) == ""
 
 
 OPTIONS = [{"batch_size": 4, "shuffle": True}, {"batch_size": 5, "drop_last": True}, {"batch_size": None}]
@@ -218,7 +218,7 @@ OPTIONS = [{"batch_size": 4, "shuffle": True}, {"batch_size": 5, "drop_last": Tr
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_loader_with_other_workers_gives_the_same_batches(options):
     source = DataLoader(DATA, num_workers=1, **options)
-    other = loaders.others(source, CPU, lambda batch: batch)["workers0"].source
+    other = loaders.list_alternative_loaders(source, CPU, lambda batch: batch)["workers0"].source
     torch.manual_seed(0)
     expected = list(DataLoader(DATA, **options))
     torch.manual_seed(0)
@@ -226,17 +226,20 @@ def test_a_loader_with_other_workers_gives_the_same_batches(options):
 
 
 def test_workers_that_are_tried_stay_from_epoch_to_epoch():
-    tried = {name: other.source for name, other in loaders.others(DataLoader(DATA, 4, num_workers=1), CPU, id).items()}
+    tried = {
+        name: other.source
+        for name, other in loaders.list_alternative_loaders(DataLoader(DATA, 4, num_workers=1), CPU, id).items()
+    }
     assert tried["workers2"].persistent_workers
     assert not tried["workers0"].persistent_workers
-    (larger,) = loaders.larger(DataLoader(DATA, 1, num_workers=1)).values()
+    (larger,) = loaders.list_larger_batches(DataLoader(DATA, 1, num_workers=1)).values()
     assert not larger.source.persistent_workers, "only its batches are others"
 
 
 def test_resident_batches_are_placed_once_and_gone_through_again():
     placed = []
     source = DataLoader(DATA, 1)
-    other = loaders.others(source, CPU, lambda batch: placed.append(batch) or len(placed))["resident"]
+    other = loaders.list_alternative_loaders(source, CPU, lambda batch: placed.append(batch) or len(placed))["resident"]
     assert other.placed
     assert list(other.source) == list(other.source) == list(range(1, loaders.RESIDENT + 1))
 
@@ -247,7 +250,7 @@ def test_other_loaders_take_turns_with_a_slow_one_and_are_told_with_their_interv
     timed = (row.own_given_s, row.own_workers2_s, row.own_resident_s, row.own_larger_s)
     assert [len(values) for values in timed] == [loaders.TURNS] * 4
     assert (row.own_workers0_s, row.own_pinned_s) == ((), ())
-    told = seen_of_own.seen([row])
+    told = seen_of_own.custom_sentences([row])
     assert any("with batches that are on the device already (95 %: " in sentence for sentence in told)
     assert any("in batches four times as large (95 %: " in sentence for sentence in told)
 

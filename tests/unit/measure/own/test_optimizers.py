@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from core.measure.own.watching import Watching
+from core.measure.own.watching import OperationCounter
 
 
 def waits(step):
     step()  # which sets up the optimizer
-    watching = Watching(torch.device("cpu"), lambda: "here")
+    watching = OperationCounter(torch.device("cpu"), lambda: "here")
     with watching:
         step()
-    return watching.found["waits"]
+    return watching.counts["waits"]
 
 
 @pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop])

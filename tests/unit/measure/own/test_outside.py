@@ -46,7 +46,7 @@ def test_the_outermost_module_that_a_training_shows_is_found(built, files):
 
 def test_a_step_in_bf16_computes_in_it_and_leaves_the_rest_as_it_was():
     seen = []
-    step = outside.in_bf16(lambda batch: seen.append((batch @ batch).dtype), torch.device("cpu"))
+    step = outside.wrap_in_bf16(lambda batch: seen.append((batch @ batch).dtype), torch.device("cpu"))
     step(torch.eye(2))
     assert seen == [torch.bfloat16]
     assert not torch.is_autocast_enabled("cpu")
@@ -56,12 +56,12 @@ def test_a_step_in_bf16_computes_in_it_and_leaves_the_rest_as_it_was():
 def test_lanes_take_turns_with_plain_steps_and_are_held_against_their_losses(own):
     plain, kept, rounded = rows = own(PLAIN, contenders=("cpu@1", "cpu@1+kept", "cpu@1+bf16"), budget_s=300)
     assert [row.outcome for row in rows] == ["timed"] * 3
-    assert [reading.refusal_of(row) for row in rows] == [""] * 3
+    assert [reading.find_refusal(row) for row in rows] == [""] * 3
     assert len(kept.lane_loss) == len(kept.reference_loss) == len(kept.nudged_loss) == 20
     assert kept.lane_loss == kept.reference_loss == rounded.reference_loss != rounded.lane_loss
-    assert lane_check.agreement(kept).within
+    assert lane_check.check_lane(kept).within
     assert (len(plain.own_operations) > 0, kept.own_operations, rounded.own_operations) == (True, (), ())
-    (found,) = remedies.remedies(rows)
+    (found,) = remedies.lane_remedies(rows)
     assert [(one.title, one.standing) for one in (*found.same, *found.other)] == [
         ("memory kept", "same"),
         ("bf16", "other"),

@@ -7,9 +7,9 @@ import torch
 
 from core.answer.own import findings
 from core.answer.run import own as answers
-from core.errors import OwnTrainingFailed
-from core.measure.own.foreign import builder
-from core.measure.own.training import OwnTraining
+from core.errors import CustomTrainingFailed
+from core.measure.own.foreign import load_builder
+from core.measure.own.training import CustomTraining
 from core.results import reading
 from tests.own_trainings import FUNCTION, PLAIN, asked, changed
 from tests.rows import trial
@@ -43,10 +43,10 @@ def test_what_it_gives_is_known_and_its_blocks_are_timed_as_any(own):
         assert not any((*row.own_waits, *row.own_copies, *row.own_elsewhere, *row.own_float64))
         assert row.startup_build_s
         assert row.startup_first_step_s
-        assert reading.refusal_of(row) == ""
+        assert reading.find_refusal(row) == ""
         assert not findings.grows(row.own_kept)
     assert rows[0].own_first_loss == rows[1].own_first_loss
-    assert answers.first_losses(rows) == ""
+    assert answers.first_losses_sentence(rows) == ""
 
 
 def test_of_a_function_alone_nothing_else_is_known_or_guessed(own):
@@ -79,7 +79,10 @@ def test_thread_counts_are_tried_on_a_training_that_is_thrown_away(own):
 )  # fmt: skip
 def test_what_is_odd_about_its_steps_is_said_in_a_sentence(own, text, said):
     rows = own(text, budget_s=300)
-    sentences = [*(sentence for row in rows for sentence in answers.findings(row)), answers.first_losses(rows)]
+    sentences = [
+        *(sentence for row in rows for sentence in answers.finding_sentences(row)),
+        answers.first_losses_sentence(rows),
+    ]
     assert any(said in sentence for sentence in sentences), sentences
 
 
@@ -109,7 +112,7 @@ def test_what_is_odd_about_its_steps_is_said_in_a_sentence(own, text, said):
     ],
 )
 def test_an_error_is_told_with_its_own_traceback_from_its_file_on(own, text, said):
-    with pytest.raises(OwnTrainingFailed) as error:
+    with pytest.raises(CustomTrainingFailed) as error:
         own(text)
     told = str(error.value)
     assert said in told
@@ -150,14 +153,14 @@ def test_each_build_begins_with_the_settings_of_a_fresh_process(tmp_path, line, 
     if not alike:
         file.write_text(changed(__init__=line))
     point = asked(file).point
-    foreign, build = builder(str(tmp_path), point.training, point.source_hash)
+    foreign, build = load_builder(str(tmp_path), point.training, point.source_hash)
     losses = []
     for _ in range(2):
-        training = OwnTraining(build(8, torch.device("cpu")), foreign)
+        training = CustomTraining(build(8, torch.device("cpu")), foreign)
         training.advance(1)
         losses += training.read_losses()
     assert (losses[0] == losses[1]) is alike
-    said = answers.first_losses([trial(own_first_loss=loss) for loss in (0.7, 0.7 if alike else 0.9)])
+    said = answers.first_losses_sentence([trial(own_first_loss=loss) for loss in (0.7, 0.7 if alike else 0.9)])
     assert ("randomness" in said) is not alike
 
 
@@ -166,8 +169,8 @@ def test_a_file_that_was_changed_since_it_was_asked_for_is_not_run(own, tmp_path
     file.write_text(PLAIN)
     question = asked(file)
     file.write_text("import os; os._exit(9)\n")
-    with pytest.raises(OwnTrainingFailed, match="changed since"):
-        builder(question.folder, question.point.training, question.point.source_hash)
+    with pytest.raises(CustomTrainingFailed, match="changed since"):
+        load_builder(question.folder, question.point.training, question.point.source_hash)
     assert "mine_changed" not in sys.modules
 
 

@@ -8,8 +8,8 @@ import functools
 import pytest
 import torch
 
-from core.answer.own.findings import findings
-from core.answer.own.steps import Steps
+from core.answer.own.findings import list_findings
+from core.answer.own.steps import CustomSteps
 from core.measure.own import floor, watching
 from tests.delayed import Costs
 
@@ -63,18 +63,18 @@ def seen(costs, training):
         with one:
             one.begin()
             training.step()
-            one.pause()
+            one.add_host_time()
 
     def fresh():
-        return watching.Watching(CPU, str, costs.drain, clock)
+        return watching.OperationCounter(CPU, str, costs.drain, clock)
 
     step_s, busy_s = undisturbed_s(costs, training), None
     if costs.device and not training.reads:  # what is queued behind filler, where no read waits for it
         busy_s = undisturbed_s(Costs(asynchronous=True, number_s=costs.number_s, call_s=0.0), training.alone())
     with costs:
-        counts = watching.count(fresh, step, training.step, 4)
-        least = floor.find(CPU, costs.drain, clock)
-    return Steps(
+        counts = watching.count_step_operations(fresh, step, training.step, 4)
+        least = floor.measure_dispatch_overhead(CPU, costs.drain, clock)
+    return CustomSteps(
         on_host=costs.device is None,
         step_s=step_s,
         loader_s=training.loader_s,
@@ -103,7 +103,7 @@ BOTH = pytest.mark.parametrize("asynchronous", [False, True], ids=["cpu", "delay
 @pytest.mark.parametrize("cause", ["loader", "host"])
 def test_work_of_the_host_is_named_with_what_a_step_takes_longer_for_it(cause, asynchronous):
     costs, planted = Costs(asynchronous=asynchronous), {f"{cause}_s": 0.005}
-    found = findings(seen(costs, Planted(costs, **planted)))[0]
+    found = list_findings(seen(costs, Planted(costs, **planted)))[0]
     assert found.kind == cause
     assert found.share == pytest.approx(planted_share(costs, **planted), abs=0.1)
     assert found.share > 0.5
@@ -114,7 +114,7 @@ def test_work_of_the_host_is_named_with_what_a_step_takes_longer_for_it(cause, a
 def test_reading_values_is_named_with_what_a_step_takes_longer_for_it(reads, asynchronous):
     """On an accelerator that is what is left to do when the host comes to wait, which it could have done meanwhile."""
     costs, before = Costs(asynchronous=asynchronous), {"small": 40 if asynchronous else 0}
-    found = findings(seen(costs, Planted(costs, reads=reads, **before)))[0]
+    found = list_findings(seen(costs, Planted(costs, reads=reads, **before)))[0]
     without_s = undisturbed_s(costs, Planted(costs, **before))
     planted = 1 - without_s / undisturbed_s(costs, Planted(costs, reads=reads, **before))
     assert found.kind == "waits"
@@ -127,7 +127,7 @@ def test_reading_values_is_named_with_what_a_step_takes_longer_for_it(reads, asy
 def test_float64_is_named_with_the_time_that_arithmetic_in_it_takes(asynchronous):
     costs, idle = (Costs(asynchronous=asynchronous, number_s=number_s) for number_s in (1e-7, 0.0))
     training = Planted(costs, rows=2_000, dtype=torch.float64)
-    found = findings(seen(costs, training))[0]
+    found = list_findings(seen(costs, training))[0]
     assert found.kind == "float64"
     assert found.share == pytest.approx(
         1 - undisturbed_s(idle, Planted(idle)) / undisturbed_s(costs, training), abs=0.1
@@ -138,7 +138,7 @@ def test_float64_is_named_with_the_time_that_arithmetic_in_it_takes(asynchronous
 def test_a_tiny_batch_is_named_with_what_a_step_takes_that_has_one_row():
     costs = Costs(asynchronous=False)
     least_s, training = undisturbed_s(costs, Planted(costs, rows=1)), Planted(costs, rows=4)
-    found = findings(seen(costs, training))[0]
+    found = list_findings(seen(costs, training))[0]
     assert found.kind == "small"
     assert found.share == pytest.approx(least_s / undisturbed_s(costs, training), abs=0.1)
 
@@ -146,7 +146,7 @@ def test_a_tiny_batch_is_named_with_what_a_step_takes_that_has_one_row():
 @pytest.mark.slow
 def test_a_tiny_batch_on_an_accelerator_is_named_with_what_a_step_saves_that_is_launched_for_nothing():
     costs, free = Costs(asynchronous=True), Costs(asynchronous=True, call_s=0.0)
-    found = findings(seen(costs, Planted(costs, rows=2)))[0]
+    found = list_findings(seen(costs, Planted(costs, rows=2)))[0]
     planted = 1 - undisturbed_s(free, Planted(free, rows=2)) / undisturbed_s(costs, Planted(costs, rows=2))
     assert found.kind == "small"
     assert found.share == pytest.approx(planted, abs=0.1)
@@ -156,4 +156,4 @@ def test_a_tiny_batch_on_an_accelerator_is_named_with_what_a_step_saves_that_is_
 def test_what_is_hidden_behind_a_busy_device_is_not_named():
     costs = Costs(asynchronous=True, number_s=1e-6)
     assert planted_share(costs, host_s=1e-3) == pytest.approx(0.0, abs=0.02)
-    assert findings(seen(costs, Planted(costs, host_s=1e-3))) == []
+    assert list_findings(seen(costs, Planted(costs, host_s=1e-3))) == []

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from core.measure.own.watching import Watching
+from core.measure.own.watching import OperationCounter
 
 
 class Labelled(Dataset):
@@ -18,10 +18,10 @@ class Labelled(Dataset):
 
 
 def waits(work, device="cpu"):
-    watching = Watching(torch.device(device), lambda: "here")
+    watching = OperationCounter(torch.device(device), lambda: "here")
     with watching:
         work()
-    return watching.found["waits"]
+    return watching.counts["waits"]
 
 
 @pytest.mark.slow

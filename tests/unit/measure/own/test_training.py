@@ -7,11 +7,11 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from core.errors import OwnTrainingFailed
-from core.measure.own.foreign import Foreign
-from core.measure.own.training import OwnTraining
+from core.errors import CustomTrainingFailed
+from core.measure.own.foreign import UserCode
+from core.measure.own.training import CustomTraining
 
-MINE = Foreign(Path(__file__))
+MINE = UserCode(Path(__file__))
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def loop(steps):
 
 
 def test_a_loop_with_a_yield_trains_a_step_each_time_and_may_give_its_loss():
-    training = OwnTraining(loop(10), MINE)
+    training = CustomTraining(loop(10), MINE)
     training.advance(1)
     assert training.read_losses() == [3.0]
     training.advance(3)
@@ -43,8 +43,8 @@ def test_a_loop_with_a_yield_trains_a_step_each_time_and_may_give_its_loss():
 
 
 def test_a_loop_that_comes_to_an_end_says_what_to_do_about_it():
-    training = OwnTraining(loop(2), MINE)
-    with pytest.raises(OwnTrainingFailed, match="Its loop came to an end"):
+    training = CustomTraining(loop(2), MINE)
+    with pytest.raises(CustomTrainingFailed, match="Its loop came to an end"):
         training.advance(3)
 
 
@@ -56,8 +56,8 @@ def test_trainings_that_take_turns_keep_the_settings_that_they_made():
         torch.set_default_dtype(dtype)
         return lambda: seen.update({name: torch.ones(1)})
 
-    one = OwnTraining(build("one", "meta", torch.float32), MINE)
-    other = OwnTraining(build("other", None, torch.float64), MINE)
+    one = CustomTraining(build("one", "meta", torch.float32), MINE)
+    other = CustomTraining(build("other", None, torch.float64), MINE)
     one.advance(1)
     assert torch.ones(1).device.type == "cpu"
     other.advance(1)
@@ -74,7 +74,7 @@ def test_what_changes_a_setting_in_a_step_has_it_changed_in_the_next_and_nobody_
         seen.append(torch.is_grad_enabled())
         torch.set_grad_enabled(False)
 
-    training = OwnTraining(step, MINE)
+    training = CustomTraining(step, MINE)
     training.advance(1)
     assert torch.is_grad_enabled()
     training.advance(1)
@@ -84,7 +84,7 @@ def test_what_changes_a_setting_in_a_step_has_it_changed_in_the_next_and_nobody_
 @pytest.mark.parametrize("count", [1, 2])
 def test_threads_of_libraries_beside_pytorch_are_as_many_as_its_own(count):
     seen, before = [], torch.get_num_threads()
-    training = OwnTraining(lambda: seen.extend(pool["num_threads"] for pool in threadpool_info()), MINE)
+    training = CustomTraining(lambda: seen.extend(pool["num_threads"] for pool in threadpool_info()), MINE)
     torch.set_num_threads(count)
     training.advance(1)
     torch.set_num_threads(before)

@@ -38,33 +38,33 @@ def free(monkeypatch):
 )
 def test_networks_count_each_and_samples_once_and_of_those_alive_the_largest(free, new, alive, needed):
     free["cpu"] = needed
-    assert room.fit(new, alive)
+    assert room.can_fit_in_memory(new, alive)
     free["cpu"] = needed - 1
-    assert not room.fit(new, alive)
+    assert not room.can_fit_in_memory(new, alive)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_each_device_must_have_room(free, device):
     free.update(cpu=TRAINING + SAMPLES, cuda=TRAINING + SAMPLES)
-    assert room.fit([CARD])
+    assert room.can_fit_in_memory([CARD])
     free[device] -= 1
-    assert not room.fit([CARD])
+    assert not room.can_fit_in_memory([CARD])
 
 
 def test_samples_that_do_not_stay_on_a_device_take_memory_of_the_host_alone(free):
     free.update(cpu=TRAINING + SAMPLES, cuda=TRAINING)
     moving = dataclasses.replace(CARD, point=dataclasses.replace(POINT, data_path="per_batch"))
-    assert room.fit([moving])
+    assert room.can_fit_in_memory([moving])
 
 
 def test_a_part_of_what_is_free_is_left(free, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(devices.Device, "free_bytes", lambda _: TRAINING + SAMPLES)
-    assert not room.fit([ONE])
+    assert not room.can_fit_in_memory([ONE])
 
 
 def test_so_many_processes_of_loaders_wait_at_once_and_no_more(free):
     free["cpu"] = 2**50
     loading = dataclasses.replace(ONE, point=dataclasses.replace(POINT, data_path="loader", loader_workers=8))
-    assert room.fit([loading], [loading])
-    assert not room.fit([loading, loading], [loading])
+    assert room.can_fit_in_memory([loading], [loading])
+    assert not room.can_fit_in_memory([loading, loading], [loading])

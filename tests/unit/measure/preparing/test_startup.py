@@ -31,9 +31,9 @@ def processes(monkeypatch):
         return SimpleNamespace(stdout=found.said)
 
     monkeypatch.setattr(startup.subprocess, "run", run)
-    startup._taken.cache_clear()
+    startup._measure_in_fresh_process.cache_clear()
     yield found
-    startup._taken.cache_clear()
+    startup._measure_in_fresh_process.cache_clear()
 
 
 def test_a_process_is_started_once_for_each_device_kind_of_layers_and_lane(processes):
@@ -96,13 +96,13 @@ def test_a_device_is_used_with_one_step_in_its_lane(kind, lane):
 @pytest.mark.slow
 def test_a_real_process_says_what_a_first_use_takes(monkeypatch):
     """As on an accelerator; the device is the CPU."""
-    startup._taken.cache_clear()
-    assert startup._taken(Contender.parse("cpu+bf16"), "convolution") > 0
-    startup._taken.cache_clear()
+    startup._measure_in_fresh_process.cache_clear()
+    assert startup._measure_in_fresh_process(Contender.parse("cpu+bf16"), "convolution") > 0
+    startup._measure_in_fresh_process.cache_clear()
 
 
 def test_the_command_prints_its_parts(capsys):
-    startup.main(["cpu", "--layers", "convolution"])
+    startup.report_first_use(["cpu", "--layers", "convolution"])
     assert set(json.loads(capsys.readouterr().out)) == {"context_s", "step_s"}
 
 
@@ -111,7 +111,7 @@ def card(machine, monkeypatch):
     """A device that is called cuda:0, and is the CPU, in a measurement whose time is the machine's."""
     info = replace(devices.find("cpu"), device="cuda:0", kind="cuda")
     monkeypatch.setattr(devices, "find", lambda name: info)
-    monkeypatch.setattr(devices, "named", lambda name: torch.device("cpu"))
+    monkeypatch.setattr(devices, "to_torch_device", lambda name: torch.device("cpu"))
     monkeypatch.setattr(devices, "initialise", lambda name: 0.125)
     monkeypatch.setattr(time, "perf_counter", lambda: 1.0 + machine.clock() / 1e9)
 

@@ -10,17 +10,17 @@ from core.files.project import PROJECT
 from core.question.experiment import Contender
 from core.question.published.cases import (
     BUDGET_S,
+    CASES_FOLDER,
     CAUSES,
     FIT_BUDGET_S,
-    FOLDER,
     QUESTIONS,
-    case,
-    cases,
+    find_case,
     likely,
+    load_cases,
 )
 
 PAIR = (Contender(threads=1), Contender(threads=2))
-ALL = list(cases().values())
+ALL = list(load_cases().values())
 by_name = pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
 runnable = pytest.mark.parametrize("one", [one for one in ALL if one.runnable], ids=lambda one: one.name)
 
@@ -55,7 +55,7 @@ def test_each_says_whom_it_fits_in_words_of_the_questionnaire(one):
 @pytest.mark.slow
 @runnable
 def test_what_runs_in_its_place_is_a_question_with_and_without_the_remedy(one):
-    asked = one.asked(PAIR)
+    asked = one.build_experiments(PAIR)
     assert len({experiment.id for experiment in asked}) == 2
     assert one.remedy.title
     assert one.more_work >= 1
@@ -69,25 +69,25 @@ def test_its_files_ship_with_the_project_and_have_the_functions_that_it_names(on
     for setting in (one.here, one.remedy):
         if setting.training:
             file, _, function = setting.training.partition(":")
-            assert f"\ndef {function}(size, device):" in (FOLDER / file).read_text()
-    assert FOLDER.is_relative_to(PROJECT)
+            assert f"\ndef {function}(size, device):" in (CASES_FOLDER / file).read_text()
+    assert CASES_FOLDER.is_relative_to(PROJECT)
 
 
 def test_trees_that_know_no_accelerator_contend_on_the_cpu_alone():
     devices = ("cpu", "cuda:0")
-    assert [str(one) for one in case("xgboost-credit").contenders(devices, 4)] == ["cpu@1", "cpu@4"]
-    assert [str(one) for one in case("many-threads").contenders(devices, 4)] == ["cpu", "cuda:0"]
-    assert case("xgboost-credit").asked(case("xgboost-credit").contenders(devices, 4))
+    assert [str(one) for one in find_case("xgboost-credit").contenders(devices, 4)] == ["cpu@1", "cpu@4"]
+    assert [str(one) for one in find_case("many-threads").contenders(devices, 4)] == ["cpu", "cuda:0"]
+    assert find_case("xgboost-credit").build_experiments(find_case("xgboost-credit").contenders(devices, 4))
 
 
 def test_a_case_without_a_training_cannot_be_asked_for():
     with pytest.raises(InvalidValue, match="a training that can be run here"):
-        case("overheated").asked(PAIR)
+        find_case("overheated").build_experiments(PAIR)
 
 
 def test_an_unknown_case_is_refused_with_the_names_of_all():
     with pytest.raises(InvalidValue, match="simple-2d"):
-        case("nobody")
+        find_case("nobody")
 
 
 def test_without_an_answer_every_case_is_as_likely():
@@ -112,5 +112,5 @@ def test_every_answer_leads_somewhere():
 
 @runnable
 def test_fits_have_longer_as_their_threads_wait_for_each_other_where_others_use_the_machine(one):
-    budgets = {asked.budget_s for asked in one.asked(PAIR)}
+    budgets = {asked.budget_s for asked in one.build_experiments(PAIR)}
     assert budgets == {FIT_BUDGET_S if one.point().is_fit else BUDGET_S}

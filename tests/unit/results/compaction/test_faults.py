@@ -40,13 +40,13 @@ def test_a_full_disk_removes_nothing(store, monkeypatch):
 
 def test_a_part_that_cannot_be_read_back_removes_nothing(store, monkeypatch):
     rows = fill(store, 2)
-    before, real = files(store), writing.write
+    before, real = files(store), writing.write_table
 
     def torn(target: Path, table: pa.Table) -> None:
         real(target, table)
         target.write_bytes(target.read_bytes()[:-8])
 
-    monkeypatch.setattr(writing, "write", torn)
+    monkeypatch.setattr(writing, "write_table", torn)
     with pytest.raises(StoreError, match="cannot be read"):
         compact(store.folder)
     assert files(store) == before

@@ -100,13 +100,13 @@ def test_what_somebody_else_removes_meanwhile_is_gone(store, monkeypatch):
 
 def test_a_file_that_was_written_anew_meanwhile_is_left(store, monkeypatch):
     fill(store, 2)
-    touched, real = files(store)[0], writing.write
+    touched, real = files(store)[0], writing.write_table
 
     def write(target: Path, table: pa.Table) -> None:
         real(target, table)
         os.utime(touched, ns=(1, 1))
 
-    monkeypatch.setattr(writing, "write", write)
+    monkeypatch.setattr(writing, "write_table", write)
     assert compact(store.folder).merged == 3
     assert touched.exists()
     assert len(store.trials()) == 4

@@ -152,7 +152,7 @@ def test_small_parts_of_a_machine_wait_for_others_and_are_then_merged_with_them(
 def test_what_was_merged_before_a_compaction_is_ended_stays_merged(store, monkeypatch):
     rows = fill(store, 5)
     monkeypatch.setattr(compaction, "BATCH_FILES", 4)
-    real, begun = compaction._Compaction._merged, []
+    real, begun = compaction._Compaction._merge_batch, []
 
     def ended(self, batch, table):
         begun.append(len(batch))
@@ -160,7 +160,7 @@ def test_what_was_merged_before_a_compaction_is_ended_stays_merged(store, monkey
             raise KeyboardInterrupt
         return real(self, batch, table)
 
-    monkeypatch.setattr(compaction._Compaction, "_merged", ended)
+    monkeypatch.setattr(compaction._Compaction, "_merge_batch", ended)
     with pytest.raises(KeyboardInterrupt):
         compact(store.folder)
     assert begun == [4, 4, 2]
@@ -171,14 +171,14 @@ def test_what_was_merged_before_a_compaction_is_ended_stays_merged(store, monkey
 def test_files_that_come_while_a_compaction_goes_on_are_left_for_the_next(store, monkeypatch):
     fill(store, 3)
     monkeypatch.setattr(compaction, "BATCH_FILES", 2)
-    real, came = compaction._Compaction._merged, iter(names(100, prefix="f"))
+    real, came = compaction._Compaction._merge_batch, iter(names(100, prefix="f"))
 
     def beside_a_writer(self, batch, table):
         for _ in range(3):
             store.add(trial(run_id=next(came)))
         return real(self, batch, table)
 
-    monkeypatch.setattr(compaction._Compaction, "_merged", beside_a_writer)
+    monkeypatch.setattr(compaction._Compaction, "_merge_batch", beside_a_writer)
     assert compact(store.folder).merged == 6
     assert len(files(store)) == 3 + 9
     assert len(store.trials()) == 6 + 9

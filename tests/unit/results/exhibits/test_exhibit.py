@@ -95,8 +95,8 @@ def test_content_of_another_kind_is_refused():
 
 def test_the_variants_of_a_contender_begin_with_ours():
     shown = Clock(variants=(exhibited.variant("no_drain"), exhibited.variant("ours")))
-    assert [variant.name for variant in shown.of("cpu@1")] == ["ours", "no_drain"]
-    assert shown.of("cuda:0") == ()
+    assert [variant.name for variant in shown.select_variants("cpu@1")] == ["ours", "no_drain"]
+    assert shown.select_variants("cuda:0") == ()
 
 
 def test_each_contender_needs_our_clock_to_be_compared_with():

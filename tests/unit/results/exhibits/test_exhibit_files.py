@@ -12,25 +12,25 @@ from tests import exhibited, rows
 
 
 def test_a_folder_that_does_not_exist_is_empty(tmp_path):
-    assert exhibit_files.read(tmp_path / "nowhere") == ([], ())
+    assert exhibit_files.read_exhibits(tmp_path / "nowhere") == ([], ())
 
 
 def test_exhibits_are_read_back_by_age_and_written_twice_are_one(tmp_path):
     new = exhibited.exhibit(measured_at="2026-03-01T00:00:00.000+00:00")
     old = exhibited.exhibit(exhibited.MOVING, measured_at="2026-02-01T00:00:00.000+00:00")
     for shown in (new, old, new):
-        exhibit_files.add(tmp_path, shown)
-    assert exhibit_files.read(tmp_path) == ([old, new], ())
-    assert len(list((tmp_path / exhibit_files.FOLDER).iterdir())) == 2, "nothing temporary is left behind"
+        exhibit_files.add_exhibit(tmp_path, shown)
+    assert exhibit_files.read_exhibits(tmp_path) == ([old, new], ())
+    assert len(list((tmp_path / exhibit_files.EXHIBITS_FOLDER).iterdir())) == 2, "nothing temporary is left behind"
 
 
 def test_rows_and_exhibits_of_a_store_do_not_get_in_each_others_way(tmp_path):
     store = Store(tmp_path)
     store.add(rows.trial())
-    exhibit_files.add(tmp_path, exhibited.exhibit())
+    exhibit_files.add_exhibit(tmp_path, exhibited.exhibit())
     assert len(store.trials()) == 1
     assert store.read().skipped == ()
-    assert len(exhibit_files.read(tmp_path)[0]) == 1
+    assert len(exhibit_files.read_exhibits(tmp_path)[0]) == 1
 
 
 def changed(field: str, value: object) -> dict[str, Any]:
@@ -63,29 +63,29 @@ def changed(field: str, value: object) -> dict[str, Any]:
 )
 def test_a_torn_or_hostile_file_is_named_and_skipped_and_the_rest_loads(tmp_path, content):
     shown = exhibited.exhibit()
-    exhibit_files.add(tmp_path, shown)
-    (tmp_path / exhibit_files.FOLDER / "bad.json").write_bytes(content)
-    found, skipped = exhibit_files.read(tmp_path)
+    exhibit_files.add_exhibit(tmp_path, shown)
+    (tmp_path / exhibit_files.EXHIBITS_FOLDER / "bad.json").write_bytes(content)
+    found, skipped = exhibit_files.read_exhibits(tmp_path)
     assert found == [shown]
     assert [entry.name for entry in skipped] == ["bad.json"]
     assert skipped[0].reason
 
 
 def test_other_files_are_left_alone(tmp_path):
-    folder = tmp_path / exhibit_files.FOLDER
+    folder = tmp_path / exhibit_files.EXHIBITS_FOLDER
     (folder / "folder.json").mkdir(parents=True)
     (folder / "README.md").write_text("about")
-    assert exhibit_files.read(tmp_path) == ([], ())
+    assert exhibit_files.read_exhibits(tmp_path) == ([], ())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
 def test_what_cannot_be_looked_at_is_named_and_hides_no_other(tmp_path):
     shown = exhibited.exhibit()
-    folder = exhibit_files.add(tmp_path, shown).parent
+    folder = exhibit_files.add_exhibit(tmp_path, shown).parent
     (folder / "loop.json").symlink_to(folder / "loop.json")
     (folder / "nowhere.json").symlink_to(folder / "nothing")
     os.mkfifo(folder / "pipe.json")
-    found, skipped = exhibit_files.read(tmp_path)
+    found, skipped = exhibit_files.read_exhibits(tmp_path)
     assert found == [shown]
     assert [entry.name for entry in skipped] == ["loop.json", "nowhere.json", "pipe.json"]
     assert "symbolic links" in skipped[0].reason
@@ -94,24 +94,24 @@ def test_what_cannot_be_looked_at_is_named_and_hides_no_other(tmp_path):
 
 def test_files_are_read_until_they_have_too_many_bytes_together(tmp_path, monkeypatch):
     first, last = (exhibited.exhibit(measured_at=f"2026-0{month}-01T00:00:00.000+00:00") for month in (1, 2))
-    size = [exhibit_files.add(tmp_path, shown).stat().st_size for shown in (first, last)][1]
+    size = [exhibit_files.add_exhibit(tmp_path, shown).stat().st_size for shown in (first, last)][1]
     monkeypatch.setattr(exhibit_files, "MAX_TOTAL_BYTES", size)
-    found, (skipped,) = exhibit_files.read(tmp_path)
+    found, (skipped,) = exhibit_files.read_exhibits(tmp_path)
     assert found == [last]
     assert skipped.name.startswith("20260101")
 
 
 def test_an_exhibit_that_comes_late_does_not_bring_back_what_was_deleted(tmp_path):
     with pytest.raises(StoreError, match="cannot be written"):
-        exhibit_files.add(tmp_path / "class" / "results", exhibited.exhibit())
+        exhibit_files.add_exhibit(tmp_path / "class" / "results", exhibited.exhibit())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_so_many_files_are_read_and_the_newest_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(exhibit_files, "MAX_FILES", 2)
     for month in (1, 2, 3):
-        exhibit_files.add(tmp_path, exhibited.exhibit(measured_at=f"2026-0{month}-01T00:00:00.000+00:00"))
-    found, (skipped,) = exhibit_files.read(tmp_path)
+        exhibit_files.add_exhibit(tmp_path, exhibited.exhibit(measured_at=f"2026-0{month}-01T00:00:00.000+00:00"))
+    found, (skipped,) = exhibit_files.read_exhibits(tmp_path)
     assert [shown.measured_at[:7] for shown in found] == ["2026-02", "2026-03"]
     assert skipped.name.startswith("20260101")
 
@@ -119,14 +119,14 @@ def test_only_so_many_files_are_read_and_the_newest_by_name(tmp_path, monkeypatc
 def test_a_store_that_cannot_be_written_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
-        exhibit_files.add(tmp_path / "file", exhibited.exhibit())
+        exhibit_files.add_exhibit(tmp_path / "file", exhibited.exhibit())
     with pytest.raises(StoreError, match="cannot be read"):
-        exhibit_files.read(tmp_path / "file")
+        exhibit_files.read_exhibits(tmp_path / "file")
 
 
 def test_a_time_by_another_hand_does_not_lead_out_of_the_folder(tmp_path):
-    file = exhibit_files.add(tmp_path, exhibited.exhibit(measured_at="../../../../x"))
-    assert file.parent == tmp_path / exhibit_files.FOLDER
+    file = exhibit_files.add_exhibit(tmp_path, exhibited.exhibit(measured_at="../../../../x"))
+    assert file.parent == tmp_path / exhibit_files.EXHIBITS_FOLDER
 
 
 def test_the_newest_exhibit_that_shows_what_is_asked_here_is_found():
@@ -140,5 +140,5 @@ def test_the_newest_exhibit_that_shows_what_is_asked_here_is_found():
         exhibited.exhibit(other, id="00000000000e", measured_at="2026-01-09"),
     ]
     here = {"machine_id": rows.MACHINE_ID, "torch_version": rows.TORCH_VERSION}
-    assert exhibit_files.newest(shown, asked, **here).id == "00000000000a"
-    assert exhibit_files.newest([], asked, **here) is None
+    assert exhibit_files.find_newest_exhibit(shown, asked, **here).id == "00000000000a"
+    assert exhibit_files.find_newest_exhibit([], asked, **here) is None

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from core.errors import StoreError
 from core.files import atomic
 from core.results.intake import exchange, quarantine
-from core.results.intake.exchange import ImportReport, check, export, import_file, keep
+from core.results.intake.exchange import ImportReport, check_import, export, import_file, keep
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import Store
 from core.results.tables import to_table
-from core.text import MOST_IN_FILE_NAME, in_csv
+from core.text import MOST_IN_FILE_NAME, to_csv_cell
 from tests.hostile import TEXTS, UNSEEN, formulas
 from tests.rows import RUN_ID, run, trial
 
@@ -119,7 +119,7 @@ def test_no_cell_of_text_begins_a_formula(text, data):
 @given(text=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_text_with_commas_quotes_and_lines_stays_one_cell(text):
     (cells,) = _cells([trial(message=f"a{text}")])
-    assert cells["message"] == in_csv(f"a{text}")
+    assert cells["message"] == to_csv_cell(f"a{text}")
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text)[:20])
@@ -134,7 +134,7 @@ def test_a_program_that_parts_cells_by_semicolons_runs_none_either(text):
 
 def test_what_would_be_added_is_known_before_anything_is(store):
     store.add(run()[0])
-    proposal = check(_parquet([*run(), *run(run_id=OTHER_RUN)]), "lab.parquet", store)
+    proposal = check_import(_parquet([*run(), *run(run_id=OTHER_RUN)]), "lab.parquet", store)
     assert (proposal.new.num_rows, proposal.duplicates, proposal.refused) == (3, 1, ())
     assert len(store.trials()) == 1
     assert keep(proposal, store) == ImportReport(added=3, duplicates=1)
@@ -142,7 +142,7 @@ def test_what_would_be_added_is_known_before_anything_is(store):
 
 
 def test_what_has_come_in_meanwhile_is_not_added_twice(store):
-    proposal = check(_parquet(run()), "lab.parquet", store)
+    proposal = check_import(_parquet(run()), "lab.parquet", store)
     store.add(run()[0])
     assert keep(proposal, store) == ImportReport(added=1, duplicates=1)
     assert len(store.trials()) == 2

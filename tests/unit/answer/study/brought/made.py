@@ -17,7 +17,7 @@ def file(*rows: str, header: str = HEADER) -> bytes:
 
 def refusal(data: bytes, **options) -> str:
     with pytest.raises(CrossoverError) as raised:
-        timings.read(data, "mine.csv", **options)
+        timings.read_timings(data, "mine.csv", **options)
     sentence = str(raised.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence

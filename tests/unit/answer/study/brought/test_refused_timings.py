@@ -43,7 +43,7 @@ def test_devices_that_cannot_be_chosen_are_refused(devices, words):
 )
 def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
     with pytest.raises(InvalidValue):
-        timings.read(file(BOTH[0], row, *BOTH[1:]), "x")
+        timings.read_timings(file(BOTH[0], row, *BOTH[1:]), "x")
     assert words in refusal(file(BOTH[0], row, *BOTH[1:]))
 
 
@@ -71,7 +71,7 @@ def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
 )
 def test_what_is_no_such_table_is_refused_with_the_place(data, words):
     with pytest.raises(ForeignFile):
-        timings.read(data, "mine.csv")
+        timings.read_timings(data, "mine.csv")
     assert words in refusal(data)
 
 
@@ -82,10 +82,10 @@ def test_one_device_alone_has_nothing_to_be_compared_with():
 @pytest.mark.parametrize(
     ("bound", "rows", "words"),
     [
-        ("MAX_ROWS", BOTH, "more than 3 readings"),
+        ("MAX_READINGS", BOTH, "more than 3 readings"),
         ("MAX_SIZES", [f"{size},cpu,1" for size in range(1, 6)], "at most 3 sizes"),
         ("MAX_DEVICES", [f"8,cpu{number},1" for number in range(5)], "at most 3 devices"),
-        ("MAX_BYTES", BOTH, "at most 3 are read"),
+        ("MAX_TIMINGS_BYTES", BOTH, "at most 3 are read"),
         ("MAX_LINES", BOTH, "at most 3 are read"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_row_without_end_is_refused_before_its_cells_are_made(begin, rest):
 
 def test_a_row_over_several_lines_and_many_rows_are_read_all_the_same():
     rows = [f'8,{device},1,"{"x" * 50_000}\n"' for _ in range(4) for device in ("cpu", "gpu")]
-    (entry,) = timings.read(file(*rows, header=f"{HEADER},note"), "x").evidence
+    (entry,) = timings.read_timings(file(*rows, header=f"{HEADER},note"), "x").evidence
     assert len(entry.baseline_s) == 4
 
 
@@ -131,7 +131,7 @@ def test_more_columns_than_any_program_writes_are_refused():
 
 def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
     header = f"{HEADER},{'x' * 90_000}"
-    (note,) = timings.read(file(*(f"{row},1" for row in BOTH), header=header), "x").notes
+    (note,) = timings.read_timings(file(*(f"{row},1" for row in BOTH), header=header), "x").notes
     assert len(note) < 200
     assert len(refusal(file(f"8,cpu,{'1' * 90_000}"))) < 400
 
@@ -140,4 +140,4 @@ def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
 def test_no_bytes_raise_anything_but_a_sentence(data):
     for prefix in (b"", b"size,device,seconds\n", b"size;device;seconds\n8;cpu;"):
         with contextlib.suppress(ForeignFile, InvalidValue):
-            assert timings.read(prefix + data, "x").evidence
+            assert timings.read_timings(prefix + data, "x").evidence

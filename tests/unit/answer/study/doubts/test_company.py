@@ -37,7 +37,7 @@ RISING = (0.3, 0.6, 1.2, 2.4, 4.8)
 def test_a_quiet_sweep_has_no_mark():
     answer = study.crossover(measured(RISING))
     assert (answer.outcome, answer.busy) == ("crossing", "")
-    assert sweep_report.document(answer)["busy"] == ""
+    assert sweep_report.crossover_document(answer)["busy"] == ""
 
 
 def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks_of_its_own():
@@ -49,7 +49,7 @@ def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks
         "slow 2 threads of the processor more than 1 thread."
     )
     assert answer.sentence == f"{quiet.sentence} {answer.busy}"
-    assert answer.busy in sweep_report.text(answer)
+    assert answer.busy in sweep_report.crossover_text(answer)
 
 
 def test_a_device_that_other_programs_may_have_made_win_everywhere_is_not_said_to():
@@ -85,6 +85,6 @@ def test_readings_of_a_table_are_marked_by_their_spread(loud):
         Evidence(size=size, baseline_s=times, challenger_s=tuple(time / 4 for time in times), paired=False)
         for size in SIZES
     ]
-    answer = crossover.locate(evidence, axis="size", baseline="cpu", challenger="gpu")
-    answer = company.marked(answer, company.of_times(evidence, "cpu", "gpu"))
+    answer = crossover.locate_crossover(evidence, axis="size", baseline="cpu", challenger="gpu")
+    answer = company.mark_interference(answer, company.evidence_interference(evidence, "cpu", "gpu"))
     assert ("Measured on a busy machine: one block in ten of" in answer.sentence) is loud

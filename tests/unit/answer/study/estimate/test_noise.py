@@ -8,10 +8,10 @@ import pytest
 from core.answer.study.estimate.noise import (
     LEAST_NOISE,
     Noise,
+    combine_noise,
     median_spread,
-    noise_of_two,
-    own_variances,
-    pooled_noise,
+    pool_noise,
+    size_variances,
     visit_share,
 )
 
@@ -20,7 +20,7 @@ from core.answer.study.estimate.noise import (
 def test_pooled_noise_recovers_the_standard_deviation(count):
     draw = np.random.default_rng(count)
     groups = [draw.normal(draw.uniform(-3, 3), 0.05, count) for _ in range(4000 // count)]
-    noise = pooled_noise(groups)
+    noise = pool_noise(groups)
     assert noise.sd == pytest.approx(0.05, rel=0.1)
     assert noise.freedom == len(groups) * (count - 1)
 
@@ -31,11 +31,11 @@ def test_a_few_disturbed_readings_hardly_change_the_noise():
     disturbed = [group.copy() for group in groups]
     disturbed[0][0] += 10
     disturbed[1][0] += 10
-    assert pooled_noise(disturbed).sd == pytest.approx(pooled_noise(groups).sd, rel=0.3)
+    assert pool_noise(disturbed).sd == pytest.approx(pool_noise(groups).sd, rel=0.3)
 
 
 def test_single_readings_have_no_noise():
-    assert pooled_noise([np.array([1.0]), np.array([2.0])]) == Noise(sd=None, freedom=0)
+    assert pool_noise([np.array([1.0]), np.array([2.0])]) == Noise(sd=None, freedom=0)
 
 
 @pytest.mark.parametrize("count", [1, 3, 5, 9])
@@ -46,38 +46,38 @@ def test_spread_of_a_median_is_that_of_normal_samples(count):
 
 
 def test_the_freedom_of_two_noises_is_that_of_welch():
-    pooled = noise_of_two(Noise(sd=0.01, freedom=10), Noise(sd=0.03, freedom=20))
+    pooled = combine_noise(Noise(sd=0.01, freedom=10), Noise(sd=0.03, freedom=20))
     assert pooled.sd == pytest.approx(math.sqrt((0.01**2 + 0.03**2) / 2))
     assert pooled.freedom == 24  # (1 + 9)² / (1²/10 + 9²/20)
 
 
 def test_two_noises_that_are_alike_know_as_much_as_both_together():
-    pooled = noise_of_two(Noise(sd=0.02, freedom=10), Noise(sd=0.02, freedom=10))
+    pooled = combine_noise(Noise(sd=0.02, freedom=10), Noise(sd=0.02, freedom=10))
     assert (pooled.freedom, pooled.sd) == (20, pytest.approx(0.02))
 
 
 def test_a_noise_that_is_not_known_is_taken_from_the_other_device():
     known, unknown = Noise(sd=0.02, freedom=10), Noise(sd=None, freedom=0)
-    assert noise_of_two(known, unknown) == noise_of_two(unknown, known) == known
-    assert noise_of_two(unknown, unknown) == unknown
+    assert combine_noise(known, unknown) == combine_noise(unknown, known) == known
+    assert combine_noise(unknown, unknown) == unknown
 
 
 def test_readings_of_one_value_leave_the_noise_to_the_other_device():
-    pooled = noise_of_two(Noise(sd=0.0, freedom=10), Noise(sd=0.02, freedom=12))
+    pooled = combine_noise(Noise(sd=0.0, freedom=10), Noise(sd=0.02, freedom=12))
     assert pooled.sd == pytest.approx(0.02 / math.sqrt(2), rel=1e-6)
     assert pooled.freedom == 12
-    still = noise_of_two(Noise(sd=0.0, freedom=10), Noise(sd=0.0, freedom=12))
+    still = combine_noise(Noise(sd=0.0, freedom=10), Noise(sd=0.0, freedom=12))
     assert still.sd == pytest.approx(LEAST_NOISE)
 
 
 def test_a_size_is_as_noisy_as_its_own_readings_say_as_far_as_they_go():
     draw = np.random.default_rng(2)
     quiet, loud = draw.normal(0, 0.01, 30), draw.normal(0, 0.1, 30)
-    one, other, lone = own_variances([quiet, loud, loud[:1]], Noise(sd=0.05, freedom=1000))
+    one, other, lone = size_variances([quiet, loud, loud[:1]], Noise(sd=0.05, freedom=1000))
     assert math.sqrt(one) < 0.025
     assert math.sqrt(other) > 0.08
     assert math.sqrt(lone) == pytest.approx(0.05, rel=0.01)
-    few = own_variances([quiet[:3]], Noise(sd=0.05, freedom=1000))
+    few = size_variances([quiet[:3]], Noise(sd=0.05, freedom=1000))
     assert math.sqrt(float(few[0])) > 0.035  # four readings' worth of the pool against two of its own
 
 

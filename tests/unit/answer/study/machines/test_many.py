@@ -69,7 +69,7 @@ def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossi
     found = many.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
     crossing, always = (study.crossover(entry, "steady") for entry in found.values())
     always = dataclasses.replace(always, outcome="gpu_always", crossings=(), estimate=None, low=None, high=None)
-    spec = charts.by_machine(
+    spec = charts.machine_crossovers_chart(
         {"lab-1": crossing, "<b>lab-2</b>": always}, dict.fromkeys(("lab-1", "<b>lab-2</b>"), "cpu")
     )
     rows = spec["data"]["values"]
@@ -79,7 +79,7 @@ def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossi
     ]
     assert rows[0]["low"] <= rows[0]["at"] <= rows[0]["high"]
     assert rows[1]["at"] == 32
-    assert spec["height"] == {"step": charts.MACHINE}, "each has its room, with a legend and without"
+    assert spec["height"] == {"step": charts.MACHINE_ROW_HEIGHT}, "each has its room, with a legend and without"
     assert [layer["encoding"]["y"]["axis"]["labelOverlap"] for layer in spec["layer"]] == [False, False]
 
 
@@ -89,7 +89,7 @@ def test_a_machine_that_has_measured_up_to_a_size_says_nothing_of_larger_ones():
         for rows in (measured(FIRST), measured(SECOND))
     )
     part = dataclasses.replace(part, outcome="cpu_always", crossings=(), sizes=part.sizes[:2])
-    spec = charts.by_machine({"lab-1": whole, "lab-2": part}, dict.fromkeys(("lab-1", "lab-2"), "cpu"))
+    spec = charts.machine_crossovers_chart({"lab-1": whole, "lab-2": part}, dict.fromkeys(("lab-1", "lab-2"), "cpu"))
     assert [row["at"] for row in spec["data"]["values"] if row["machine"] == "lab-2"] == [part.sizes[-1].size]
 
 
