@@ -11,7 +11,8 @@ FILES = sorted((PROJECT / "tests").rglob("*.py"))
 TEST_FILES = [path for path in FILES if path.name.startswith("test_")]
 
 CHECKING = ("raises", "warns", "fail", "expect", "deprecated_call")
-"""Calls that fail where something is wrong; those whose names begin with `require`, `assert`, `check_` or `validate_` do too."""
+"""Calls that fail where something is wrong, as those do whose names begin with a word of `CHECKING_VERBS`."""
+CHECKING_VERBS = ("require", "assert", "check_", "validate_")
 
 
 def name(path: Path) -> str:
@@ -41,7 +42,7 @@ def checks(node: ast.AST, known: dict[str, ast.FunctionDef], deep: bool = True) 
         if not isinstance(part, ast.Call):
             continue
         called = ast.unparse(part.func).rpartition(".")[2]
-        if called in CHECKING or called.startswith(("require", "assert", "check_", "validate_")):
+        if called in CHECKING or called.startswith(CHECKING_VERBS):
             return True
         if deep and called in known and checks(known[called], known, deep=False):
             return True
