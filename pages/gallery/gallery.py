@@ -52,7 +52,7 @@ def _draw_stored(kind: lists.View, contents: GalleryData, item: tuple[links.Kind
     if item is not None and (item[0] == "study" or kind != "Trials"):
         layout.put_away(CONTROLS)
     if item is not None and item[0] == "study":
-        view.draw_opened_study(item[1], contents, lists.apply_filters(contents, chosen).studies)
+        view.draw_opened_study(item[1], contents, lists.select_contents(contents, chosen).studies)
         return
     if item is None or kind == "Trials":
         apart.draw_isolated(lists.draw_list, kind, contents, chosen)

@@ -152,7 +152,7 @@ def describe_filters(chosen: Choices) -> str:
 
 
 @cache_answers(64)
-def apply_filters(contents: GalleryData, chosen: Choices) -> FilterResult:
+def select_contents(contents: GalleryData, chosen: Choices) -> FilterResult:
     """What the filters let through; studies that are decided and trusted come first."""
     some = filters.apply_filters(contents, chosen)
     studies = filters.select_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
@@ -177,13 +177,13 @@ def find_outcomes(contents: GalleryData) -> tuple[Outcome | None, ...]:
 @cache_answers(64)
 def make_step_times_chart(contents: GalleryData, chosen: Choices) -> dict[str, Any]:
     return gallery.step_times_chart(
-        filters.select_lines(contents, apply_filters(contents, chosen).trials, gallery.STEP_TIME_COLUMNS)
+        filters.select_lines(contents, select_contents(contents, chosen).trials, gallery.STEP_TIME_COLUMNS)
     )
 
 
 @cache_answers(64)
 def list_gallery_machines(contents: GalleryData, chosen: Choices) -> list[dict[str, Any]]:
-    return filters.machine_table(contents, apply_filters(contents, chosen).trials)
+    return filters.machine_table(contents, select_contents(contents, chosen).trials)
 
 
 def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
@@ -257,7 +257,7 @@ def choose_list() -> View:
 
 def draw_list(view: View, contents: GalleryData, chosen: Choices) -> None:
     """Draw one of the lists, of what the filters let through."""
-    found = apply_filters(contents, chosen)
+    found = select_contents(contents, chosen)
     if view == "Studies" and found.studies:
         _draw_studies(contents, found, chosen)
     elif view == "Studies":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core import units
-from core.answer.own.findings import list_findings as stands_out
+from core.answer.own.findings import list_findings
 from core.answer.own.steps import CustomSteps
 from core.answer.run import lane_check
 from core.answer.run.speedup import is_host, step_time
@@ -50,7 +50,7 @@ def custom_steps(trial: Trial) -> CustomSteps:
 
 def finding_sentences(trial: Trial) -> list[str]:
     """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
-    return [f"On {inline_name(trial.contender)}, {found.sentence}" for found in stands_out(custom_steps(trial))]
+    return [f"On {inline_name(trial.contender)}, {found.sentence}" for found in list_findings(custom_steps(trial))]
 
 
 BATCH_WORDS = {
@@ -85,7 +85,7 @@ def larger_batches_hint(trial: Trial) -> str:
     """How larger batches could be tried, where they might help a row and were not; empty elsewhere."""
     if not trial.training or trial.own_given_s or lane_check.find_lane(trial) != PLAIN:
         return ""
-    if not any(found.kind in ("small", "idle") for found in stands_out(custom_steps(trial))):
+    if not any(found.kind in ("small", "idle") for found in list_findings(custom_steps(trial))):
         return ""
     return (
         "Larger batches might help, and were not tried: from outside only those of a DataLoader can be made larger. "
