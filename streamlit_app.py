@@ -2,16 +2,16 @@
 
 Streamlit reads this file twice over. Each visitor's session runs it as a script and gets the shell: page
 settings and the menu. Before that, `streamlit run` imports it once for `app`, which is where a server can be
-prepared before the first visitor comes (pages/shared/frame/server.py says for what).
+prepared before the first visitor comes (pages/shared/server.py says for what).
 """
 
 import streamlit as st
 
-from pages.shared.frame import guard, guide, health, navigation, permits, server
+from pages.shared import capacity, guard, guide, navigation, permits, server
 
 if __name__ == "__main__":
     st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
     permits.frame()
     guide.run_page(st.navigation(navigation.menu(), position="top"))
 else:
-    app = st.App(__file__, lifespan=server.lifespan, middleware=guard.MIDDLEWARE, routes=health.ROUTES)
+    app = st.App(__file__, lifespan=server.lifespan, middleware=guard.MIDDLEWARE, routes=capacity.ROUTES)

@@ -19,11 +19,11 @@ _DOORS = {
     "Sweep": "core.question.sweep",
     "run": "core.jobs.client",
     "Store": "core.results.store",
-    "speedup": "core.answer.run.speedup",
-    "verdict_sentence": "core.answer.run.speedup",
-    "studies": "core.answer.study.study",
-    "crossover": "core.answer.study.study",
-    "watch": "core.own.watch",
+    "speedup": "core.answer.speedup",
+    "verdict_sentence": "core.answer.speedup",
+    "studies": "core.answer.study",
+    "crossover": "core.answer.study",
+    "watch": "core.custom.watch",
 }
 """Name → the module that has it. What measures is `run`, as on the command line: `core.measure` is a room."""
 

@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(*words[:1] or [""]).parse_args(words)
         status: int = options.command(options)
     except CrossoverError as error:
-        from core.question.fields import refused  # with what a question is made of, which no word of help needs
+        from core.question import refusals  # with what a question is made of, which no word of help needs
 
-        output.print_note(refused.format_command_error(error))
+        output.print_note(refusals.format_command_error(error))
         return USAGE if isinstance(error, InvalidValue | ForeignFile) else FAILED
     except KeyboardInterrupt:  # where a job is followed, that stops the job and is no error
         output.print_note("Stopped.")

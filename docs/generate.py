@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from core.__main__ import parser
-from core.answer.lesson import cases as answers
+from core.answer.lessons import cases as answers
 from core.files.project import PROJECT
-from core.question import policy
-from core.question.published import cases as published
+from core.question import policy, published
 from core.results import schema
 
 COMMAND = "python -m docs.generate"

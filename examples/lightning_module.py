@@ -5,7 +5,7 @@ from pytorch_lightning import LightningModule
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from core.own import from_lightning
+from core.custom import from_lightning
 
 
 class Autoencoder(LightningModule):

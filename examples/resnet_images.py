@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from core.own import from_module
+from core.custom import from_module
 
 
 class Block(nn.Module):

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from core.own import from_module
+from core.custom import from_module
 
 
 class Vae(nn.Module):

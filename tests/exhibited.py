@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from core.question.demonstration import RECIPES, Demonstration
+from core.question.demonstrations import RECIPES, Demonstration
 from core.question.experiment import Contender, Point
 from core.results.exhibits.exhibit import Clock, Content, Exhibit, ExhibitContender, FirstStep, Moving, Snippet, Variant
 from tests import rows

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from core.answer.run.causes import PART_TITLES
+from core.answer.causes import PART_TITLES
 from core.question.experiment import Point
 from tests import rows
 

@@ -29,7 +29,7 @@ ENTRY = """
     )
 """
 
-NAME = "core.question.fields.training"
+NAME = "core.question.fields"
 
 
 class _WithEntry(SourceFileLoader):

@@ -6,7 +6,7 @@ Whoever brings one knows nothing of this project, so none of them imports anythi
 import dataclasses
 from pathlib import Path
 
-from core.answer.run import causes
+from core.answer import causes
 from core.files import sources
 from core.question.experiment import Contender, Experiment, Point
 from tests import rows

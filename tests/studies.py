@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from core.answer.lesson import tutorial
-from core.answer.study import study
+from core.answer import study
+from core.answer.lessons import tutorials
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Sweep
@@ -30,7 +30,7 @@ def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, 
 
 
 def compared(name: str, found, scale="class", devices=PAIR, **changes):
-    return tutorial.compare_with_published(
+    return tutorials.compare_with_published(
         PRESETS[name], scale, found, baseline=devices[0], challenger=devices[1], **changes
     )
 

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Iterable
 
 from core.errors import NotComparable
-from core.question import lanes, models, own
-from core.question.device_kinds import capitalize_name
+from core.question import custom, lanes, models
+from core.question.devices import capitalize_name
 from core.question.experiment import Point, inline_name
 from core.question.fields import FIELDS, field_title
 from core.results.schema import Trial
@@ -75,7 +75,7 @@ DEPENDENT_COLUMNS: dict[str, frozenset[str]] = {
 
 
 ABSENT_VALUES = {
-    **{entry.name: entry.default for entry in dataclasses.fields(own.CustomFields)},
+    **{entry.name: entry.default for entry in dataclasses.fields(custom.CustomFields)},
     **{name: FIELDS[name].absent for name in FIELDS if FIELDS[name].later},
 }
 """What columns that came later say in rows from before, and in all that they have no part in."""
@@ -98,7 +98,7 @@ def identity_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
 
 def meaningful_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
     """Those of the columns that say something of a row's training: one's own has no settings of the catalogue."""
-    idle = (*own.SETTLED, "dataset_hash") if getattr(row, "training", "") else own.FIELDS
+    idle = (*custom.SETTLED, "dataset_hash") if getattr(row, "training", "") else custom.FIELDS
     return tuple(name for name in columns if name not in idle)
 
 

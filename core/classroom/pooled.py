@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import units
-from core.answer.run import speedup
-from core.answer.study import study as studies
-from core.answer.study.result import Outcome
-from core.answer.study.study import Study
+from core.answer import speedup
+from core.answer import study as studies
+from core.answer.result import Outcome
+from core.answer.study import Study
 from core.classroom import measured
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
 from core.classroom.records import Prediction, Student

@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from core.answer.study.result import BASES
+from core.answer.result import BASES
 from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
 from core.files import sources
 from core.files.project import PROJECT
-from core.question import models, own, presets
+from core.question import custom, models, presets
 from core.question.experiment import Point
 from core.question.fields import FIELDS, TRAINING
 from core.results.finding import mirrored
@@ -121,7 +121,7 @@ def point(options: argparse.Namespace) -> Point:
 def folder(options: argparse.Namespace) -> str:
     """Where the file of one's own training lies; empty for a training of the catalogue."""
     named = getattr(options, "training", None)
-    return "" if named is None else str(own.locate_script(named)[0].parent)
+    return "" if named is None else str(custom.locate_script(named)[0].parent)
 
 
 def _custom_point(options: argparse.Namespace) -> Point:
@@ -129,7 +129,7 @@ def _custom_point(options: argparse.Namespace) -> Point:
     for name in ("preset", "scale", "fair", *TRAINING):
         if getattr(options, name) is not None:
             raise InvalidValue(name, getattr(options, name), "left out with one's own --training, which sets it itself")
-    file, function = own.locate_script(options.training)
+    file, function = custom.locate_script(options.training)
     axis = options.values or options.range if hasattr(options, "values") else None
     if options.size is None and axis is None:
         raise InvalidValue("size", "", "a whole number that build is called with, given with --size")

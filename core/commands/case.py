@@ -3,14 +3,13 @@
 import argparse
 from typing import Any
 
-from core.answer.export import case_report
+from core.answer.export import lesson_report
 from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question import policy
+from core.question import policy, published
 from core.question.experiment import Contender, Experiment
-from core.question.published import cases
 from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
@@ -19,7 +18,7 @@ from core.results.store import Store
 def add_case_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("case", help=COMMAND_HELP["case"])
-    parser.add_argument("name", nargs="?", choices=tuple(cases.load_cases()), help="of a case; without one, all")
+    parser.add_argument("name", nargs="?", choices=tuple(published.load_cases()), help="of a case; without one, all")
     parser.add_argument("--run", action="store_true", help="measure what stands for it here, and its remedy")
     arguments.add_options(parser, "devices", "store", "fresh", "json")
     parser.set_defaults(command=run_case)
@@ -28,21 +27,21 @@ def add_case_command(commands: Any) -> None:
 def run_case(options: argparse.Namespace) -> int:
     """Print the cases, or one of them with what is known of it here; measure that first if asked to."""
     if options.name is None and options.run:
-        raise InvalidValue("case", "", "one of {}, of which --run measures one", cases.load_cases())
+        raise InvalidValue("case", "", "one of {}, of which --run measures one", published.load_cases())
     if options.name is None:
-        known = cases.load_cases()
-        output.print_answer(options, {"cases": list(known)}, case_report.case_list_text(list(known.values())))
+        known = published.load_cases()
+        output.print_answer(options, {"cases": list(known)}, lesson_report.case_list_text(list(known.values())))
         return OK
-    shown = cases.find_case(options.name)
+    shown = published.find_case(options.name)
     runs, complete = _find_or_measure_rows(shown, options) if shown.runnable else ([], not options.run)
     before, after = (*runs, [], [])[:2]
     output.print_answer(
-        options, case_report.case_document(shown, before, after), case_report.case_text(shown, before, after)
+        options, lesson_report.case_document(shown, before, after), lesson_report.case_text(shown, before, after)
     )
     return OK if complete else FAILED
 
 
-def _find_or_measure_rows(case: cases.Case, options: argparse.Namespace) -> tuple[list[list[Trial]], bool]:
+def _find_or_measure_rows(case: published.Case, options: argparse.Namespace) -> tuple[list[list[Trial]], bool]:
     """Rows of the training and of its remedy, measured now or of the store; whether all are there that were wanted."""
     queue, store = Queue(), Store(options.store)
     asked = case.build_experiments(_contenders(case, options, queue))
@@ -53,7 +52,7 @@ def _find_or_measure_rows(case: cases.Case, options: argparse.Namespace) -> tupl
     return runs, all(runs) or not options.run
 
 
-def _contenders(case: cases.Case, options: argparse.Namespace, queue: Queue) -> tuple[Contender, ...]:
+def _contenders(case: published.Case, options: argparse.Namespace, queue: Queue) -> tuple[Contender, ...]:
     """Who contends; without a run, nothing is started to find out which devices there are."""
     if options.devices:
         return measuring.choose_contenders(options.devices, queue)

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.answer.export import sweep_report
-from core.answer.study import study
-from core.answer.study.brought import tables, timings
-from core.answer.study.result import DECIDED
-from core.answer.study.study import Study
+from core.answer import study, timings_csv
+from core.answer.export import report
+from core.answer.result import DECIDED
+from core.answer.study import Study
 from core.commands import COMMAND_HELP, FAILED, OK, USAGE, arguments, output
 from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
 from core.question import catalog, models
@@ -18,7 +17,7 @@ from core.question.fields import SIZE_AXES
 from core.results.store import Store
 
 if TYPE_CHECKING:
-    from core.answer.gallery.table import StudyLine
+    from core.answer.gallery.overview import StudyLine
 
 NARROWED_BY = ("dataset", "model", "machine", "study")
 """Options that choose among the studies of a store."""
@@ -61,7 +60,7 @@ def print_crossover(options: argparse.Namespace) -> int:
         return _list_choices(store, found)
     answer = study.crossover(_load_study(store, found[0]), options.basis or "steady")
     output.print_answer(
-        options, sweep_report.crossover_document(answer) | {"study": found[0].id}, sweep_report.crossover_text(answer)
+        options, report.crossover_document(answer) | {"study": found[0].id}, report.crossover_text(answer)
     )
     return OK
 
@@ -71,13 +70,15 @@ def _answer_from_file(options: argparse.Namespace, devices: tuple[str, str] | No
         raise InvalidValue("csv", str(options.csv), f"given without --{given[0]}, which chooses among rows of a store")
     try:
         with options.csv.open("rb") as file:
-            data = file.read(tables.MAX_TIMINGS_BYTES + 1)
+            data = file.read(timings_csv.MAX_TIMINGS_BYTES + 1)
     except OSError as error:
         raise StoreError(f"{options.csv} cannot be read: {error.strerror or error}.") from error
-    read = timings.read_timings(data, options.csv.name, devices=devices)
-    answer = timings.timings_crossover(read, axis=options.axis or timings.SIZE, basis=options.basis or "as_given")
-    document = sweep_report.crossover_document(answer) | {"file": options.csv.name, "notes": list(read.notes)}
-    output.print_answer(options, document, sweep_report.crossover_text(answer, notes=read.notes))
+    read = timings_csv.read_timings(data, options.csv.name, devices=devices)
+    answer = timings_csv.timings_crossover(
+        read, axis=options.axis or timings_csv.SIZE, basis=options.basis or "as_given"
+    )
+    document = report.crossover_document(answer) | {"file": options.csv.name, "notes": list(read.notes)}
+    output.print_answer(options, document, report.crossover_text(answer, notes=read.notes))
     return OK
 
 
@@ -98,9 +99,12 @@ def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """The studies that are asked for; files that could not be read are named."""
-    from core.answer.gallery import older, table  # with pandas, which no other command needs
+    from core.answer.gallery import (
+        older,
+        overview,  # with pandas, which no other command needs
+    )
 
-    held = table.load_overview([(store, "measured here")])
+    held = overview.load_overview([(store, "measured here")])
     for entry in held.skipped:
         output.print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
@@ -113,7 +117,7 @@ def _find_studies(
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
             frame = frame[frame[name] == wanted]
-    found = table.find_study_lines(frame.reset_index(drop=True), axis=axis)
+    found = overview.find_study_lines(frame.reset_index(drop=True), axis=axis)
     found = [line for line in found if line.id.startswith(options.study or "")]
     wanted = {str(Contender.parse(name)) for name in devices} if devices else None
     return [line for line in found if wanted in (None, {line.baseline, line.challenger})]
@@ -127,7 +131,7 @@ def _list_choices(store: Store, lines: "Sequence[StudyLine]") -> int:
     narrow = "--study, --axis, --devices, --dataset, --model or --machine"
     output.print_note(f"{len(lines)} studies are stored; choose one of them with {narrow}:")
     for shown in sorted((_load_study(store, entry) for entry in lines[:SHOWN]), key=_is_undecided):
-        output.print_note(sweep_report.study_line(shown))
+        output.print_note(report.study_line(shown))
     if len(lines) > SHOWN:
         output.print_note(f"and {len(lines) - SHOWN} more")
     return USAGE

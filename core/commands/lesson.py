@@ -4,12 +4,12 @@ import argparse
 import dataclasses
 from typing import Any
 
-from core.answer.lesson import exhibition
+from core.answer.lessons import outcomes
 from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 from core.errors import InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.question.demonstration import LESSON_KINDS, RECIPES, Demonstration
+from core.question.demonstrations import LESSON_KINDS, RECIPES, Demonstration
 from core.question.experiment import Contender
 from core.results import environment
 from core.results.exhibits import exhibit_files
@@ -83,4 +83,4 @@ def _find_exhibit(demonstration: Demonstration, store: Store) -> Exhibit | None:
 
 
 def _print_exhibit(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
-    output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, exhibition.exhibit_text(exhibit))
+    output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, outcomes.exhibit_text(exhibit))

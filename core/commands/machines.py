@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from core import units
-from core.answer.export import sweep_report
-from core.answer.study import study
-from core.answer.study.machines import many
-from core.answer.study.result import Basis, Crossover
+from core.answer import many_machines, study
+from core.answer.export import report
+from core.answer.result import Basis, Crossover
 from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 from core.errors import CrossoverError, InvalidValue, JobError, require_choice
 from core.jobs.queue import Queue
@@ -203,7 +202,7 @@ def ask(asked: Sweep, options: argparse.Namespace) -> int:
     mirrored.bring_now(options.store)
     found: dict[str, list[Trial]] = {}
     ids = {host: member.rows_id(question.spread) for host, member in seen.ended.items()}
-    for row in many.rows(Store(options.store), asked, set(ids.values())):
+    for row in many_machines.rows(Store(options.store), asked, set(ids.values())):
         found.setdefault(row.machine_id, []).append(row)
     answered = {host: rows for host, machine_id in ids.items() if (rows := found.get(machine_id))}
     _show(asked, seen, answered, options)
@@ -246,7 +245,7 @@ def _show(asked: Sweep, seen: Seen, answered: Mapping[str, list[Trial]], options
         troubles = " ".join(dict.fromkeys(member.message for member in hosts if member.message))
         lines.append(f"{names} ({hosts[0].cpu}): {' '.join(said) or troubles or 'nothing was measured.'}")
         points = len({row.experiment_id for row in rows})
-        documents = list(map(sweep_report.crossover_document, answers))
+        documents = list(map(report.crossover_document, answers))
         found.append({"members": list(map(_plain, hosts)), "points": points, "crossovers": said, "answers": documents})
     if options.json:
         output.print_json({"sweep_id": asked.id, **asked.to_json(), "machines": found})

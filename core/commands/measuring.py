@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
+from core.answer.export import tensorboard
+from core.answer.export.recording import trial_recording
 from core.commands import output
 from core.errors import JobError
 from core.jobs import client
@@ -15,11 +17,12 @@ from core.jobs.machine import Machine
 from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue
 from core.jobs.shared.members import SPREADS
-from core.question import usual
+from core.question import defaults
+from core.question.defaults import with_lanes_of_cpu
 from core.question.experiment import Contender, Point
-from core.question.usual import with_lanes_of_cpu
 from core.results import environment
 from core.results.reuse import LocalMachine
+from core.results.schema import Trial
 from core.text import as_line, to_terminal
 
 MACHINE_TIMEOUT_S = 180
@@ -70,7 +73,7 @@ def choose_contenders(text: str | None, queue: Queue, *, without: tuple[str, ...
     known = require_machine(queue)
     if without and len(known.devices) == 1:
         return tuple(map(Contender.parse, without))
-    return usual.default_contenders(known.device_names, environment.read_environment().cores_usable)
+    return defaults.default_contenders(known.device_names, environment.read_environment().cores_usable)
 
 
 def with_lanes(
@@ -129,3 +132,18 @@ def _progress_share(job: Job) -> float:
 
 def _notes(job: Job) -> tuple[str, ...]:
     return job.progress.sweep.notes if job.progress and job.progress.sweep else ()
+
+
+def check_tensorboard_option(options: argparse.Namespace) -> None:
+    """Refuse before anything is measured: raises StoreError if event files are asked for and cannot be written."""
+    if options.tensorboard is not None:
+        tensorboard.require_event_folder(options.tensorboard)
+
+
+def record(options: argparse.Namespace, trials: Sequence[Trial]) -> None:
+    """Write the rows, if that was asked for; they have been shown before, so that a StoreError hides none of them."""
+    if options.tensorboard is not None:
+        files = tensorboard.write_event_files(options.tensorboard, map(trial_recording, trials))
+        output.print_note(
+            f"{len(files)} TensorBoard run{'' if len(files) == 1 else 's'} written to {options.tensorboard}."
+        )

@@ -5,14 +5,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from core.answer.export import run_report
-from core.answer.run import certainty, first_question
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output, recorder
+from core.answer import expectations, speedup
+from core.answer.export import report
+from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question import policy
+from core.question.defaults import with_remedies
 from core.question.experiment import Experiment
-from core.question.usual import with_remedies
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -36,11 +36,11 @@ def add_run_command(commands: Any) -> None:
 def run_training(options: argparse.Namespace) -> int:
     """Print what the devices took and learned; measure it first unless the store knows it."""
     point, queue, store = arguments.point(options), Queue(), Store(options.store)
-    recorder.check_tensorboard_option(options)
+    measuring.check_tensorboard_option(options)
     contenders, here = measuring.choose_contenders(options.devices, queue), measuring.find_local_machine(queue)
     if options.devices is None and arguments.say_nothing(options):
-        known = functools.partial(store.answers, local_machine=here, accepted=certainty.answers_experiment)
-        point = first_question.first_training(contenders, known)
+        known = functools.partial(store.answers, local_machine=here, accepted=speedup.answers_experiment)
+        point = expectations.first_training(contenders, known)
     contenders = measuring.with_lanes(contenders, options, [point], queue)
     if options.remedies:
         contenders = with_remedies(contenders, point, measuring.require_machine(queue).refusals)
@@ -48,7 +48,7 @@ def run_training(options: argparse.Namespace) -> int:
     whole, budget_s = options.whole, _budget_s(options)
     asked = Experiment(point=point, contenders=contenders, budget_s=budget_s, folder=folder, whole=whole)
     policy.check_custom_allowed(asked)
-    stored = [] if options.fresh else store.find(asked, here, accepted=certainty.answers_experiment)
+    stored = [] if options.fresh else store.find(asked, here, accepted=speedup.answers_experiment)
     if stored:
         output.print_note(
             f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again."
@@ -75,7 +75,7 @@ def _budget_s(options: argparse.Namespace) -> float:
 
 def _print_trials(trials: Sequence[Trial], options: argparse.Namespace, *, from_store: bool) -> None:
     if options.json:
-        output.print_json(run_report.run_document(trials, from_store=from_store))
+        output.print_json(report.run_document(trials, from_store=from_store))
     else:
-        output.print_result(run_report.run_text(trials))
-    recorder.record(options, trials)
+        output.print_result(report.run_text(trials))
+    measuring.record(options, trials)

@@ -49,7 +49,7 @@ def check_store(options: argparse.Namespace) -> int:
 
 def compact(options: argparse.Namespace) -> int:
     """Merge small files; name those that were left as they are."""
-    from core.answer.study.keys import STUDIES  # which no other action needs
+    from core.answer.study import STUDIES  # which no other action needs
 
     done = compaction.compact(arguments.require_store_folder(options), STUDIES)
     copies = f"\n{done.copies:,} rows were there twice and are there once now" if done.copies else ""

@@ -5,12 +5,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.answer.export import sweep_report
-from core.answer.run import certainty, remedies
-from core.answer.study import best_lanes, search, study, wording
-from core.answer.study.result import Basis, Crossover
-from core.answer.study.study import Study
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output, recorder
+from core.answer import best_lanes, remedies, search, speedup, study, wording
+from core.answer.export import report
+from core.answer.result import Basis, Crossover
+from core.answer.study import Study
+from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 from core.errors import CrossoverError, InvalidValue
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -72,7 +71,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Print the points and the crossover; measure those first that the store does not know."""
     queue, store = Queue(), Store(options.store)
     asked = build_sweep(options)
-    recorder.check_tensorboard_option(options)
+    measuring.check_tensorboard_option(options)
     if options.on is not None:
         from core.commands import machines  # with what asking others takes, which a sweep here need not load
 
@@ -86,14 +85,14 @@ def run_sweep(options: argparse.Namespace) -> int:
     if stored:
         output.print_note(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")
         _print_sweep(asked, stored, options, from_store=True)
-        recorder.record(options, stored)
+        measuring.record(options, stored)
         return OK
     job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
     rows = client.load_job_rows(queue, job)
     notes = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
     if rows:
         _print_sweep(asked, rows, options, notes=notes, state=job.state)
-        recorder.record(options, rows)
+        measuring.record(options, rows)
     return OK if job.complete else FAILED
 
 
@@ -165,7 +164,7 @@ def _find_stored_rows(sweep: Sweep, store: Store, queue: Queue) -> list[Trial]:
     """Rows of every point that is needed, in the order of points; none if one must be measured."""
     experiments = {point: sweep.experiment(point) for point in sweep.points}
     answers = store.answers(
-        experiments.values(), measuring.find_local_machine(queue), accepted=certainty.answers_experiment
+        experiments.values(), measuring.find_local_machine(queue), accepted=speedup.answers_experiment
     )
     found = {point: answers[experiment.id] for point, experiment in experiments.items() if experiment.id in answers}
     complete = _is_search_finished(sweep, found) if sweep.adaptive else len(found) == len(experiments)
@@ -192,7 +191,7 @@ def _answer_axes(sweep: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tupl
             entries = [
                 entry for entry in study.studies(rows, axis=axis) if baseline in (entry.baseline, entry.challenger)
             ]
-            entries.sort(key=lambda entry: tuple(sweep_report.other_axis_values(sweep, entry).values()))
+            entries.sort(key=lambda entry: tuple(report.other_axis_values(sweep, entry).values()))
             found += [(entry, study.crossover(entry, basis)) for entry in entries]
         except CrossoverError as error:
             output.print_note(str(error))
@@ -213,21 +212,20 @@ def _print_sweep(
     if options.json:
         facts = {"sweep_id": sweep.id, **sweep.to_json(), "state": state, "from_store": from_store}
         crossovers = [
-            sweep_report.crossover_document(answer)
-            | {"study": entry.id, "held": sweep_report.other_axis_values(sweep, entry)}
+            report.crossover_document(answer) | {"study": entry.id, "held": report.other_axis_values(sweep, entry)}
             for entry, answer in answers
         ]
-        points = sweep_report.sweep_documents(sweep, rows)
+        points = report.sweep_documents(sweep, rows)
         found = {"points": points, "notes": list(notes), "crossovers": crossovers}
-        best = [sweep_report.crossover_document(answer) | {"lanes": _lanes(picked)} for picked, answer in best_answers]
+        best = [report.crossover_document(answer) | {"lanes": _lanes(picked)} for picked, answer in best_answers]
         output.print_json(facts | found | ({"best_against_best": best} if best else {}))
     elif len(sweep.axes) == 1 and answers:
-        output.print_result("\n".join(sweep_report.crossover_text(answer) for _, answer in answers))
+        output.print_result("\n".join(report.crossover_text(answer) for _, answer in answers))
     else:
-        output.print_result(sweep_report.grid_text(sweep, rows))
+        output.print_result(report.grid_text(sweep, rows))
         for entry, answer in answers:
             if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
-                output.print_result(f"\nWith {sweep_report.other_axes_text(sweep, entry)}: {answer.sentence}")
+                output.print_result(f"\nWith {report.other_axes_text(sweep, entry)}: {answer.sentence}")
     for picked, answer in () if options.json else best_answers:
         lanes = "; ".join(
             f"{size}: {' against '.join(map(display_name, names))}" for size, names in _lanes(picked).items()

@@ -6,15 +6,17 @@ Only plain data: the worker that imports torch fills it in, pages and the comman
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from filelock import BaseFileLock, FileLock, Timeout
 from msgspec import Meta
 
 from core.files.documents import Seconds
+from core.jobs import process
 from core.jobs.process import ExecutionContext
 from core.results.environment import DeviceInfo, Environment
 from core.results.reuse import LocalMachine
@@ -97,3 +99,27 @@ def _find_shared_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA") or tempfile.gettempdir())
     return Path("/tmp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A reading of the system's uptime.
+
+    Attributes:
+        boot: name of the start that it counts from.
+        uptime_s: seconds since then.
+    """
+
+    boot: str
+    uptime_s: Seconds
+
+    @classmethod
+    def read_clock(cls) -> Self:
+        """The present moment."""
+        return cls(boot=process.boot(), uptime_s=time.monotonic())
+
+    @property
+    def ago_s(self) -> float | None:
+        """Seconds that passed since; None if the system was started anew, or the moment is yet to come."""
+        passed_s = time.monotonic() - self.uptime_s
+        return passed_s if self.boot == process.boot() and passed_s >= 0 else None

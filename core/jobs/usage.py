@@ -4,6 +4,7 @@ Changed only under the queue's guard. Jobs themselves are dropped when there are
 are names without meaning here, see `core.jobs.job.Job.asked_by`; who asked on the command line has none and no limit.
 """
 
+import collections
 import contextlib
 import logging
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ from core import units
 from core.errors import DamagedFile
 from core.files import atomic, documents
 from core.files.documents import Count, Seconds
+from core.jobs.job import Job
 
 KEPT_PEOPLE = 10_000
 """Entries that are kept, those with the latest turns; a visitor who comes without a name each time makes many."""
@@ -135,3 +137,31 @@ class Usage:
     def _write(self, entries: dict[str, _Entry]) -> None:
         latest = sorted(entries, key=lambda name: entries[name].turn)[-KEPT_PEOPLE:]
         atomic.write_json(self.path, {name: asdict(entries[name]) for name in latest})
+
+
+def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:
+    """Job id → the job's place in the queue, 1 for the next.
+
+    Args:
+        waiting: jobs that wait, in the order of submission.
+        usage: when everybody's last turn was.
+    """
+    if not waiting:
+        return {}
+    turns = usage.turns({name for job in waiting for name in (job.asked_by, _source(job))})
+    asked: collections.Counter[str] = collections.Counter()
+    by_source: dict[str, list[tuple[int, int, str]]] = {}
+    for job in waiting:
+        by_source.setdefault(_source(job), []).append((asked[job.asked_by], turns[job.asked_by], job.id))
+        asked[job.asked_by] += 1
+    order = [
+        (rank, turns[source], job_id)
+        for source, theirs in by_source.items()
+        for rank, (_, _, job_id) in enumerate(sorted(theirs))
+    ]
+    return {job_id: place for place, (_, _, job_id) in enumerate(sorted(order), start=1)}
+
+
+def _source(job: Job) -> str:
+    """Where a job was asked from; who says nothing of that is a place of their own."""
+    return job.asked_from or job.asked_by

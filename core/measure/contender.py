@@ -13,14 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.measure.afterwards.extras import PostRunMeasurements
-from core.measure.data.datasets import Data
-from core.measure.device import devices, host_memory
-from core.measure.device.cards import GpuMonitor
-from core.measure.preparing import pace, room, threads
-from core.measure.preparing.fresh import FreshTrainings
-from core.measure.readings.raw_values import RawValues
-from core.measure.readings.timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
+from core.measure import capabilities, devices, preflight, thread_search
+from core.measure.breakdown import PostRunMeasurements
+from core.measure.datasets import Data
+from core.measure.gpu_telemetry import GpuMonitor
+from core.measure.preflight import FreshTrainings
+from core.measure.raw_values import RawValues
+from core.measure.timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
@@ -56,7 +55,7 @@ class MeasuredContender:
         """Take a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
-        self._counts: Sequence[int] = threads.candidates()
+        self._counts: Sequence[int] = thread_search.candidates()
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message, self.compiling_s = "", 0.0
@@ -103,7 +102,7 @@ class MeasuredContender:
 
     def require_memory(self) -> None:
         """Refuse a training that cannot fit; raises OutOfMemory."""
-        room.check_memory(self._point, self.contender, self._data, self._device)
+        preflight.check_memory(self._point, self.contender, self._data, self._device)
 
     def require_pace(self, budget_s: float) -> None:
         """Refuse a training of which not even a block can be timed within its budget.
@@ -112,9 +111,9 @@ class MeasuredContender:
             TooSlow: it is one.
         """
         self._use_settings()
-        pace.check_speed(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
+        preflight.check_speed(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
 
-    def shortlist_threads(self, late: threads.Late = threads.no_deadline) -> Iterator[None]:
+    def shortlist_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
         """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.
 
         Compiling for each count would take too long.
@@ -122,12 +121,14 @@ class MeasuredContender:
         devices.initialise(self.contender.device)
         self._use_settings()
         eager = self._fresh.training(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
-        times = yield from threads.choose_thread_times(
-            self._counts, threads.Look(training=eager, timer=self._timer), late=late
+        times = yield from thread_search.choose_thread_times(
+            self._counts, thread_search.Look(training=eager, timer=self._timer), late=late
         )
-        self._counts = threads.rank_thread_counts(times)[: threads.COMPILED_FOR if self.contender.on_host else 1]
+        self._counts = thread_search.rank_thread_counts(times)[
+            : thread_search.COMPILED_FOR if self.contender.on_host else 1
+        ]
 
-    def try_threads(self, late: threads.Late = threads.no_deadline) -> Iterator[None]:
+    def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps that are taken back. Yields between timings.
 
         Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
@@ -137,11 +138,11 @@ class MeasuredContender:
             return
         training, weights, steps_before = self.training, self.training.weights(), self.training.steps
         self._use_settings()
-        look = threads.Look(training=training, timer=self._timer)
+        look = thread_search.Look(training=training, timer=self._timer)
         if self.contender.lane.execution == "compiled":
             look.prepare, look.prepare_s[self._counts[0]] = self._prepare, self.raw.startup_compile_s or 0.0
-        times = yield from threads.choose_thread_times(sorted(self._counts), look, late=late)
-        self.raw.choose_threads(threads.median_times(times))
+        times = yield from thread_search.choose_thread_times(sorted(self._counts), look, late=late)
+        self.raw.choose_threads(thread_search.median_times(times))
         self.raw.startup_compile_s = look.prepare_s.get(self.raw.threads, self.raw.startup_compile_s)
         training.set_weights(weights)
         training.rewind(self._fresh.feed(steps_before), steps_before)
@@ -317,7 +318,7 @@ class MeasuredContender:
         if count != BEST_THREADS and torch.get_num_threads() != count:
             torch.set_num_threads(count)
         devices.use_tf32(self.contender.lane.precision == "tf32")
-        host_memory.set_memory_retention(keep=self.contender.lane.host_memory == "kept")
+        capabilities.set_memory_retention(keep=self.contender.lane.host_memory == "kept")
 
     def _warm_up_block(self, steps: int) -> float:
         self._make_room(steps)

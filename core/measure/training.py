@@ -12,12 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.measure.data.batches import Feed
-from core.measure.data.datasets import Split
-from core.measure.device import failures
-from core.measure.execution.compiled import Compiled
-from core.measure.execution.graph import Graph, Recorder
-from core.measure.execution.step import Batch, Step
+from core.measure import devices
+from core.measure.batches import Feed
+from core.measure.datasets import Split
+from core.measure.execution import Batch, Compiled, Graph, Recorder, Step
 from core.question.lanes import PLAIN, Lane
 
 CURVE_SEGMENTS = 200
@@ -235,7 +233,7 @@ def classify(network: Classifier, split: Split, device: torch.device, *, at_most
     while len(predicted) < len(samples):
         chunk, found = samples[len(predicted) :][:size], list[Tensor]()
         classified = partial(_classify_chunk, network, chunk, device, found)
-        if failures.attempt(classified, failures.is_out_of_memory if size > 1 else lambda _: None):
+        if devices.attempt(classified, devices.is_out_of_memory if size > 1 else lambda _: None):
             size = max(1, min(size, len(chunk)) // 2)
         else:
             predicted = torch.cat([predicted, *found])

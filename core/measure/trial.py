@@ -1,34 +1,137 @@
-"""One measurement: every contender of an experiment trained in interleaved blocks, then taken apart and examined.
+"""In which order contenders take their turns: balanced, so that who goes first, or after whom, decides nothing.
 
-The training itself is what is timed. Contenders start from the same weights and see the same batches; they take
-turns block by block, in balanced orders of each round, so that whatever slows the machine meets all of them. Between
-rounds others may have their turn: a sweep visits its points so.
-Out of memory, divergence, a spent budget and a stop are outcomes of the rows. No file is read or written here.
+Who follows a long block finds other caches and another clock than who follows a short one. Drawn anew each round,
+orders would even that out over hundreds of rounds only; a run has twenty, a point of a sweep six.
 """
 
+import dataclasses
+import random
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any, Generic, TypeVar
 
 from core.errors import LaneUnavailable
-from core.measure.boosting.contender import BoostingContender
+from core.measure import datasets, devices, preflight, startup, thread_search
+from core.measure.boosting import BoostingContender
 from core.measure.contender import MeasuredContender
-from core.measure.data import datasets
-from core.measure.device import devices, failures
-from core.measure.outcome import ending
-from core.measure.outcome.row import row
-from core.measure.own import contender as own
-from core.measure.preparing import different, startup, threads
-from core.measure.preparing.order import Orders
+from core.measure.custom import contender as own
+from core.measure.datasets import Data
 from core.progress import Progress
 from core.question import lanes
-from core.question.experiment import BEST_THREADS, EVERY_EPOCH, Experiment
+from core.question.defaults import LOOKS
+from core.question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
 from core.question.lanes import PLAIN
-from core.question.usual import LOOKS
-from core.results.schema import Trial
+from core.results import environment
+from core.results.schema import Outcome, Trial
+
+Taker = TypeVar("Taker")
+
+
+class Orders(Generic[Taker]):
+    """Orders of one round after another.
+
+    Rounds come in twos, the second the first reversed, so of any two takers each goes before the other equally often.
+    The rows of a Williams square, over which each is also in every place and after every other equally often
+    (Williams 1949, https://doi.org/10.1071/CH9490149), are drawn at random, and the takers are put into it at random.
+    """
+
+    def __init__(self, seed: str) -> None:
+        """Begin with a first square; orders of the same seed are the same."""
+        self._draw = random.Random(seed)
+        self._takers: list[Taker] = []
+        self._coming: list[list[Taker]] = []
+
+    def next(self, takers: Sequence[Taker]) -> list[Taker]:
+        """The order of the next round; who came or went since the last one begins another square."""
+        if not self._coming or self._takers != list(takers):
+            self._takers = list(takers)
+            self._coming = self._square()
+        return self._coming.pop()
+
+    def _square(self) -> list[list[Taker]]:
+        count = len(self._takers)
+        mixed = self._draw.sample(self._takers, count)
+        zigzag = [(place + 1) // 2 if place % 2 else -(place // 2) for place in range(count)]  # 0, 1, -1, 2, -2, …
+        shifts = range(count if count % 2 else count // 2)  # of an even number, the other half are these reversed
+        rows = ([mixed[(step + shift) % count] for step in zigzag] for shift in self._draw.sample(shifts, len(shifts)))
+        return [order for row in rows for order in (row, row[::-1])]
+
+
+def final_outcome(measured: MeasuredContender, experiment: Experiment, pairs: int, *, cut: bool) -> tuple[Outcome, str]:
+    """Outcome of a contender that was measured to the end, and the message of its row; `cut` if not all was trained."""
+    if measured.curve.diverged:
+        return "diverged", "The loss became NaN or infinite; a smaller learning rate may help."
+    if experiment.pairs != EVERY_EPOCH and pairs >= experiment.pairs:
+        return "timed", ""
+    budget = f"The budget of {experiment.budget_s:g} s ended after"
+    if experiment.pairs != EVERY_EPOCH:
+        return "budget_spent", f"{budget} {pairs} of {experiment.pairs} pairs of blocks."
+    epochs = f"{measured.steps / experiment.point.steps_per_epoch:.1f} of {experiment.point.epochs} epochs"
+    if cut:
+        why = "Decided after" if pairs < LOOKS[-1] else "It ended after"
+        return "timed", f"{why} {pairs} pairs of blocks, {epochs}; the rest was not trained, and nothing was tested."
+    return ("completed", "") if measured.trained else ("budget_spent", f"{budget} {epochs}.")
+
+
+def common_test_step(contenders: Sequence[MeasuredContender]) -> int:
+    """The step after which all are tested, so that what they learned can be compared; 0 for none.
+
+    A budget ends for each after another step. Of these it is the one that all reach in the least time: who is behind
+    trains on, who is ahead trains anew up to there. For two that takes at most a third of the time of their blocks.
+    """
+
+    def extra_s(step: int) -> float:
+        more = ((step - one.counted if step >= one.counted else step, one.raw.step_s or 0.0) for one in contenders)
+        return sum(steps * step_s for steps, step_s in more)
+
+    return min((one.counted for one in contenders), key=extra_s, default=0)
+
+
+def row(
+    experiment: Experiment, measured: MeasuredContender, data: Data, outcome: Outcome, *, run_id: str, started_at: str
+) -> Trial:
+    """The row as it is if the measurement ends now."""
+    point = experiment.point
+    return Trial(
+        trial_id=f"{run_id}-{experiment.contenders.index(measured.contender)}",
+        run_id=run_id,
+        experiment_id=experiment.id,
+        started_at=started_at,
+        outcome=outcome,
+        message=measured.message,
+        **dataclasses.asdict(point),
+        dataset_hash=data.hash,
+        test_samples=len(data.test),
+        **measured.facts,
+        steps_per_epoch=point.steps_per_epoch,
+        **_device_columns(measured),
+        **dataclasses.asdict(environment.read_environment()),
+        protocol_version=PROTOCOL_VERSION,
+        **measured.contender.lane.columns,
+        drained=True,
+        budget_s=experiment.budget_s,
+        steps=measured.steps,
+        **measured.raw.columns(),
+        loss_step=measured.curve.last_steps,
+        loss=measured.curve.means,
+    )
+
+
+def _device_columns(measured: MeasuredContender) -> dict[str, Any]:
+    info, contender = measured.info, measured.contender
+    return {
+        "contender": str(contender),
+        "device": contender.device,
+        "device_kind": info.kind,
+        "device_name": info.name,
+        "device_memory_bytes": info.memory_bytes,
+        "device_driver": info.driver,
+    }
+
 
 TARGET_PAIRS = 20
 """Rounds of blocks of a whole training, even where it is over sooner; it then goes on beyond its last epoch.
@@ -173,7 +276,7 @@ class Measurement:
             info = devices.find(contender.device)
             if refusal := lanes.why_not(contender.lane, info.refusals, contender.spoken):
                 raise LaneUnavailable(refusal)
-            threads.require_usable(contender.threads)
+            thread_search.require_usable(contender.threads)
 
     def _load(self) -> None:
         self._tell("loading data")
@@ -196,7 +299,7 @@ class Measurement:
             self._attempt(measured, partial(self._start, measured))
         if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own
             alive = self._active_contenders()
-            different.check_distinct([one.contender for one in alive], [one.raw.threads for one in alive])
+            preflight.check_distinct([one.contender for one in alive], [one.raw.threads for one in alive])
         allowance_s = WARM_UP_SHARE * self.experiment.budget_s / len(self.all_measured)
         for measured in self._active_contenders():
             self._tell(f"warming up {measured.contender.spoken}")
@@ -211,7 +314,7 @@ class Measurement:
         self._require_time()
         self._try_threads(measured, measured.try_threads)
 
-    def _try_threads(self, measured: MeasuredContender, tried: Callable[[threads.Late], Iterator[None]]) -> None:
+    def _try_threads(self, measured: MeasuredContender, tried: Callable[[thread_search.Late], Iterator[None]]) -> None:
         if measured.raw.threads != BEST_THREADS:
             return
         self._tell(f"trying numbers of threads for {measured.contender.spoken}")
@@ -266,7 +369,7 @@ class Measurement:
 
     def _conclude(self) -> None:
         tested = [one for one in self._active_contenders() if not self._times_suffice and not one.curve.diverged]
-        step = ending.common_test_step(tested)
+        step = common_test_step(tested)
         for measured in tested:
             self._attempt(measured, partial(self._drive, measured.train_to_step(step), hurried=False))
         for measured in self._active_contenders():
@@ -285,11 +388,11 @@ class Measurement:
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
             self._tell(f"checking {measured.contender.spoken} against plain steps")
             measured.check_lane()
-        measured.end(*ending.final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
+        measured.end(*final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
 
     def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
         """Do a part of one contender's measurement; no memory, or a lane that fails, ends it and not the others."""
-        if failed := failures.attempt(work, partial(failures.ending, measured.contender)):
+        if failed := devices.attempt(work, partial(devices.ending, measured.contender)):
             measured.end(*failed)
             measured.release()
 

@@ -1,7 +1,7 @@
 """What each data set is, as plain facts: shapes, classes, sizes and where it comes from.
 
 Read by the pages, the command line and the measuring half alike, so nothing here imports torch or
-touches a file; `core.measure.data.datasets` does the loading and holds itself to these facts.
+touches a file; `core.measure.datasets` does the loading and holds itself to these facts.
 """
 
 from dataclasses import dataclass

@@ -16,8 +16,8 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 from core.errors import InvalidValue, require_choice
-from core.question import catalog, device_kinds, lanes, models, own
-from core.question.device_kinds import DEVICES, NUMBERED, SINGLE
+from core.question import catalog, custom, devices, lanes, models
+from core.question.devices import DEVICES, NUMBERED, SINGLE
 from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, Training
 from core.question.lanes import PLAIN, Lane
 
@@ -45,13 +45,13 @@ _CONTENDER = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(Training, own.CustomFields):
+class Point(Training, custom.CustomFields):
     """One training, without saying where it runs. Sizes that do not shape the model are set to 0."""
 
     def __post_init__(self) -> None:
-        own.check_custom_fields(self)
+        custom.check_custom_fields(self)
         if self.training:
-            for name, value in own.SETTLED.items():
+            for name, value in custom.SETTLED.items():
                 _settle(self, name, value)
             return
         _settle(self, "samples", self.samples or catalog.dataset(self.dataset).default_samples)
@@ -135,14 +135,14 @@ class Point(Training, own.CustomFields):
         Raises:
             InvalidValue: as `parse`.
         """
-        known: dict[str, Any] = {name: data[name] for name in own.FIELDS if data.get("training") and name in data}
+        known: dict[str, Any] = {name: data[name] for name in custom.FIELDS if data.get("training") and name in data}
         return cls(**known, **{name: _convert_field(name, value) for name, value in data.items() if name not in known})
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as they were written before there were fields that came later and are as they always had been."""
         data = dataclasses.asdict(self)
         if self.training:
-            return {name: data[name] for name in own.FIELDS}
+            return {name: data[name] for name in custom.FIELDS}
         return {name: data[name] for name in TRAINING if not FIELDS[name].later or data[name] != FIELDS[name].absent}
 
 
@@ -177,12 +177,12 @@ class Contender:
     @property
     def title(self) -> str:
         """The contender for people: `2 CPU threads, compiled, 10 steps a call`, `GPU`, `GPU 1, CUDA graph`."""
-        return ", ".join(filter(None, (device_kinds.device_title(self.device, self.threads), self.lane.title)))
+        return ", ".join(filter(None, (devices.device_title(self.device, self.threads), self.lane.title)))
 
     @property
     def spoken(self) -> str:
         """The same within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
-        device = device_kinds.inline_device_name(device_kinds.device_title(self.device, self.threads))
+        device = devices.inline_device_name(devices.device_title(self.device, self.threads))
         return f"{device} ({self.lane.title})" if self.lane.title else device
 
     @property
@@ -239,7 +239,7 @@ class Experiment:
                 models.boosting.check_device(self.point.model, contender.device)
             if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
-            if self.point.dtype == "float64" and not device_kinds.kind_from_name(contender.device).float64:
+            if self.point.dtype == "float64" and not devices.kind_from_name(contender.device).float64:
                 raise InvalidValue("dtype", "float64", f"float32 with {contender.spoken}, which has no float64")
 
     @functools.cached_property
@@ -313,7 +313,7 @@ def value_range(field: str, *, dataset: str, model: str) -> tuple[float, float]:
     if field == "samples":
         return FIELDS[field].low, catalog.dataset(dataset).max_samples
     if field == "depth" and model == "doubling-mlp":
-        return models.dense.DOUBLING_DEPTH
+        return models.DOUBLING_DEPTH
     return FIELDS[field].low, FIELDS[field].high
 
 

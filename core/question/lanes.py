@@ -1,7 +1,7 @@
 """Execution lanes: in how many ways one training can be run, and which of them change its mathematics.
 
 Plain data and sentences. How a lane is run is the business of `core.measure.execution`; whether a device has it, of
-`core.measure.device.capabilities`, which fills in the refusals that `why_not` reads. Left out, a word stands for its
+`core.measure.capabilities`, which fills in the refusals that `why_not` reads. Left out, a word stands for its
 default, so that the plain way to train has no name: `cpu` means what it always meant.
 """
 
@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from core.errors import InvalidValue, require_choice
 from core.question import models
+from core.question.custom import CUSTOM
 from core.question.fields import Training
-from core.question.own import CUSTOM
 
 LANE_WORDS: dict[str, dict[str, str]] = {
     "execution": {

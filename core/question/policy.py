@@ -4,7 +4,7 @@ The file is the one that `CROSSOVER_POLICY` names, else `crossover.toml` beside 
 the defaults hold, which suit one's own machine. A file that cannot be read, that holds a key or a value that is not
 known, that does not say who may run, or that is gone, allows nothing at all until it is mended: neither a mistake nor
 a loss of power must ever open a host. Every key is explained in docs/class-mode.md. Nothing here knows a visitor; who
-asks is found out in `pages.shared.frame.permits`.
+asks is found out in `pages.shared.permits`.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, r
 from core.files.documents import read_toml, require_stamp
 from core.files.project import PROJECT
 from core.files.settings import LARGEST, domains, require_number, require_type, ways
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment, Point
 from core.question.fields import FIELDS
 from core.question.models import cost

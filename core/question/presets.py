@@ -1,7 +1,7 @@
 """The four tutorials that Crossover grew from, as experiments with their exact settings, and what each varies.
 
 Each comes in two scales: `full`, as it was published, and `class`, the same training made small enough for a lesson on
-a laptop. Facts only: no published number (see `core.question.published.tutorials`) and no measurement lives here. Where
+a laptop. Facts only: no published number (see `core.question.published`) and no measurement lives here. Where
 text and code of a tutorial disagree, the code is followed, and the note says so.
 """
 

@@ -2,7 +2,7 @@
 
 A grid measures every point; an adaptive sweep chooses among the values of its one axis. As with
 `core.question.experiment`, a `Sweep` that exists is one that can be tried, and its identity is a hash of its canonical
-JSON. Which point comes next is decided in `core.answer.study.search` and `core.jobs`; nothing here measures.
+JSON. Which point comes next is decided in `core.answer.search` and `core.jobs`; nothing here measures.
 """
 
 import dataclasses

@@ -7,8 +7,8 @@ into a link has its line here.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from core.question import lanes, own
-from core.question.device_kinds import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
+from core.question import custom, lanes
+from core.question.devices import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
 from core.results.schema import OUTCOMES, TRIAL_COLUMNS
@@ -61,8 +61,8 @@ FORMS: Mapping[str, Form] = {
     "machine_id": _NAME,
     "dataset": WORD,
     "dataset_hash": _NAME,
-    "training": Form(pattern=rf"({own.NAME.pattern})?", meaning="a Python file with a function"),
-    "source_hash": Form(pattern=rf"({own.SOURCE.pattern})?", meaning="16 hexadecimal digits"),
+    "training": Form(pattern=rf"({custom.NAME.pattern})?", meaning="a Python file with a function"),
+    "source_hash": Form(pattern=rf"({custom.SOURCE.pattern})?", meaning="16 hexadecimal digits"),
     "model": WORD,
     "device": Form(
         pattern=rf"{'|'.join(SINGLE)}|({'|'.join(NUMBERED)}):[0-9]{{1,2}}",
@@ -81,7 +81,7 @@ contenders, because the place of a row is in its name, and of each name one row 
 WORDS: Mapping[str, Collection[str]] = {
     "outcome": tuple(OUTCOMES),
     "device_kind": DEVICE_KINDS,
-    "data_path": (*DATA_PATHS, own.CUSTOM),
+    "data_path": (*DATA_PATHS, custom.CUSTOM),
     "dtype": tuple(DTYPES),
     **lanes.LANE_WORDS,
 }

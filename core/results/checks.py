@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from core.errors import ForeignFile, InvalidValue
 from core.question import catalog, lanes
-from core.question.device_kinds import DEVICE_KINDS
+from core.question.devices import DEVICE_KINDS
 from core.question.experiment import Contender
 from core.results.allowed import (
     ANY_NUMBER,

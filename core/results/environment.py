@@ -1,7 +1,7 @@
 """Frozen facts of the machine and its versions, and readings of how busy it is. No host name, no user name.
 
 Plain system calls: torch is not imported, its version is read from its metadata. Devices other than the host
-are described by `core.measure.device.devices`, which fills in `DeviceInfo`.
+are described by `core.measure.devices`, which fills in `DeviceInfo`.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from msgspec import Meta
 from core import __version__
 from core.files.documents import Count
 from core.files.project import PROJECT
-from core.question.device_kinds import DEVICE_KINDS
+from core.question.devices import DEVICE_KINDS
 from core.results.allowed import FORMS
 
 if sys.platform != "win32":

@@ -38,7 +38,7 @@ class LocalMachine:
 
 
 Accepted: TypeAlias = Callable[[Experiment, Sequence[Trial]], bool]
-"""Whether a whole run, one row a contender, is served as the answer to its question (`core.answer.run.certainty`)."""
+"""Whether a whole run, one row a contender, is served as the answer to its question (`core.answer.speedup`)."""
 
 
 def any_run(_asked: Experiment, _trials: Sequence[Trial]) -> bool:

@@ -2,10 +2,9 @@
 
 import streamlit as st
 
-from core.question.published import cases
+from core.question import published
 from pages.cases import view
-from pages.shared import ask, controls, session
-from pages.shared.frame import apart, navigation
+from pages.shared import controls, job_view, layout, navigation, session
 from pages.shared.text import plain
 
 INTRO = (
@@ -20,23 +19,23 @@ def draw_cases_page() -> None:
     """The questions with the cases that fit; or the one that is open."""
     st.title("Why is my GPU not faster?", anchor=False)
     shown = session.read_view()
-    known = cases.load_cases()
+    known = published.load_cases()
     if shown is not None and shown[1] in known:
-        apart.draw_isolated(view.draw_case, known[shown[1]], ask.find_machine())
+        layout.draw_isolated(view.draw_case, known[shown[1]], job_view.find_machine())
     else:
         if shown is not None:
             st.warning(plain(f"There is no case called {shown[1]} here."))
         st.markdown(INTRO)
         answers = _ask_questions()
-        view.draw_case_cards(cases.likely(answers), answered=any(answers.values()))
+        view.draw_case_cards(published.likely(answers), answered=any(answers.values()))
     _draw_custom_training_hint()
 
 
 def _ask_questions() -> dict[str, str]:
     """Draw the questionnaire, all of it in the link; what was answered to each question, empty where nothing was."""
-    answers = dict.fromkeys(cases.QUESTIONS, "")
+    answers = dict.fromkeys(published.QUESTIONS, "")
     rows = [st.container(), st.container(), *st.columns([2, 3], gap="medium")]
-    for place, (name, (text, options)) in zip(rows, cases.QUESTIONS.items(), strict=True):
+    for place, (name, (text, options)) in zip(rows, published.QUESTIONS.items(), strict=True):
         bound = session.bind_choice(name, list(options), None, options.__getitem__)
         answers[name] = place.pills(text, list(options), **bound) or ""
     return answers

@@ -8,19 +8,18 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import units
-from core.answer.charts import published as charts_of
-from core.answer.charts import runs
-from core.answer.export.case_report import case_source
-from core.answer.lesson import cases as answers
-from core.answer.run.speedup import is_host
+from core.answer.charts import gallery_charts as charts_of
+from core.answer.charts import run_charts
+from core.answer.export.lesson_report import case_source
+from core.answer.lessons import cases as answers
+from core.answer.speedup import is_host
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
 from core.question.experiment import Experiment
-from core.question.published.cases import CAUSES, Case
+from core.question.published import CAUSES, Case
 from core.results.schema import Trial
-from pages.shared import charts, controls, learning, queries, session
-from pages.shared.frame import layout, navigation
+from pages.shared import charts, controls, layout, learning, navigation, queries, session
 from pages.shared.text import plain
 
 NO_FIGURE = "No figure was reported."
@@ -117,7 +116,7 @@ def _draw_substitute(
         return
     if any(row.step_s for row in rows):
         charts.draw_chart(
-            queries.make_chart(runs.step_bars_chart, rows), height="content", alt="Time of a step, measured here"
+            queries.make_chart(run_charts.step_bars_chart, rows), height="content", alt="Time of a step, measured here"
         )
     point = case.point()
     st.markdown(plain(SHIPPED if point.training else describe.describe_question(point)))
@@ -162,6 +161,8 @@ def _draw_recorded_effect(case: Case, machine: Machine | None) -> None:
         return
     if any(not is_host(row) for row in rows):
         st.header("Recorded on another machine")
-        charts.draw_chart(queries.make_chart(runs.step_bars_chart, rows), alt="Time of a step, recorded elsewhere")
+        charts.draw_chart(
+            queries.make_chart(run_charts.step_bars_chart, rows), alt="Time of a step, recorded elsewhere"
+        )
         for one in answers.find_causes(rows):
             st.markdown(plain(one.sentence))

@@ -15,9 +15,8 @@ from core.classroom.roster import Roster
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
 from pages.classroom import findings
-from pages.shared import membership
+from pages.shared import membership, permits
 from pages.shared.cache import cache_answers
-from pages.shared.frame import permits
 
 PRUNED_S = 3600.0
 """How often classes whose time is over are looked for, at most."""

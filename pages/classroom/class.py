@@ -7,8 +7,7 @@ import streamlit as st
 from core.classroom.classes import Class
 from core.question import policy
 from pages.classroom import access, entrance, findings, teacher, view
-from pages.shared import ask, membership
-from pages.shared.frame import apart
+from pages.shared import job_view, layout, membership
 from pages.shared.text import plain, show_errors
 
 OFF = (
@@ -29,10 +28,10 @@ def page() -> None:
     if class_ is None:
         entrance.draw_class_entrance()
         return
-    apart.draw_isolated(view.heading, class_)
-    apart.draw_isolated(teacher.codes, class_)
-    apart.draw_isolated(_student, class_)
-    apart.draw_isolated(teacher.draw_teacher_view, class_)
+    layout.draw_isolated(view.heading, class_)
+    layout.draw_isolated(teacher.codes, class_)
+    layout.draw_isolated(_student, class_)
+    layout.draw_isolated(teacher.draw_teacher_view, class_)
 
 
 @show_errors()
@@ -41,7 +40,7 @@ def _student(class_: Class) -> None:
         st.success(plain(said))
     who, teaches = access.me(class_), access.teaches(class_)
     if who:
-        view.student(class_, who, ask.find_machine)
+        view.student(class_, who, job_view.find_machine)
     elif not class_.closed:
         with st.expander("Take part yourself") if teaches else contextlib.nullcontext():
             view.join(class_)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.answer.charts import classroom as charts
+from core.answer.charts import class_charts as charts
 from core.classroom import handed_in, measured, pooled
 from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes, Student
 from core.classroom.pooled import Finding, Result, Tally

@@ -1,15 +1,174 @@
-"""The class page for a teacher: make a class, see to its students, close and delete it."""
+"""The students of a class as their teacher sees them: who is in and who waits, and what can be done with them."""
+
+import collections
+import csv
+import functools
+import io
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from core.classroom.classes import Class
+from core.classroom.classes import Class, Student
 from core.classroom.names import NAME_LENGTH
+from core.classroom.pooled import Result
+from core.classroom.question import WINNERS
 from core.question import policy
 from core.question.presets import PRESETS
-from pages.classroom import access, findings, students, view
-from pages.shared import membership, session
-from pages.shared.frame import apart
+from core.text import as_line, to_csv_cell
+from pages.classroom import access, findings, view
+from pages.classroom.findings import Entry, Pool
+from pages.shared import downloads, layout, membership, session, tables
 from pages.shared.text import format_date, plain, show_errors
+
+NAMED = 12
+"""Students that wait and are named in a sentence; all are in the table."""
+
+EXPECTED_FROM = "Accelerator expected to win"
+
+COLUMNS = (
+    *("Nickname", "Admitted", "What is wrong", "As expected", "Found", EXPECTED_FROM, "Expected winner"),
+    *("Measured", "Devices", "In words"),
+)
+SELDOM = ("Admitted", "What is wrong")
+"""Columns of the table of students, and those that its file does without where nobody has them."""
+
+
+def draw_students_table(class_: Class) -> None:
+    """Draw the table of students, what can be done with them, and their results to take along."""
+    pool = findings.pool(class_)
+    if pool.unread:
+        st.caption(f"Students whose results are still being read: {pool.unread}.")
+    lines = [_line(class_, entry) for entry in pool.entries]
+    lines += [{"Nickname": one.nickname, "Admitted": "not yet", "What is wrong": one.fault} for one in pool.waiting]
+    if pool.waiting:
+        _admission(class_, pool.waiting)
+    if lines:
+        tables.draw_table(
+            _drop_empty_columns(lines, COLUMNS[1:]),
+            column_config={
+                "What is wrong": st.column_config.TextColumn(width="medium"),
+                "In words": st.column_config.TextColumn(width="large"),
+            },
+            alt="Who has joined, what they expect and what they found",
+        )
+        _choice(class_, pool)
+        _downloads(class_, pool, lines)
+    else:
+        st.caption("Nobody has joined yet. The class comes in by its link or its code, which stand above.")
+
+
+def do(class_: Class, action: Callable[[], object]) -> None:
+    """Change something about a class and draw the page anew, or say why it cannot be done."""
+    with show_errors():
+        action()
+        findings.changed(class_)
+        st.rerun()
+
+
+def _admission(class_: Class, waiting: Sequence[Student]) -> None:
+    names = ", ".join(student.nickname for student in waiting[:NAMED])
+    more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
+    verb = "waits" if len(waiting) == 1 else "wait"
+    with st.container(border=True):
+        st.markdown(f"**{len(waiting)} {verb} to be admitted:** {plain(names)}{more}")
+        with st.container(horizontal=True):
+            if st.button("Admit all", type="primary", icon=":material/how_to_reg:"):
+                do(class_, lambda: access.roster(class_).admit(waiting))
+            if st.button("Turn all away", icon=":material/person_off:"):
+                do(class_, lambda: access.roster(class_).remove(waiting))
+
+
+def _choice(class_: Class, pool: Pool) -> None:
+    everybody = {entry.student.id: entry.student for entry in pool.entries} | {one.id: one for one in pool.waiting}
+    labels = _labels(list(everybody.values()))
+    ids: list[str] = st.multiselect(
+        "Admit, remove or put together",
+        list(everybody),
+        format_func=lambda one: labels.get(one, ""),
+        key=f"chosen_{class_.id}",
+        placeholder="Choose students",
+    )
+    chosen = [everybody[one] for one in ids if one in everybody]
+    if not chosen:
+        return
+    with st.container(horizontal=True):
+        if any(student.waiting for student in chosen) and st.button("Admit", icon=":material/how_to_reg:"):
+            do(class_, lambda: access.roster(class_).admit(chosen))
+        with st.popover("Remove", icon=":material/person_remove:"):
+            st.markdown(f"Dropped with all results and expectations: {plain(', '.join(s.nickname for s in chosen))}.")
+            if st.button("Remove now", type="primary"):
+                do(class_, lambda: access.roster(class_).remove(chosen))
+        if len(chosen) == 2:
+            with st.popover("Put together", icon=":material/merge:"):
+                _merge(class_, chosen)
+
+
+def _labels(students: Sequence[Student]) -> dict[str, str]:
+    """Ids with what is chosen by: the nickname as it is seen, and part of the id where two are seen alike."""
+    seen = {student.id: as_line(student.nickname) for student in students}
+    times = collections.Counter(seen.values())
+    return {name: shown if times[shown] == 1 else f"{shown} ({name[:6]})" for name, shown in seen.items()}
+
+
+def _merge(class_: Class, two: Sequence[Student]) -> None:
+    st.markdown("For one person who joined twice. All results go to the one who is kept.")
+    by_label = dict(zip(map(plain, _labels(two).values()), two, strict=True))
+    kept = by_label[st.radio("Who is kept?", list(by_label), index=1)]
+    gone = next(student for student in two if student.id != kept.id)
+    if st.button("Put together now", type="primary"):
+        do(class_, lambda: access.roster(class_).merge(gone, kept))
+
+
+def _line(class_: Class, entry: Entry) -> dict[str, str]:
+    said, found = entry.student.prediction, entry.result
+    place = said.place if said else None
+    return {
+        "Nickname": entry.student.nickname,
+        "Expected winner": WINNERS[said.winner] if said else "",
+        EXPECTED_FROM: "" if place is None else view.place_label(class_, place),
+        "Measured": "" if found is None else "on their own machine" if found.from_file else "on this host",
+        "As expected": _as_expected(class_, entry.student, found),
+        "Devices": found.devices if found else "",
+        "Found": view.summarize_student_result(class_, found) if found else "",
+        "In words": found.sentence if found else "",
+        "What is wrong": entry.fault,
+    }
+
+
+def _as_expected(class_: Class, student: Student, found: Result | None) -> str:
+    said = student.prediction
+    if not said or not found:
+        return ""
+    place = found.place(class_.question) if class_.question.places else found.winner
+    given = said.place if class_.question.places else said.winner
+    return "" if place is None else "yes" if place == given else "no"
+
+
+def _drop_empty_columns(lines: Sequence[Mapping[str, str]], seldom: Sequence[str] = SELDOM) -> list[dict[str, str]]:
+    """Lines without those columns of `seldom` that none has anything in."""
+    names = [name for name in COLUMNS if name not in seldom or any(line.get(name) for line in lines)]
+    return [{name: line.get(name, "") for name in names} for line in lines]
+
+
+def _downloads(class_: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> None:
+    name = f"class-{class_.code}"
+    with st.container(horizontal=True):
+        for kind, media in downloads.ROW_FORMATS.items():
+            rows = functools.partial(findings.everything, class_, pool, kind)
+            downloads.draw_download_button(f"All rows as {kind}", rows, f"{name}.{kind}", media, key=f"rows-{kind}")
+        downloads.draw_download_button(
+            "The table as csv", _csv(lines), f"{name}-students.csv", "text/csv", key="students-csv"
+        )
+
+
+def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:
+    text = io.StringIO(newline="")
+    shown = _drop_empty_columns(lines)
+    writer = csv.DictWriter(text, list(shown[0]) if shown else COLUMNS[:1])
+    writer.writeheader()
+    writer.writerows({name: to_csv_cell(value) for name, value in line.items()} for line in shown)
+    return text.getvalue().encode()
+
 
 ADMISSION = "New students wait until I admit them"
 
@@ -50,8 +209,8 @@ def draw_teacher_view(class_: Class) -> None:
             _enter(class_)
         return
     st.header("For the teacher")
-    st.fragment(apart.draw_isolated, run_every=view.REFRESH_S)(students.draw_students_table, class_)
-    apart.draw_isolated(_settings, class_)
+    st.fragment(layout.draw_isolated, run_every=view.REFRESH_S)(draw_students_table, class_)
+    layout.draw_isolated(_settings, class_)
 
 
 def codes(class_: Class) -> None:
@@ -82,13 +241,13 @@ def _settings(class_: Class) -> None:
     """Draw what the teacher decides about the class itself; nothing of a student is read for it."""
     asked = st.toggle(ADMISSION, value=class_.admission)
     if asked != class_.admission:
-        students.do(class_, lambda: findings.classes().ask_admission(class_, asked=asked))
+        do(class_, lambda: findings.classes().ask_admission(class_, asked=asked))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Open the class again" if class_.closed else "Close the class"
         if st.button(label, icon=":material/lock_open:" if class_.closed else ":material/lock:"):
-            students.do(class_, lambda: findings.classes().close(class_, closed=not class_.closed))
+            do(class_, lambda: findings.classes().close(class_, closed=not class_.closed))
         with st.popover("Delete the class", icon=":material/delete:"):
             st.markdown("Everything in it is dropped: nicknames, expectations and results.")
             if st.button("Delete it now", type="primary"):
-                students.do(class_, lambda: findings.classes().delete(class_))
+                do(class_, lambda: findings.classes().delete(class_))
     st.caption(f"The class is dropped by itself on {plain(format_date(class_.expires_at))}.")

@@ -11,7 +11,7 @@ from typing import Literal
 import streamlit as st
 
 from core import units
-from core.answer.study import wording
+from core.answer import wording
 from core.classroom import handed_in, pooled
 from core.classroom.classes import CLOSED, Class, Prediction, Student
 from core.classroom.names import NICKNAME_LENGTH
@@ -19,11 +19,10 @@ from core.classroom.pooled import Result
 from core.classroom.question import NEVER, WINNERS
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.question import describe, usual
+from core.question import defaults, describe
 from core.text import as_lines
 from pages.classroom import access, findings
-from pages.shared import charts, controls, job_view, learning, membership, queries, session, tables
-from pages.shared.frame import apart, permits
+from pages.shared import charts, controls, job_view, layout, learning, membership, permits, queries, session, tables
 from pages.shared.text import plain, show_errors
 
 REFRESH_S = 5.0
@@ -94,7 +93,7 @@ def student(class_: Class, who: Student, machine: Callable[[], Machine | None]) 
 
 def everybody(class_: Class) -> None:
     """Draw all results and expectations, and look at them again every few seconds."""
-    st.fragment(apart.draw_isolated, run_every=REFRESH_S)(_everybody, class_)
+    st.fragment(layout.draw_isolated, run_every=REFRESH_S)(_everybody, class_)
 
 
 def place_label(class_: Class, place: float | str) -> str:
@@ -238,7 +237,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
         controls.wait_for_devices()
         return
     asked = class_.question.with_contenders(
-        usual.default_contenders(machine.device_names, machine.environment.cores_usable)
+        defaults.default_contenders(machine.device_names, machine.environment.cores_usable)
     )
     names = " against ".join(one.title for one in asked.contenders)
     st.caption(plain(f"{names}, one measurement at a time for the whole class."))

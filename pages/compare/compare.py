@@ -9,17 +9,16 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from pages.compare import settings, view
-from pages.shared import accelerators_view, ask, expectations, job_view, links, queries, run_view, session
-from pages.shared.frame import layout
+from pages.shared import accelerators_view, expectations, job_view, layout, links, queries, run_view, session
 from pages.shared.text import show_errors
 
 
 def draw_compare_page() -> None:
     """The settings beside what they led to."""
-    machine = ask.find_machine()
-    shown = session.read_view() or ask.find_visitor_job(sweeps=False)
+    machine = job_view.find_machine()
+    shown = session.read_view() or job_view.find_visitor_job(sweeps=False)
     view.adopt_run_view(shown, machine)
-    sides = layout.sides("Compare", asked=ask.describe_measured_job(shown))
+    sides = layout.sides("Compare", asked=job_view.describe_measured_job(shown))
     asked = settings.draw_run_settings(machine, sides)
     with sides.answer, show_errors():
         if view.is_new_question(asked, shown):
@@ -41,7 +40,7 @@ def _draw_view(shown: tuple[links.Kind, str] | None, machine: Machine | None, re
 
 def _draw_empty(machine: Machine | None, *, is_custom: bool = False) -> None:
     """What stands where there is no result: the measurement that is under way, if any is, and how the page works."""
-    ask.offer_running_jobs(sweeps=False)
+    job_view.offer_running_jobs(sweeps=False)
     view.draw_welcome(machine, is_custom=is_custom)
 
 
@@ -70,7 +69,7 @@ def _draw_ended_job(job: Job, request: Experiment, machine: Machine | None) -> N
     if job.state == "finished" and rows and not job.message:
         session.show_view("run", job.run_id)
         st.rerun()
-    job_view.draw_job_end(job, again=lambda: ask.ask_question(request, machine, fresh=False) if machine else None)
+    job_view.draw_job_end(job, again=lambda: job_view.ask_question(request, machine, fresh=False) if machine else None)
     if rows:
         run_view.draw_run_heading(rows)
         run_view.draw_run(rows, accelerators_view.find_recorded_rows(rows, machine), machine)

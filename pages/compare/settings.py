@@ -11,15 +11,15 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.run import first_question
+from core.answer import expectations
 from core.errors import InvalidValue, StoreError
 from core.jobs.machine import Machine
-from core.question import describe, models
+from core.question import describe, models, refusals
 from core.question.experiment import Contender, Experiment, Point
-from core.question.fields import TRAINING, Training, refused
-from pages.shared import accelerators_view, ask, controls, queries, session
+from core.question.fields import TRAINING, Training
+from pages.shared import accelerators_view, controls, job_view, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.frame.layout import Sides, draw_settings_line, two_abreast
+from pages.shared.layout import Sides, draw_settings_line, two_abreast
 from pages.shared.text import plain
 
 WHOLE_HELP = (
@@ -46,7 +46,7 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
     with sides.ask:
         draw_settings_line(file.title, controls.join_titles(chosen))
         _, asked, fault = _make_question(fields, chosen, limits, machine, "")
-        ask.draw_run_button("Run", asked, fault, machine)
+        job_view.draw_run_button("Run", asked, fault, machine)
     return asked
 
 
@@ -81,7 +81,7 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Experimen
         point, asked, fault = _make_question(fields, chosen, limits, machine, controls.refuse_lane_count(chosen, lanes))
         if point:
             _draw_training_facts(point)
-        ask.draw_run_button("Run", asked, fault, machine)
+        job_view.draw_run_button("Run", asked, fault, machine)
     with sides.settings:
         accelerators_view.draw_accelerators_table(stock, wanted)
     return asked
@@ -91,7 +91,7 @@ def _set_first_training(machine: Machine) -> None:
     """Begin with a training whose answer teaches something on this machine."""
     known, usual = functools.partial(queries.find_known_answers, machine=machine), Point()
     try:
-        first = first_question.first_training(controls.pick_default_contenders(machine), known)
+        first = expectations.first_training(controls.pick_default_contenders(machine), known)
     except StoreError:  # whoever asks is told so
         first = usual
     session.set_initial_values(
@@ -133,7 +133,7 @@ def _make_question(
         contenders = tuple(Contender.parse(text) for text in chosen)
         asked = Experiment(point=point, contenders=contenders, **limits) if machine else None
     except InvalidValue as error:
-        return point, None, fault or refused.format_page_error(error)
+        return point, None, fault or refusals.format_page_error(error)
     fault = fault or models.boosting.explain_missing_library(point.model)
     return point, None if fault else asked, fault
 

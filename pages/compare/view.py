@@ -9,8 +9,7 @@ from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.question.sweep import size_axes
 from core.results.schema import Trial
-from pages.shared import ask, controls, links, queries, run_view, session
-from pages.shared.frame import navigation
+from pages.shared import controls, job_view, links, navigation, queries, run_view, session
 from pages.shared.text import plain
 
 WELCOME = """
@@ -121,5 +120,5 @@ def draw_again(trials: Sequence[Trial], machine: Machine | None) -> None:
     if asked and machine and trials[0].machine_id != machine.environment.machine_id:
         st.caption("Measured on another machine")
     else:
-        ask.draw_again_button(asked, machine)
-        ask.draw_continue_button(asked, machine)
+        job_view.draw_again_button(asked, machine)
+        job_view.draw_continue_button(asked, machine)

@@ -6,17 +6,16 @@ from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question.sweep import Sweep
 from pages.crossover import settings, view
-from pages.shared import ask, job_view, links, queries, session, sweep_view
-from pages.shared.frame import layout
+from pages.shared import job_view, layout, links, queries, session, sweep_view
 from pages.shared.text import show_errors
 
 
 def draw_crossover_page() -> None:
     """The settings beside what they led to, then what is known without measuring."""
-    machine = ask.find_machine()
-    shown = session.read_view() or ask.find_visitor_job(sweeps=True)
+    machine = job_view.find_machine()
+    shown = session.read_view() or job_view.find_visitor_job(sweeps=True)
     view.adopt_sweep_view(shown, machine)
-    sides = layout.sides("Crossover", asked=ask.describe_measured_job(shown))
+    sides = layout.sides("Crossover", asked=job_view.describe_measured_job(shown))
     asked = settings.draw_sweep_settings(machine, sides)
     with sides.answer:
         _draw_answer(shown, machine, asked)
@@ -28,7 +27,7 @@ def _draw_answer(shown: tuple[links.Kind, str] | None, machine: Machine | None, 
         st.divider()
     else:
         view.draw_aim(machine)
-        ask.offer_running_jobs(sweeps=True)
+        job_view.offer_running_jobs(sweeps=True)
         view.draw_known_study(request, machine)
     view.draw_custom_timings()
     if shown is None:
@@ -64,9 +63,9 @@ def _draw_job_by_id(job_id: str, machine: Machine | None) -> None:
 
 def _draw_ended_sweep(job: Job, request: Sweep, machine: Machine | None) -> None:
     rows = queries.find_job_rows(job)
-    job_view.draw_job_end(job, again=lambda: ask.ask_question(request, machine) if machine else None)
+    job_view.draw_job_end(job, again=lambda: job_view.ask_question(request, machine) if machine else None)
     view.draw_sweep_notes(job)
-    sweep_view.draw_whole_sweep(rows, request, lambda: ask.draw_again_button(request, machine), machine)
+    sweep_view.draw_whole_sweep(rows, request, lambda: job_view.draw_again_button(request, machine), machine)
 
 
 def _draw_sweep_by_id(sweep_id: str, machine: Machine | None, request: Sweep | None) -> None:
@@ -81,7 +80,7 @@ def _draw_sweep_by_id(sweep_id: str, machine: Machine | None, request: Sweep | N
         return
     view.draw_sweep_differences(request, known)
     rows, _ = queries.find_sweep_answers(known, machine)
-    sweep_view.draw_whole_sweep(rows, known, lambda: ask.draw_again_button(known, machine), machine)
+    sweep_view.draw_whole_sweep(rows, known, lambda: job_view.draw_again_button(known, machine), machine)
 
 
 @show_errors(st.warning)

@@ -13,17 +13,17 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.study import wording
+from core.answer import wording
 from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
 from core.jobs.machine import Machine
-from core.question import describe, experiment, models
+from core.question import describe, experiment, models, refusals
 from core.question.experiment import Contender
-from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training, axis_title, refused
+from core.question.fields import FIELDS, LOADER_PATHS, OTHER_AXES, Training, axis_title
 from core.question.sweep import LIMITS, Axis, Sweep, size_axes
 from pages.crossover import view
-from pages.shared import accelerators_view, ask, controls, links, queries, session
+from pages.shared import accelerators_view, controls, job_view, links, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.frame.layout import Sides, draw_settings_line, two_abreast
+from pages.shared.layout import Sides, draw_settings_line, two_abreast
 
 MAX_MORE_AXES = 3
 """Axes beside the first."""
@@ -94,7 +94,7 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
                 f"{_count_points(asked)} · takes at most {units.format_duration(asked.budget_s)} and what the last "
                 "one needs"
             )
-        ask.draw_run_button("Find the crossover", asked, fault, machine)
+        job_view.draw_run_button("Find the crossover", asked, fault, machine)
     return asked
 
 
@@ -160,7 +160,7 @@ def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Sweep | N
         )
         if asked:
             _draw_sweep_facts(asked, None if where else machine)
-        ask.draw_run_button("Find the crossover", asked, fault, machine, where)
+        job_view.draw_run_button("Find the crossover", asked, fault, machine, where)
     with sides.settings:
         accelerators_view.draw_accelerators_table(stock, wanted, axis)
     return asked
@@ -276,7 +276,7 @@ def _make_sweep_question(
         if machine and len(asked.contenders) < 2 and not session.read_accelerator():
             raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
     except CrossoverError as error:
-        return None, fault or refused.format_page_error(error)
+        return None, fault or refusals.format_page_error(error)
     fault = fault or models.boosting.explain_missing_library(asked.point.model)
     return None if fault else asked, fault
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import streamlit as st
 
 from core import units
+from core.answer import wording
 from core.answer.gallery import trust
-from core.answer.study import wording
-from core.answer.study.brought.timings import RolesUnclear, Timings
-from core.answer.study.result import DECIDED, Outcome
-from core.answer.study.study import Study
+from core.answer.result import DECIDED, Outcome
+from core.answer.study import Study
+from core.answer.timings_csv import RolesUnclear, Timings
 from core.errors import CrossoverError, StoreError
 from core.jobs.job import Job, RemoteTarget
 from core.jobs.machine import Machine
@@ -21,18 +21,18 @@ from core.jobs.shared.members import Spread
 from core.progress import Progress, SweepProgress
 from core.question import describe, experiment, models
 from core.question.describe import simplify_number as plain_number
-from core.question.device_kinds import DEVICE_KINDS
+from core.question.devices import DEVICE_KINDS
 from core.question.experiment import Contender, display_name
 from core.question.fields import axis_title
 from core.question.sweep import Sweep
 from core.text import as_label
 from pages.shared import (
     accelerators_view,
-    ask,
     controls,
     expectations,
     job_view,
     links,
+    permits,
     queries,
     session,
     study_view,
@@ -40,7 +40,6 @@ from pages.shared import (
     tables,
 )
 from pages.shared.cache import cache_answers
-from pages.shared.frame import permits
 from pages.shared.queries import LocatedCrossover
 from pages.shared.text import format_date, plain, show_errors
 
@@ -147,7 +146,7 @@ def _hide_job_hosts(job: Job) -> Job:
 
 def _draw_remote_again(job: Job, request: Sweep, machine: Machine | None) -> None:
     if machine is not None:
-        ask.ask_question(request, machine, elsewhere=job.elsewhere)
+        job_view.ask_question(request, machine, elsewhere=job.elsewhere)
 
 
 def _name_place(way: str) -> str:
@@ -283,7 +282,7 @@ def draw_aim(machine: Machine | None) -> None:
 def draw_unknown_link(sentence: str) -> None:
     """Say that a link leads to nothing here, and offer what is under way instead."""
     st.warning(sentence)
-    ask.offer_running_jobs(sweeps=True)
+    job_view.offer_running_jobs(sweeps=True)
 
 
 def adopt_sweep_view(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:

@@ -6,8 +6,7 @@ from core import units
 from core.jobs.machine import Machine
 from core.question.experiment import display_name
 from core.text import as_line
-from pages.shared import controls, queries, sweep_view, tables
-from pages.shared.frame import navigation, permits
+from pages.shared import controls, navigation, permits, queries, sweep_view, tables
 from pages.shared.text import plain, show_errors
 
 WITHOUT = (

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.answer.charts import front
-from core.answer.gallery.published_studies import load_published_studies
-from core.answer.gallery.table import StudyLine
-from core.answer.study import wording
-from core.answer.study.result import Crossover
+from core.answer import wording
+from core.answer.charts import study_charts
+from core.answer.gallery.overview import StudyLine
+from core.answer.gallery.published import load_published_studies
+from core.answer.result import Crossover
 from core.errors import CrossoverError
 from core.question.experiment import Contender
 from core.question.fields import value_label
@@ -49,7 +49,7 @@ def find_published_answer() -> ShownAnswer:
     study = next(study for study in load_published_studies() if study.name == PUBLISHED)
     answer = _name_devices(study.answer, "the CPU", "the GPU")
     source = f"{study.mark}. {study.title}; {study.source.cpu}; {study.source.gpu}."
-    chart = front.crossing_chart(answer, published=True)
+    chart = study_charts.crossing_chart(answer, published=True)
     return ShownAnswer(sentence=answer.sentence, source=source, chart=chart, study=study.name)
 
 
@@ -67,7 +67,7 @@ def _find_first_crossing(lines: list[StudyLine]) -> ShownAnswer | None:
             answer = _name_devices(located.answer, *names)
             trained = f"{value_label('model', line.model)}, {value_label('dataset', line.dataset)}"
             source = f"Measured: {trained}; {line.machine}, {format_date(line.newest)}"
-            chart = front.crossing_chart(answer, kinds=located.kinds)
+            chart = study_charts.crossing_chart(answer, kinds=located.kinds)
             return ShownAnswer(sentence=answer.sentence, source=source, chart=chart, study=line.id)
     return None
 

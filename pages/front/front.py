@@ -7,8 +7,7 @@ import streamlit as st
 
 from core.errors import CrossoverError, JobError
 from pages.front import choice
-from pages.shared import charts, links, queries
-from pages.shared.frame import navigation, permits
+from pages.shared import charts, links, navigation, permits, queries
 from pages.shared.text import bind_percent, plain
 
 QUESTION = "When does training on a GPU pay off?"

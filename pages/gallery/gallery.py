@@ -2,12 +2,9 @@
 
 import streamlit as st
 
-from core.answer.gallery import filters
-from core.answer.gallery.filters import GalleryData
-from core.answer.gallery.table import Overview
+from core.answer.gallery.overview import GalleryData, Overview, gallery_summary
 from pages.gallery import lists, published, view
-from pages.shared import links, queries, session
-from pages.shared.frame import apart, layout, navigation
+from pages.shared import layout, links, navigation, queries, session
 from pages.shared.text import plain
 
 NOTHING_YET = (
@@ -21,18 +18,16 @@ CONTROLS = ("view", "filters")
 def draw_gallery_page() -> None:
     """What is here, the list that is chosen with its filters, or what was opened from it."""
     st.title("Gallery")
-    apart.draw_isolated(lambda: _draw_gallery(queries.read_overview()))
+    layout.draw_isolated(lambda: _draw_gallery(queries.read_overview()))
     lists.draw_import()
 
 
 def _draw_gallery(overview: Overview) -> None:
     held = lists.read_contents(overview)
     st.caption(
-        plain(filters.gallery_summary(held))
-        if len(held.trials)
-        else "Results of real machines, to look at and compare."
+        plain(gallery_summary(held)) if len(held.trials) else "Results of real machines, to look at and compare."
     )
-    apart.draw_isolated(lists.draw_unread_files, overview)
+    layout.draw_isolated(lists.draw_unread_files, overview)
     named = session.read_view()
     if named is not None and named[1] in published.list_published():
         published.draw_published_study(named[1], held)
@@ -55,10 +50,10 @@ def _draw_stored(kind: lists.View, contents: GalleryData, item: tuple[links.Kind
         view.draw_opened_study(item[1], contents, lists.select_contents(contents, chosen).studies)
         return
     if item is None or kind == "Trials":
-        apart.draw_isolated(lists.draw_list, kind, contents, chosen)
+        layout.draw_isolated(lists.draw_list, kind, contents, chosen)
     if item is not None:
         lists.draw_back_button()
-        apart.draw_isolated(view.draw_opened_run, item[1])
+        layout.draw_isolated(view.draw_opened_run, item[1])
 
 
 draw_gallery_page()

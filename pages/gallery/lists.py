@@ -14,26 +14,36 @@ import pandas as pd
 import streamlit as st
 
 from core import units
-from core.answer.charts import gallery
-from core.answer.gallery import filters, trust
-from core.answer.gallery.filters import FilterResult, GalleryData
-from core.answer.gallery.table import Overview, StudyLine
+from core.answer import study, wording
+from core.answer.charts import gallery_charts
+from core.answer.gallery import trust
+from core.answer.gallery.overview import (
+    ANSWERS,
+    MAX_MACHINE_LINES,
+    FilterResult,
+    GalleryData,
+    Overview,
+    StudyLine,
+    apply_filters,
+    build_gallery_data,
+    machine_table,
+    select_lines,
+    select_studies,
+)
 from core.answer.gallery.trust import Level
-from core.answer.study import study, wording
-from core.answer.study.result import Crossover, Outcome
-from core.answer.study.study import Study
+from core.answer.result import Crossover, Outcome
+from core.answer.study import Study
 from core.errors import CrossoverError
 from core.question import describe
-from core.question.device_kinds import DEVICE_KINDS
+from core.question.custom import CUSTOM
+from core.question.devices import DEVICE_KINDS
 from core.question.experiment import display_name
 from core.question.fields import value_label
-from core.question.own import CUSTOM
 from core.results.intake import exchange
 from core.results.intake.exchange import Proposal
 from core.text import as_line, as_lines
-from pages.shared import charts, downloads, links, queries, run_view, session, tables
+from pages.shared import charts, downloads, layout, links, permits, queries, run_view, session, tables
 from pages.shared.cache import cache_answers
-from pages.shared.frame import apart, layout, permits
 from pages.shared.links import GALLERY_FILTERS
 from pages.shared.text import format_date, parse_date, plain, show_errors
 
@@ -54,7 +64,7 @@ CUSTOM_TITLE = "One's own"
 """Data set and model of one's own training, for people."""
 
 VALUE_TITLES: dict[str, Callable[[str], str]] = {
-    "in_answer": lambda outcome: filters.ANSWERS[cast(Outcome, outcome)],
+    "in_answer": lambda outcome: ANSWERS[cast(Outcome, outcome)],
     "in_dataset": lambda name: CUSTOM_TITLE if name == CUSTOM else value_label("dataset", name),
     "in_model": lambda name: CUSTOM_TITLE if name == CUSTOM else value_label("model", name),
     "in_training": lambda name: name or "none",
@@ -85,7 +95,7 @@ NO_KINDS = ("", "")
 
 @cache_answers(2)
 def read_contents(overview: Overview) -> GalleryData:
-    return filters.build_gallery_data(overview.frame, queries.list_study_lines())
+    return build_gallery_data(overview.frame, queries.list_study_lines())
 
 
 def draw_unread_files(overview: Overview) -> None:
@@ -142,7 +152,7 @@ def _draw_filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
 def list_options(contents: GalleryData, *, answers: bool) -> dict[str, Sequence[str]]:
     """What the filters of a list offer; only studies have answers."""
     known = {name: values for name, values in contents.options.items() if name != "in_training" or any(values)}
-    return {**({"in_answer": tuple(filters.ANSWERS)} if answers else {}), **known}
+    return {**({"in_answer": tuple(ANSWERS)} if answers else {}), **known}
 
 
 def describe_filters(chosen: Choices) -> str:
@@ -154,8 +164,8 @@ def describe_filters(chosen: Choices) -> str:
 @cache_answers(64)
 def select_contents(contents: GalleryData, chosen: Choices) -> FilterResult:
     """What the filters let through; studies that are decided and trusted come first."""
-    some = filters.apply_filters(contents, chosen)
-    studies = filters.select_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
+    some = apply_filters(contents, chosen)
+    studies = select_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
     return replace(some, studies=studies)
 
 
@@ -176,14 +186,14 @@ def find_outcomes(contents: GalleryData) -> tuple[Outcome | None, ...]:
 
 @cache_answers(64)
 def make_step_times_chart(contents: GalleryData, chosen: Choices) -> dict[str, Any]:
-    return gallery.step_times_chart(
-        filters.select_lines(contents, select_contents(contents, chosen).trials, gallery.STEP_TIME_COLUMNS)
+    return gallery_charts.step_times_chart(
+        select_lines(contents, select_contents(contents, chosen).trials, gallery_charts.STEP_TIME_COLUMNS)
     )
 
 
 @cache_answers(64)
 def list_gallery_machines(contents: GalleryData, chosen: Choices) -> list[dict[str, Any]]:
-    return filters.machine_table(contents, select_contents(contents, chosen).trials)
+    return machine_table(contents, select_contents(contents, chosen).trials)
 
 
 def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
@@ -195,7 +205,7 @@ def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
 @cache_answers(512)
 def _make_card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _Answered]) -> Card:
     answer, said, kinds = _answer()
-    return said, gallery.study_thumbnail(answer, kinds) if answer else None
+    return said, gallery_charts.study_thumbnail(answer, kinds) if answer else None
 
 
 def _answer_lazily(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
@@ -301,7 +311,7 @@ def _draw_studies(contents: GalleryData, results: FilterResult, chosen: Choices)
     shown = _choose_page("studies_page", results.studies, CARDS)
     with cards:
         card_of = make_cards([contents.studies[place] for place in shown])
-        layout.draw_pairs(shown, lambda place: apart.draw_isolated(_draw_study_card, contents, place, card_of))
+        layout.draw_pairs(shown, lambda place: layout.draw_isolated(_draw_study_card, contents, place, card_of))
 
 
 def _draw_study_card(contents: GalleryData, place: int, card_of: Callable[[StudyLine], Card]) -> None:
@@ -332,7 +342,7 @@ def _draw_trials(contents: GalleryData, results: FilterResult, chosen: Choices) 
         "to open its run, a second one to set their two runs side by side."
     )
     place = st.container()
-    shown = filters.select_lines(contents, _choose_page("trials_page", results.trials.tolist(), LINES), TABLE)
+    shown = select_lines(contents, _choose_page("trials_page", results.trials.tolist(), LINES), TABLE)
     runs, own = shown["run_id"].tolist(), shown["training"].astype(str)
     files = own + ", size " + shown["size"].map("{:,}".format)
     tables.draw_table(
@@ -367,8 +377,8 @@ def _draw_trials(contents: GalleryData, results: FilterResult, chosen: Choices) 
         icon=":material/download:",
         key="prepare",
     ):
-        names = filters.select_lines(contents, results.trials, ("trial_id",))["trial_id"].tolist()
-        apart.draw_isolated(
+        names = select_lines(contents, results.trials, ("trial_id",))["trial_id"].tolist()
+        layout.draw_isolated(
             lambda: downloads.draw_row_downloads(queries.find_rows(trial_ids=names), name="crossover-gallery")
         )
 
@@ -385,7 +395,7 @@ def _select_runs(runs: Sequence[str]) -> None:
 def _draw_machines(contents: GalleryData, chosen: Choices) -> None:
     known = list_gallery_machines(contents, chosen)
     number = f"{len(known):,} of {len(contents.options['in_machine']):,} machines{describe_filters(chosen)}"
-    most = ", those with the most trials" if len(known) == filters.MAX_MACHINE_LINES else ""
+    most = ", those with the most trials" if len(known) == MAX_MACHINE_LINES else ""
     st.caption(f"{number}{most}. {'Select one to see its studies.' if known else NONE_LEFT}")
     if not known:
         return

@@ -9,18 +9,16 @@ from functools import partial
 
 import streamlit as st
 
-from core.answer.charts import published as charts_of
+from core.answer.charts import gallery_charts as charts_of
 from core.answer.export import lesson_report
 from core.answer.export import published as files
-from core.answer.gallery.filters import GalleryData
-from core.answer.gallery.published_studies import PublishedStudy, load_published_studies
-from core.answer.gallery.table import StudyLine
-from core.answer.study.result import DECIDED
+from core.answer.gallery.overview import GalleryData, StudyLine
+from core.answer.gallery.published import PublishedStudy, load_published_studies
+from core.answer.result import DECIDED
 from core.text import as_line
 from pages.gallery import lists
-from pages.shared import charts, downloads, links, session, study_view
+from pages.shared import charts, downloads, layout, links, session, study_view
 from pages.shared.cache import cache_answers
-from pages.shared.frame import apart, layout
 from pages.shared.text import plain
 
 MAX_OFFERED_STUDIES = 200
@@ -55,7 +53,7 @@ def draw_published_cards() -> None:
     if not found:
         st.caption(lists.NONE_LEFT)
     ordered = sorted(found, key=lambda one: one.outcome not in DECIDED)
-    layout.draw_pairs(ordered, lambda study: apart.draw_isolated(_draw_published_card, study))
+    layout.draw_pairs(ordered, lambda study: layout.draw_isolated(_draw_published_card, study))
 
 
 def draw_published_study(name: str, contents: GalleryData) -> None:
@@ -70,7 +68,7 @@ def draw_published_study(name: str, contents: GalleryData) -> None:
     downloads.draw_chart_downloads(charts_of.chart_published_study(study), f"published-{name}")
     study_view.draw_sizes_table(replace(study.answer, baseline="CPU", challenger="GPU"))
     _draw_publisher(study)
-    apart.draw_isolated(_draw_measured_choice, contents)
+    layout.draw_isolated(_draw_measured_choice, contents)
     _draw_published_downloads(study)
 
 

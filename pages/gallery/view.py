@@ -6,17 +6,16 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer.charts import gallery
-from core.answer.charts.gallery import MAX_STUDIES_DRAWN, StudyCurves
+from core.answer import study as grouping
+from core.answer.charts import gallery_charts
+from core.answer.charts.gallery_charts import MAX_STUDIES_DRAWN, StudyCurves
 from core.answer.gallery import side_by_side, trust
-from core.answer.gallery.filters import GalleryData
+from core.answer.gallery.overview import GalleryData, StudyLine
 from core.answer.gallery.side_by_side import IN_WORDS, SideBySide
-from core.answer.gallery.table import StudyLine
 from core.answer.gallery.trust import TrustMark
-from core.answer.run.speedup import contender_label
-from core.answer.study import study as grouping
-from core.answer.study.result import Basis, Crossover
-from core.answer.study.study import Study
+from core.answer.result import Basis, Crossover
+from core.answer.speedup import contender_label
+from core.answer.study import Study
 from core.errors import CrossoverError
 from core.question import describe
 from core.question.experiment import display_name, inline_name
@@ -25,8 +24,20 @@ from core.question.sweep import size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
 from pages.gallery import lists, published
-from pages.shared import charts, downloads, links, queries, run_view, session, study_view, sweep_view, tables
-from pages.shared.frame import apart, navigation, permits
+from pages.shared import (
+    charts,
+    downloads,
+    layout,
+    links,
+    navigation,
+    permits,
+    queries,
+    run_view,
+    session,
+    study_view,
+    sweep_view,
+    tables,
+)
 from pages.shared.text import plain, show_errors
 
 MAX_COMPARED_STUDIES = 200
@@ -114,7 +125,10 @@ def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
         if len(machines) > 1
         else "All were measured on one machine."
     )
-    for draw, name in ((gallery.study_times_chart, "Time per step"), (gallery.study_speedups_chart, "Speedup")):
+    for draw, name in (
+        (gallery_charts.study_times_chart, "Time per step"),
+        (gallery_charts.study_speedups_chart, "Speedup"),
+    ):
         st.markdown(f"**{name}**")
         spec = draw(_number_curves(curves))
         charts.draw_chart(spec, alt=f"{name} of {len(curves)} studies")
@@ -181,7 +195,7 @@ def _draw_differences(comparison: SideBySide, names: tuple[str, str]) -> None:
 
 def draw_opened_study(study_id: str, contents: GalleryData, places: Sequence[int]) -> None:
     lists.draw_back_button()
-    apart.draw_isolated(_draw_study_parts, study_id, contents, places)
+    layout.draw_isolated(_draw_study_parts, study_id, contents, places)
 
 
 def _draw_study_parts(study_id: str, contents: GalleryData, places: Sequence[int]) -> None:
@@ -196,7 +210,7 @@ def _draw_study_parts(study_id: str, contents: GalleryData, places: Sequence[int
     st.header(plain(lists.title_study(line)) if line is not None else "Study")
     if line is not None:
         st.caption(plain(lists.describe_study(line)))
-    apart.draw_isolated(lambda: _draw_trust(trust.trust_mark(rows)))
+    layout.draw_isolated(lambda: _draw_trust(trust.trust_mark(rows)))
     basis = _draw_study_answer(of)
     for part in (
         lambda: sweep_view.draw_other_machines(of),
@@ -207,7 +221,7 @@ def _draw_study_parts(study_id: str, contents: GalleryData, places: Sequence[int
         lambda: _draw_study_fingerprint(rows),
         lambda: _draw_study_downloads(of, rows),
     ):
-        apart.draw_isolated(part)
+        layout.draw_isolated(part)
 
 
 def draw_opened_run(run_id: str) -> None:
@@ -220,10 +234,10 @@ def draw_opened_run(run_id: str) -> None:
         return
     named = [name for name in session.read_compared()[:1] if name != run_id]
     if named:
-        apart.draw_isolated(_draw_compared_run, trials, named)
+        layout.draw_isolated(_draw_compared_run, trials, named)
     st.header("Run")
     run_view.draw_run_heading(trials)
-    apart.draw_isolated(lambda: _draw_trust(trust.trust_mark(trials)))
+    layout.draw_isolated(lambda: _draw_trust(trust.trust_mark(trials)))
     run_view.draw_run(trials)
     _draw_setup_link(trials)
 
@@ -280,7 +294,7 @@ def _draw_study_breakdown(study: Study) -> None:
             if not parts:
                 st.caption("Not measured.")
                 continue
-            spec = gallery.parts_over_sizes_chart(parts, study.axis)
+            spec = gallery_charts.parts_over_sizes_chart(parts, study.axis)
             name = f"Parts of a step by {axis_title(study.axis)} on {inline_name(row.contender)}"
             charts.draw_chart(spec, height=None, alt=name)
             study_view.draw_study_downloads(

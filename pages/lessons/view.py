@@ -7,22 +7,21 @@ from functools import partial
 
 import streamlit as st
 
-from core.answer.export import exhibit_sections, sections
-from core.answer.lesson import expected
-from core.answer.lesson.expected import PredictionOutcome
-from core.answer.lesson.handout import HandoutSection
+from core.answer.export import sections
+from core.answer.export.lesson_report import HandoutSection
+from core.answer.lessons import outcomes
+from core.answer.lessons.outcomes import PredictionOutcome
 from core.jobs.machine import Machine
 from core.question import catalog
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.describe import describe_question
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import short_label
 from core.question.presets import PRESETS
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
-from pages.shared import learning, links, session
-from pages.shared.frame import apart
-from pages.shared.frame.layout import Sides
+from pages.shared import layout, learning, links, session
+from pages.shared.layout import Sides
 from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
 from pages.shared.text import plain, show_errors
 
@@ -85,7 +84,7 @@ def draw_lesson(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
         if learning.can_see_outcome(lesson.question, has_expectation=said, ran=ran, running=running) and run:
-            apart.draw_isolated(_draw_lesson_outcome, lesson, *run[:3])
+            layout.draw_isolated(_draw_lesson_outcome, lesson, *run[:3])
 
 
 def _draw_lesson_task(
@@ -120,7 +119,7 @@ def _draw_lesson_outcome(lesson: Lesson, choice: Choice, task: Task, answers: Ta
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
     keep = HandoutSection(title="What to keep in mind", sentences=(lesson.takeaway,))
     built = learning.build_sections(key, lambda: [*lesson.build(choice, found), keep])
-    outcome = expected.outcome_or_reason(lambda: lesson.outcome(choice, found))
+    outcome = outcomes.outcome_or_reason(lambda: lesson.outcome(choice, found))
     learning.draw_sections(built, lesson.question, outcome, note=lesson.without if choice.alone else "")
     learning.draw_report(f"Lesson: {lesson.title}", lesson.question, built, found, outcome)
 
@@ -242,7 +241,7 @@ def _make_learning_task(choice: Choice) -> Task:
 
 def _make_learning_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
     baseline, challenger = map(str, pick_learners(choice))
-    here = _make_exhibit_sections(exhibit_sections.first_step_section)(choice, results)
+    here = _make_exhibit_sections(sections.first_step_section)(choice, results)
     if results.rows:
         here += sections.equivalence_sections(
             results.rows, baseline=baseline, challenger=challenger, margin=choice.margin
@@ -294,7 +293,7 @@ def _judge_learning(choice: Choice, results: TaskResults) -> PredictionOutcome |
     rows, pair = results.rows, tuple(map(str, pick_learners(choice)))
     if not rows and results.recorded_rows:
         rows, pair = results.recorded_rows, (results.recorded_rows[0].contender, results.recorded_rows[-1].contender)
-    return expected.learning_outcome(rows, (pair[0], pair[1]), choice.margin)
+    return outcomes.learning_outcome(rows, (pair[0], pair[1]), choice.margin)
 
 
 def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
@@ -316,8 +315,8 @@ LESSONS: dict[str, Lesson] = {
         without="A CPU has no queue: without a drain its clock is still right. On a GPU, that line is the one to see.",
         settings=_choose_clock,
         task=_make_clock_task,
-        build=_make_exhibit_sections(exhibit_sections.clock_section),
-        outcome=_judge_exhibits(expected.clock_outcome),
+        build=_make_exhibit_sections(sections.clock_section),
+        outcome=_judge_exhibits(outcomes.clock_outcome),
         takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
         "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
         "they make it measure something else.",
@@ -336,8 +335,8 @@ LESSONS: dict[str, Lesson] = {
         without="Where there is no accelerator, PyTorch's meta device stands for one: it has a place but no numbers, "
         "so that moving and meeting can be shown. With a GPU, its own name and messages would be here.",
         task=_make_moving_task,
-        build=_make_exhibit_sections(exhibit_sections.moving_section),
-        outcome=_judge_exhibits(expected.moving_outcome),
+        build=_make_exhibit_sections(sections.moving_section),
+        outcome=_judge_exhibits(outcomes.moving_outcome),
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
         "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
         recorded=("moving",),
@@ -356,7 +355,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_loader,
         task=_make_loader_task,
         build=_make_loader_sections,
-        outcome=_judge_rows(expected.loader_outcome),
+        outcome=_judge_rows(outcomes.loader_outcome),
         takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
         "then measure the device.",
     ),
@@ -404,7 +403,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_batches,
         task=_make_small_task,
         build=_make_small_sections,
-        outcome=_judge_rows(expected.batch_size_outcome),
+        outcome=_judge_rows(outcomes.batch_size_outcome),
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
         "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
         "learns differently.",

@@ -11,12 +11,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer.run import claims, speedup
-from core.answer.study import wording
-from core.answer.study.machines import recorded, two_machines
-from core.answer.study.machines.recorded import Accelerator, NearRecording, RecordedTraining
-from core.answer.study.machines.two_machines import Meeting
-from core.answer.study.result import BASES, BASIS_TITLES, Basis
+from core.answer import claims, recorded_machines, speedup, two_machines, wording
+from core.answer.recorded_machines import Accelerator, NearRecording, RecordedTraining
+from core.answer.result import BASES, BASIS_TITLES, Basis
+from core.answer.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
@@ -41,7 +39,7 @@ SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the
 SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
 
 Query = Mapping[str, object]
-"""A training as `core.answer.study.machines.recorded` wants it."""
+"""A training as `core.answer.recorded_machines` wants it."""
 
 
 def list_recorded_accelerators(machine: Machine | None) -> tuple[Accelerator, ...]:
@@ -110,7 +108,7 @@ def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | 
 
 def choose_recorded_sizes(accelerator: Accelerator | None, query: Query | None, axis: str) -> tuple[float, ...]:
     """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
-    curve = recorded.find_recorded_curve(accelerator, query, axis) if accelerator and query else ()
+    curve = recorded_machines.find_recorded_curve(accelerator, query, axis) if accelerator and query else ()
     if len(curve) < 2:
         return ()
     used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **session.bind_control("recorded_sizes"))
@@ -125,8 +123,8 @@ def find_recorded_rows(trials: Sequence[Trial], machine: Machine | None) -> list
     picked = find_chosen_accelerator(machine)
     if picked is None or not trials:
         return []
-    wanted = recorded.row_settings(trials[0])
-    match = recorded.find_recording(picked, wanted)
+    wanted = recorded_machines.row_settings(trials[0])
+    match = recorded_machines.find_recording(picked, wanted)
     if match is None:
         st.info(plain(_explain_lack(picked, wanted, "")))
         return []
@@ -159,7 +157,9 @@ def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> 
     if picked is None:
         return []
     ids = {
-        each.trial_id for row in rows for each in recorded.find_recorded_curve(picked, recorded.row_settings(row), axis)
+        each.trial_id
+        for row in rows
+        for each in recorded_machines.find_recorded_curve(picked, recorded_machines.row_settings(row), axis)
     }
     return two_machines.find_meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
 
@@ -210,7 +210,7 @@ def draw_meeting_chart(met: Meeting, located: LocatedCrossover) -> None:
 def explain_missing_meeting(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
     """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
     picked = find_chosen_accelerator(machine)
-    return _explain_lack(picked, recorded.row_settings(rows[-1]), axis) if picked and rows else ""
+    return _explain_lack(picked, recorded_machines.row_settings(rows[-1]), axis) if picked and rows else ""
 
 
 def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> None:
@@ -223,29 +223,29 @@ def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> N
         )
     else:
         st.caption(plain(_explain_lack(accelerator, query, axis)))
-        for place, near in enumerate(recorded.nearest_recordings(accelerator, query, axis)):
+        for place, near in enumerate(recorded_machines.nearest_recordings(accelerator, query, axis)):
             st.button(
                 plain(f"Use {near.differs.replace(' instead of ', ', not ')}"),
                 key=f"near-{place}",
                 on_click=session.adopt_values,
                 args=({name: near.recording.value(name) for name in TRAINING if name != axis},),
             )
-    if other := recorded.incomparable_sentence(accelerator, query):
+    if other := recorded_machines.incomparable_sentence(accelerator, query):
         st.caption(plain(other))
 
 
 def _find_exact_recordings(accelerator: Accelerator, query: Query, axis: str) -> tuple[RecordedTraining, ...]:
     """Recordings of just this training; at two sizes or more where one is varied."""
     if axis:
-        curve = recorded.find_recorded_curve(accelerator, query, axis)
+        curve = recorded_machines.find_recorded_curve(accelerator, query, axis)
         return curve if len(curve) > 1 else ()
-    match = recorded.find_recording(accelerator, query)
+    match = recorded_machines.find_recording(accelerator, query)
     return (match,) if match else ()
 
 
 def _explain_lack(accelerator: Accelerator, query: Query, axis: str) -> str:
     said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
-    near = () if query.get("training") else recorded.nearest_recordings(accelerator, query, axis)
+    near = () if query.get("training") else recorded_machines.nearest_recordings(accelerator, query, axis)
     return f"{said} Nearest, but not used: {'; '.join(map(_describe_nearest, near))}." if near else said
 
 
@@ -256,7 +256,7 @@ def _describe_nearest(near: NearRecording) -> str:
 def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) -> dict[str, Any]:
     found, near = (
         _find_exact_recordings(accelerator, query, axis),
-        recorded.nearest_recordings(accelerator, query, axis),
+        recorded_machines.nearest_recordings(accelerator, query, axis),
     )
     had = f"yes, {len(found)} sizes" if found and axis else "yes" if found else "no"
     return {

@@ -16,10 +16,10 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 import streamlit as st
 from cachetools import LRUCache
 
-from core.answer.gallery.table import StudyLine
-from core.answer.study import study as grouping
-from core.answer.study.machines.two_machines import Meeting
-from core.answer.study.study import Study
+from core.answer import study as grouping
+from core.answer.gallery.overview import StudyLine
+from core.answer.study import Study
+from core.answer.two_machines import Meeting
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.results.finding import lookup

@@ -2,7 +2,7 @@
 
 Controls hold the words that the link, the command line and the store use, and show their names for people. A page
 that varies a field leaves its control out. What may be asked for is decided by `core.question` alone, which custom
-trainings are offered by `pages.shared.frame.permits`, and which lanes a device has by its measuring process.
+trainings are offered by `pages.shared.permits`, and which lanes a device has by its measuring process.
 """
 
 import bisect
@@ -15,21 +15,20 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.answer.study.machines import recorded as recordings
+from core.answer import recorded_machines as recordings
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question import catalog, describe, experiment, lanes, models
+from core.question import catalog, describe, experiment, lanes, models, refusals
+from core.question.custom import LARGEST_SIZE
+from core.question.defaults import default_contenders
 from core.question.describe import format_value as spell
 from core.question.describe import simplify_number as plain_number
-from core.question.device_kinds import capitalize_name
+from core.question.devices import capitalize_name
 from core.question.experiment import CUSTOM_PAIRS, Contender, Point
-from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training, refused, short_label
+from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training, short_label
 from core.question.lanes import PLAIN, Lane
-from core.question.own import LARGEST_SIZE
-from core.question.usual import default_contenders
-from pages.shared import custom_files, links, queries, session
+from pages.shared import custom_files, links, permits, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.frame import permits
 from pages.shared.text import plain
 
 DOUBLING_DEPTH_DEFAULT = 8
@@ -176,7 +175,7 @@ def parse_point(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:
         try:
             return Point.parse(said), faults
         except InvalidValue as error:
-            faults.append(refused.format_page_error(error))
+            faults.append(refusals.format_page_error(error))
             if said.pop(error.field, None) is None:
                 return Point(), faults
 
@@ -188,7 +187,7 @@ def collect_faults(*checks: Callable[[], object]) -> list[str]:
         try:
             check()
         except InvalidValue as error:
-            found.append(refused.format_page_error(error))
+            found.append(refusals.format_page_error(error))
     return list(dict.fromkeys(found))
 
 
@@ -363,7 +362,7 @@ def refuse_lane_count(contenders: Sequence[str], words: Sequence[str]) -> str:
     if not words or len(contenders) <= most:
         return ""
     allowed = f"fewer: with these devices they make {len(contenders)} trainings to compare, and {most} fit into one run"
-    return refused.format_page_error(InvalidValue("lanes", "; ".join(map(_title_lane, words)), allowed))
+    return refusals.format_page_error(InvalidValue("lanes", "; ".join(map(_title_lane, words)), allowed))
 
 
 def parse_lane(text: str) -> Lane:

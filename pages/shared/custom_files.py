@@ -3,7 +3,7 @@
 `streamlit run streamlit_app.py -- --training my_training.py` or `CROSSOVER_TRAINING` names a file, one with a function
 (`my_training.py:build`), or a folder of such files. Who looks at a page can choose among their names; where a file lies
 comes from whoever started the server, never from a link. Who may choose at all is decided in
-`pages.shared.frame.permits`.
+`pages.shared.permits`.
 """
 
 import ast
@@ -15,9 +15,8 @@ from pathlib import Path
 
 from core.files import sources
 from core.files.documents import stamp
-from core.question import own
+from core.question import custom, published
 from core.question.experiment import Point
-from core.question.published import cases
 from core.results.schema import Trial
 from pages.shared.cache import cache_answers
 
@@ -83,7 +82,7 @@ def list_custom_files() -> Mapping[str, CustomFile]:
 
 def list_shipped_files() -> Mapping[str, CustomFile]:
     """The trainings of public cases, which came with the app: their page runs them, and no control offers them."""
-    return {file.name: file for file in _find_files(str(cases.CASES_FOLDER))}
+    return {file.name: file for file in _find_files(str(published.CASES_FOLDER))}
 
 
 def find_custom_file(training: Point | Trial) -> CustomFile | None:
@@ -129,13 +128,13 @@ def _find_files(text: str) -> list[CustomFile]:
             for file in files[:MAX_FILES]
             for found in _make_custom_files(file, _find_functions(file, stamp(file)))
         ]
-    return _make_custom_files(path, _find_functions(path, stamp(path)) or (own.DEFAULT_FUNCTION,)) if text else []
+    return _make_custom_files(path, _find_functions(path, stamp(path)) or (custom.DEFAULT_FUNCTION,)) if text else []
 
 
 def _make_custom_files(path: Path, functions: tuple[str, ...]) -> list[CustomFile]:
     path = path.absolute()
     named = [CustomFile(path=path, function=function, alone=len(functions) == 1) for function in functions]
-    return [file for file in named if path.is_file() and own.NAME.fullmatch(file.name)]
+    return [file for file in named if path.is_file() and custom.NAME.fullmatch(file.name)]
 
 
 @cache_answers(1_024)
@@ -150,7 +149,7 @@ def _find_functions(path: Path, file_stamp: tuple[int, ...]) -> tuple[str, ...]:
 
 def _find_bound_names(entry: ast.stmt) -> list[str]:
     """Names of functions that a statement of a file makes which build a training."""
-    default = own.DEFAULT_FUNCTION
+    default = custom.DEFAULT_FUNCTION
     match entry:
         case ast.FunctionDef(name=name, args=args):
             takes = [each.arg for each in args.args[:2]] == BUILD_PARAMETERS and not name.startswith("_")

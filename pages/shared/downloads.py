@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer.charts import captions
+from core.answer.charts import look
 from core.answer.export import pictures
 from core.answer.export import script as script_file
 from core.question import describe
@@ -48,7 +48,7 @@ def draw_chart_downloads(
     """
     name, title = to_file_name(name), title or name
     if rows:
-        spec = captions.add_caption(spec, title, captions.measurement_lines(rows, axis))
+        spec = look.add_caption(spec, title, look.measurement_lines(rows, axis))
     with st.popover("Save this chart", icon=_ICON, type="tertiary", key=f"save-{name}"):
         for kind, media in PICTURES.items():
             data = partial(pictures.draw_picture, spec, kind)

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.answer import comparable
-from core.answer.charts import expected as expected_charts
-from core.answer.gallery.table import Overview, StudyLine
-from core.answer.study import expected as expecting
-from core.answer.study import wording
-from core.answer.study.expected import ExpectedSpeedup
-from core.answer.study.machines import recorded, two_machines
-from core.answer.study.machines.recorded import Accelerator
-from core.answer.study.machines.two_machines import Meeting
+from core.answer import comparable, recorded_machines, two_machines, wording
+from core.answer import expectations as expecting
+from core.answer.charts import run_charts as expected_charts
+from core.answer.expectations import ExpectedSpeedup
+from core.answer.gallery.overview import Overview, StudyLine
+from core.answer.recorded_machines import Accelerator
+from core.answer.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
@@ -166,7 +164,7 @@ def _expect_from_accelerator(
     point: Point, contenders: Sequence[str], origin: LocalMachine, accelerator: Accelerator
 ) -> Expectation | None:
     for axis in AXES:
-        curve = recorded.find_recorded_curve(accelerator, recorded.point_settings(point), axis)
+        curve = recorded_machines.find_recorded_curve(accelerator, recorded_machines.point_settings(point), axis)
         if len(curve) < expecting.LEAST_SIZES:
             continue
         meeting = _find_meeting(

@@ -13,14 +13,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.answer.export import lesson_report
-from core.answer.lesson import handout
-from core.answer.lesson.expected import PredictionOutcome
-from core.answer.lesson.handout import Handout, HandoutReply, HandoutSection, HandoutTable
+from core.answer.export.lesson_report import Handout, HandoutReply, HandoutSection, HandoutTable
+from core.answer.lessons.outcomes import PredictionOutcome
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.progress import Progress
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment, Point, display_name
 from core.question.fields import TRAINING
 from core.question.policy import AnyQuestion
@@ -29,11 +28,10 @@ from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
-from pages.shared import ask, charts, job_view, links, queries, session, tables
+from pages.shared import charts, job_view, layout, links, permits, queries, session, tables
 from pages.shared import controls as form
 from pages.shared.cache import cache_answers
-from pages.shared.frame import layout, permits
-from pages.shared.frame.layout import Sides
+from pages.shared.layout import Sides
 from pages.shared.text import bind_percent, format_date, plain, show_errors
 
 Task = tuple[AnyQuestion, ...]
@@ -298,7 +296,7 @@ def draw_learning_page(title: str, parameter: str, draw: Callable[[str, Machine 
     with places.settings:
         bound = session.bind_choice(parameter, names, names[0], titles.__getitem__)
         chosen = st.pills(parameter.capitalize(), names, required=True, **bound)
-    draw(chosen or names[0], ask.find_machine(), places)
+    draw(chosen or names[0], job_view.find_machine(), places)
     with places.answer:
         _warn_unread_exhibits()
 
@@ -427,7 +425,7 @@ def draw_report(
         title,
         question,
         sections,
-        (*handout.handout_environment(results.trials), *exhibits),
+        (*lesson_report.handout_environment(results.trials), *exhibits),
         _compare_expectation(question, outcome),
     )
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import InvalidValue
-from core.question import models, own
+from core.question import custom, models
 from core.question.describe import format_value
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
-from core.question.fields.refused import control
 from core.question.presets import PRESETS, SCALES
-from core.question.published.cases import QUESTIONS
+from core.question.published import QUESTIONS
+from core.question.refusals import control
 from core.question.sweep import Sweep
 
 SETTINGS = (*TRAINING, "training", "size", "pairs", "devices", "lanes", "budget_s", "whole", "recorded")
@@ -32,7 +32,7 @@ SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s"
 
 SWEEP_SETTINGS = (
     *(*TRAINING, "training", "axis", *(RANGE.format(axis=axis) for axis in SIZE_AXES), "adaptive", "also"),
-    *(VALUES.format(axis=axis) for axis in AXES if axis not in own.FIELDS),
+    *(VALUES.format(axis=axis) for axis in AXES if axis not in custom.FIELDS),
     *("contenders", "lanes", "fair", "recorded", "recorded_sizes", *SWEEP_LIMITS),
 )
 """Every setting of the Crossover page."""

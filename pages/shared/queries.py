@@ -13,26 +13,30 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from core import units
-from core.answer import comparable
-from core.answer.charts import grids, runs, speedups
-from core.answer.charts import studies as study_charts
-from core.answer.charts.grids import Cell
-from core.answer.gallery import table
-from core.answer.gallery.table import Overview, StudyLine
-from core.answer.run import certainty, learned, remedies
-from core.answer.run.remedies import Remedy
-from core.answer.study import best_lanes
-from core.answer.study import how_long as how_long_sweeps
-from core.answer.study import meaning as crossing_meaning
-from core.answer.study import study as grouping
-from core.answer.study.best_lanes import LanePick
-from core.answer.study.brought import timings
-from core.answer.study.brought.timings import Timings
-from core.answer.study.machines import recorded, two_machines
-from core.answer.study.machines.recorded import Accelerator
-from core.answer.study.machines.two_machines import Meeting
-from core.answer.study.result import Basis, Crossover, Evidence
-from core.answer.study.study import Study
+from core.answer import (
+    accuracy,
+    best_lanes,
+    comparable,
+    recorded_machines,
+    remedies,
+    speedup,
+    timings_csv,
+    two_machines,
+)
+from core.answer import expectations as crossing_meaning
+from core.answer import expectations as how_long_sweeps
+from core.answer import study as grouping
+from core.answer.best_lanes import LanePick
+from core.answer.charts import run_charts, speedup_charts, study_charts
+from core.answer.charts.speedup_charts import Cell
+from core.answer.gallery import overview
+from core.answer.gallery.overview import Overview, StudyLine
+from core.answer.recorded_machines import Accelerator
+from core.answer.remedies import Remedy
+from core.answer.result import Basis, Crossover, Evidence
+from core.answer.study import Study
+from core.answer.timings_csv import Timings
+from core.answer.two_machines import Meeting
 from core.errors import InvalidValue, StoreError
 from core.jobs import client
 from core.jobs.job import Job
@@ -127,7 +131,7 @@ def find_rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ())
 
 
 def find_known_answers(
-    experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = certainty.answers_experiment
+    experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = speedup.answers_experiment
 ) -> dict[str, list[Trial]]:
     """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
@@ -247,12 +251,12 @@ def _open_stores() -> tuple[Store, Store]:
 
 @cache_answers(2)
 def _load_overview(stores: tuple[Store, Store]) -> Overview:
-    return table.load_overview([(stores[0], "measured here"), (stores[1], "gallery")])
+    return overview.load_overview([(stores[0], "measured here"), (stores[1], "gallery")])
 
 
 @cache_answers(2)
 def _group_study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
-    return table.find_study_lines(_load_overview(stores).frame)
+    return overview.find_study_lines(_load_overview(stores).frame)
 
 
 @cache_answers(64, spinner="Looking for the study …")
@@ -322,7 +326,7 @@ class LocatedCrossover:
 
     @functools.cached_property
     def speedup(self) -> dict[str, Any]:
-        return speedups.speedup_chart(self.answer, kinds=self.kinds)
+        return speedup_charts.speedup_chart(self.answer, kinds=self.kinds)
 
 
 @cache_answers(256)
@@ -334,7 +338,7 @@ def make_chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, 
 @cache_answers(64)
 def make_live_chart(job_id: str, elapsed_s: float, _progress: Progress, _is_custom: bool) -> dict[str, Any]:
     """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
-    return runs.live_loss_chart(_progress, kinds=_read_device_kinds(), custom=_is_custom)
+    return run_charts.live_loss_chart(_progress, kinds=_read_device_kinds(), custom=_is_custom)
 
 
 def group_studies(trials: Sequence[Trial], axis: str) -> list[Study]:
@@ -377,20 +381,20 @@ def locate_best_lanes(study: Study, picks: Sequence[LanePick], basis: Basis) -> 
 @cache_answers(16)
 def locate_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, LocatedCrossover]:
     """Somebody's own timings, and the answer that they give; raises CrossoverError where they cannot be read."""
-    read = timings.read_timings(data, name, devices=devices)
-    return read, LocatedCrossover(answer=timings.timings_crossover(read), evidence=read.evidence)
+    read = timings_csv.read_timings(data, name, devices=devices)
+    return read, LocatedCrossover(answer=timings_csv.timings_crossover(read), evidence=read.evidence)
 
 
 @cache_answers(64)
 def make_winners_chart(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
     devices = display_name(study.baseline), display_name(study.challenger)
-    return grids.winners_chart(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
+    return speedup_charts.winners_chart(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
 
 
 @cache_answers(256)
 def make_class_report(trial: Trial) -> dict[str, Any] | None:
     """The classification report of a trial by class name; None if it was not tested."""
-    return learned.classification(trial)
+    return accuracy.classification(trial)
 
 
 def estimate_sweep_seconds(request: Sweep, machine: Machine) -> tuple[float, float]:
@@ -436,8 +440,8 @@ def _group_studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[S
 @cache_answers(8)
 def _list_accelerators(overview: Overview, exclude: str) -> tuple[Accelerator, ...]:
     frame = overview.frame
-    timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded.RECORDING_COLUMNS)]
-    return recorded.list_accelerators(timed.itertuples(index=False), exclude_machine=exclude)
+    timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded_machines.RECORDING_COLUMNS)]
+    return recorded_machines.list_accelerators(timed.itertuples(index=False), exclude_machine=exclude)
 
 
 @cache_answers(64)

@@ -1,6 +1,6 @@
 """What would help: lanes measured on this very training, beside plain steps, and other rows of this machine.
 
-Draws what `core.answer.run.remedies` and `core.answer.study.best_lanes` say of rows and decides nothing. What was not
+Draws what `core.answer.remedies` and `core.answer.best_lanes` say of rows and decides nothing. What was not
 measured is offered to be, for the times alone, on one device at a time: its lanes are compared with its own plain
 steps.
 """
@@ -11,30 +11,22 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import units
-from core.answer.charts import remedies as lane_charts
-from core.answer.run import own as own_training
-from core.answer.run import remedies, speedup
-from core.answer.run.remedies import Remedies, Remedy
-from core.answer.run.run_answer import RunAnswer
-from core.answer.study.best_lanes import (
-    CHOSEN_SEPARATELY,
-    LanePick,
-    crossover_shift_sentence,
-    find_plain_study,
-    pick_lanes,
-)
-from core.answer.study.result import Basis, Crossover
-from core.answer.study.study import Study
+from core.answer import custom_findings as own_training
+from core.answer import remedies, speedup
+from core.answer.best_lanes import CHOSEN_SEPARATELY, LanePick, crossover_shift_sentence, find_plain_study, pick_lanes
+from core.answer.charts import run_charts as lane_charts
+from core.answer.remedies import Remedies, Remedy
+from core.answer.result import Basis, Crossover
+from core.answer.run import RunAnswer
+from core.answer.study import Study
 from core.errors import InvalidValue
 from core.jobs.job import Job
-from core.jobs.machine import Machine
-from core.jobs.uptime import Moment
+from core.jobs.machine import Machine, Moment
 from core.question import lanes
 from core.question.experiment import MAX_CONTENDERS, Contender, Experiment, Point, display_name, inline_name
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
-from pages.shared import charts, custom_files, job_view, queries, study_view, tables
-from pages.shared.frame import permits
+from pages.shared import charts, custom_files, job_view, permits, queries, study_view, tables
 from pages.shared.text import format_date, plain, show_errors
 
 REMEDY_PAIRS = 14

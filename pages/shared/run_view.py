@@ -9,16 +9,14 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.charts import runs
-from core.answer.own import facts
-from core.answer.run import claims, fits, own
-from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
-from core.answer.run.speedup import is_host
-from core.answer.study.machines import two_machines
+from core.answer import causes, claims, custom_findings, two_machines
+from core.answer.charts import run_charts
+from core.answer.run import PairAnswer, RowAnswer, RunAnswer
+from core.answer.speedup import is_host
 from core.errors import InvalidValue
 from core.jobs.machine import Machine
+from core.question.defaults import LOOKS
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, display_name
-from core.question.usual import LOOKS
 from core.results.schema import OUTCOMES, Trial
 from pages.shared import (
     accelerators_view,
@@ -57,7 +55,7 @@ def draw_run(
         lambda: _draw_verdicts(run, everything),
         onwards,
         lambda: _draw_contenders_table(rows),
-        lambda: None if fits.is_fit(trials[0]) else remedies_view.draw_remedies(run, machine),
+        lambda: None if causes.is_fit(trials[0]) else remedies_view.draw_remedies(run, machine),
         lambda: _draw_training(rows, note=accelerators_view.describe_chart_machines(trials, recorded)),
         lambda: _draw_breakdown(run, rows),
         lambda: draw_learning(everything),
@@ -110,7 +108,7 @@ def _draw_verdicts(run: RunAnswer, everything: Sequence[Trial]) -> None:
         if said := expectations.compare_with_expectation(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))
     if any(trial.step_s for trial in run.trials):
-        _draw_titled_chart(None, runs.step_bars_chart, everything, "", "Time of a step by device")
+        _draw_titled_chart(None, run_charts.step_bars_chart, everything, "", "Time of a step by device")
     for pair in pairs:
         if pair.speedup.verdict != "missing":
             st.markdown(plain(pair.cause))
@@ -137,12 +135,12 @@ def _make_contender_line(answer: RowAnswer) -> dict[str, str]:
     epoch = {"Epoch": units.format_if_known(answer.median_epoch_s, units.format_duration)}
     return {
         "Device": display_name(trial.contender),
-        "Fit" if fits.is_fit(trial) else "Step": units.format_if_known(step.median_s, units.format_duration),
+        "Fit" if causes.is_fit(trial) else "Step": units.format_if_known(step.median_s, units.format_duration),
         "95 % interval": units.format_interval(step.low_s, step.high_s, units.format_duration),
         "Noise": units.format_if_known(step.noise, units.format_share),
-        **({} if trial.training or fits.is_fit(trial) else epoch),
+        **({} if trial.training or causes.is_fit(trial) else epoch),
         "Start-up": units.format_if_known(answer.startup_s, units.format_duration),
-        **(facts.custom_facts(trial) if trial.training else learned),
+        **(custom_findings.custom_facts(trial) if trial.training else learned),
         "Threads": str(trial.threads or ""),
         "Name": trial.device_name,
     }
@@ -153,21 +151,23 @@ def _draw_training(rows: Sequence[RowAnswer], note: str) -> None:
     if not any(trial.loss for trial in trials):
         return
     st.header("Training")
-    if fits.is_fit(trials[0]):
-        st.markdown(plain(fits.fit_losses_sentence(trials)))
+    if causes.is_fit(trials[0]):
+        st.markdown(plain(causes.fit_losses_sentence(trials)))
         return
     if trials[0].training:
         _draw_titled_chart(
-            None, runs.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
+            None, run_charts.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
         )
         st.caption("Read between the blocks. Each device built it anew, with the same seed.")
         return
     left, right = st.columns(2, gap="medium")
     _draw_titled_chart(
-        left, runs.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
+        left, run_charts.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
     )
     if any(row.epoch_s for row in rows):
-        _draw_titled_chart(right, runs.epoch_times_chart, trials, "Time of each epoch", "Time of each epoch by device")
+        _draw_titled_chart(
+            right, run_charts.epoch_times_chart, trials, "Time of each epoch", "Time of each epoch by device"
+        )
     else:
         right.caption("No epoch was trained to its end.")
     if note:
@@ -175,7 +175,7 @@ def _draw_training(rows: Sequence[RowAnswer], note: str) -> None:
     with st.expander("Loss over epochs", **session.bind_view("loss")) as part:
         if part.open:
             st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
-            _draw_titled_chart(None, runs.loss_over_epochs_chart, trials, "", "Training loss against epochs")
+            _draw_titled_chart(None, run_charts.loss_over_epochs_chart, trials, "", "Training loss against epochs")
 
 
 def _draw_breakdown(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
@@ -183,18 +183,20 @@ def _draw_breakdown(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
     left, right = st.columns(2, gap="medium")
     everything = [row.row for row in rows]
     if any(row.times for row in rows):
-        _draw_titled_chart(left, runs.breakdown_chart, everything, "One step", "Time per step by part")
+        _draw_titled_chart(left, run_charts.breakdown_chart, everything, "One step", "Time per step by part")
     else:
-        left.caption(fits.PIECE if fits.is_fit(everything[0]) else "No breakdown was measured.")
+        left.caption(causes.PIECE if causes.is_fit(everything[0]) else "No breakdown was measured.")
     for row in rows:
         if row.why_no_breakdown:
             left.caption(plain(row.why_no_breakdown))
     if any(trial.startup_build_s is not None for trial in everything):
-        _draw_titled_chart(right, runs.startup_chart, everything, "Start-up, once", "Start-up by part")
+        _draw_titled_chart(right, run_charts.startup_chart, everything, "Start-up, once", "Start-up by part")
     if everything[0].training:
         _draw_step_findings(
             everything,
-            is_described=any(own.NOTHING_ODD in pair.cause for pair in run.pairs if pair.speedup.verdict != "missing"),
+            is_described=any(
+                custom_findings.NOTHING_ODD in pair.cause for pair in run.pairs if pair.speedup.verdict != "missing"
+            ),
         )
     for pair in _drop_lane_pairs(run):
         _draw_sentence(lambda pair: pair.break_even.sentence, pair)
@@ -205,12 +207,12 @@ def _draw_step_findings(trials: Sequence[Trial], *, is_described: bool) -> None:
 
     That nothing does may be `is_described` already, as what decides.
     """
-    said = own.oddity_sentences(trials)
+    said = custom_findings.oddity_sentences(trials)
     for sentence in said:
         st.markdown(f"- {plain(sentence)}")
     if not said and not is_described:
         st.markdown("Nothing stands out in what can be seen of its steps from outside.")
-    for sentence in dict.fromkeys(map(facts.unknown_facts_sentence, trials)):
+    for sentence in dict.fromkeys(map(custom_findings.unknown_facts_sentence, trials)):
         st.caption(plain(sentence))
 
 
@@ -236,7 +238,7 @@ def draw_learning(trials: Sequence[Trial]) -> None:
 
 
 def _draw_class_report(trial: Trial) -> None:
-    report, matrix = queries.make_class_report(trial), queries.make_chart(runs.confusion_chart, trial)
+    report, matrix = queries.make_class_report(trial), queries.make_chart(run_charts.confusion_chart, trial)
     tables.draw_table(
         _make_report_rows(report or {}),
         height="content",
@@ -263,7 +265,9 @@ def _draw_raw_values(run: RunAnswer) -> None:
 
 
 def _draw_protocol(run: RunAnswer) -> None:
-    _draw_titled_chart(None, runs.blocks_chart, run.trials, "Every timed block", "Time per step of every timed block")
+    _draw_titled_chart(
+        None, run_charts.blocks_chart, run.trials, "Every timed block", "Time per step of every timed block"
+    )
     for answer in run.rows:
         if not answer.row.training:
             st.caption(plain(answer.epoch_check))
@@ -300,7 +304,9 @@ def _draw_titled_chart(
     if title:
         target.markdown(f"**{title}**")
     height: Any = (
-        "content" if make in (runs.step_bars_chart, runs.breakdown_chart, runs.startup_chart) else CURVE_HEIGHT
+        "content"
+        if make in (run_charts.step_bars_chart, run_charts.breakdown_chart, run_charts.startup_chart)
+        else CURVE_HEIGHT
     )
     charts.draw_chart(queries.make_chart(make, trials), place=target, height=height, alt=alt)
 

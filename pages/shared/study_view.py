@@ -7,13 +7,13 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.study import study as grouping
-from core.answer.study import wording
-from core.answer.study.result import BASES, BASIS_TITLES, Basis, Crossover, Size
-from core.answer.study.study import Study
+from core.answer import study as grouping
+from core.answer import wording
+from core.answer.result import BASES, BASIS_TITLES, Basis, Crossover, Size
+from core.answer.study import Study
 from core.errors import CrossoverError
 from core.question import describe
-from core.question.device_kinds import capitalize_name, does
+from core.question.devices import capitalize_name, does
 from core.question.experiment import Point
 from core.question.fields import axis_title
 from core.question.lanes import PLAIN

@@ -10,18 +10,17 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer.charts import classroom
-from core.answer.charts.grids import Cell
-from core.answer.export import sweep_report
-from core.answer.run.run_answer import RowAnswer
-from core.answer.study import wording
-from core.answer.study.machines import many
-from core.answer.study.result import Basis, Crossover, Size
-from core.answer.study.study import Study
+from core.answer import many_machines, wording
+from core.answer.charts import class_charts
+from core.answer.charts.speedup_charts import Cell
+from core.answer.export import report
+from core.answer.result import Basis, Crossover, Size
+from core.answer.run import RowAnswer
+from core.answer.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
 from core.jobs.shared.members import Member
-from core.question.device_kinds import does, inline_device_name
+from core.question.devices import does, inline_device_name
 from core.question.experiment import Contender, Point, display_name, inline_name
 from core.question.fields import axis_title, value_label
 from core.question.sweep import Axis, Sweep, size_on_axis
@@ -32,6 +31,7 @@ from pages.shared import (
     charts,
     downloads,
     links,
+    permits,
     queries,
     remedies_view,
     session,
@@ -39,7 +39,6 @@ from pages.shared import (
     tables,
 )
 from pages.shared.cache import cache_answers
-from pages.shared.frame import permits
 from pages.shared.text import parse_date, plain
 
 
@@ -106,7 +105,7 @@ def _choose_study(studies: Sequence[Study], request: Sweep) -> Study | None:
         return usual
     names = {}
     for study in studies:
-        held = sweep_report.other_axes_text(request, study)
+        held = report.other_axes_text(request, study)
         names[f"{study.challenger} against {study.baseline}{' · ' if held else ''}{held}"] = study
     options = sorted(names, key=lambda name: names[name] is not usual)
     return names[st.selectbox("Shown", options, **session.bind_choice("slice", options, options[0], _name_study))]
@@ -120,9 +119,9 @@ def _name_study(name: str) -> str:
 
 def _is_same_slice(other: Study, chosen: Study, request: Sweep) -> bool:
     """Whether a study is of the same slice and the same challenger, against any baseline."""
-    return other.challenger == chosen.challenger and sweep_report.other_axis_values(
+    return other.challenger == chosen.challenger and report.other_axis_values(
         request, other
-    ) == sweep_report.other_axis_values(request, chosen)
+    ) == report.other_axis_values(request, chosen)
 
 
 def _draw_one_study(study: Study, compared: Sequence[Study]) -> Basis:
@@ -160,7 +159,7 @@ def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) 
     shortest = "step" if request.point.training else "epoch"
     st.markdown(f"**Every point and device**, the shortest {shortest} first")
     speedups = _find_speedups(studies, str(request.contenders[0]))
-    ordered = sorted(rows, key=lambda row: sweep_report.median_epoch_s(row) or math.inf)
+    ordered = sorted(rows, key=lambda row: report.median_epoch_s(row) or math.inf)
     tables.draw_table(
         [_make_grid_row(row, request, speedups) for row in ordered],
         column_config={
@@ -181,7 +180,7 @@ def _make_cells(request: Sweep, studies: Sequence[Study], chosen: Study, basis: 
         places = itertools.product(first.values, second.values)
         cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in places}
     for study in studies:
-        held, wanted = sweep_report.other_axis_values(request, study), sweep_report.other_axis_values(request, chosen)
+        held, wanted = report.other_axis_values(request, study), report.other_axis_values(request, chosen)
         same = all(held[axis.name] == wanted[axis.name] for axis in others)
         if same and (study.baseline, study.challenger) == (chosen.baseline, chosen.challenger):
             y = held[second.name]
@@ -215,7 +214,7 @@ def _make_grid_row(row: Trial, request: Sweep, speedups: Mapping[str, float | No
         **{axis.title.capitalize(): size_on_axis(row, axis.name) for axis in request.axes},
         "Device": display_name(row.contender),
         "Threads": row.threads,
-        **({} if row.training else {"Epoch (s)": sweep_report.median_epoch_s(row)}),
+        **({} if row.training else {"Epoch (s)": report.median_epoch_s(row)}),
         "Step (ms)": step_s * 1e3 if step_s is not None else None,
         "Speedup": 1.0 if is_baseline and row.block_steps else speedups.get(row.trial_id),
         "Outcome": row.message or value_label("outcome", row.outcome),
@@ -288,7 +287,7 @@ def draw_machines_chart(
 
     Without `save` it cannot be taken along, as while it still grows.
     """
-    found = many.by_machine(queries.group_studies(rows, request.axes[0].name), request)
+    found = many_machines.by_machine(queries.group_studies(rows, request.axes[0].name), request)
     _draw_crossovers(found, members, save=save)
     return found
 
@@ -319,10 +318,14 @@ def draw_other_machines(study: Study) -> None:
         for line in queries.list_study_lines()
         if (line.axis, line.challenger, line.dataset, line.model, line.training) == alike
     ]
-    others = many.same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values()) if len(lines) > 1 else []
+    others = (
+        many_machines.same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values())
+        if len(lines) > 1
+        else []
+    )
     if others:
         st.header(f"The same question on {len(others) + 1} machines")
-        found = {many.machine_of(each): each for each in (study, *others)}
+        found = {many_machines.machine_of(each): each for each in (study, *others)}
         _draw_crossovers(dict(sorted(found.items())), ())
 
 
@@ -336,7 +339,9 @@ def hide_hosts(text: str, members: Sequence[Member]) -> str:
 def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
     names, called = _name_machine_studies(studies, members), _name_members(members)
     located = {machine_id: answer for machine_id, study in studies.items() if (answer := _locate_or_empty(study)).sizes}
-    if any(answer.crossings or answer.outcome in classroom.OUTCOMES_WITHOUT_CROSSOVER for answer in located.values()):
+    if any(
+        answer.crossings or answer.outcome in class_charts.OUTCOMES_WITHOUT_CROSSOVER for answer in located.values()
+    ):
         drawn = {machine_id: wording.short_device(names[machine_id]) for machine_id in located}
         drawn = drawn if len({*drawn.values()}) == len(drawn) else names
         answers = {drawn[machine_id]: answer for machine_id, answer in located.items()}
@@ -385,7 +390,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *,
 @cache_answers(64)
 def _make_machines_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
     """The chart of the crossover of each machine, by their names."""
-    return classroom.machine_crossovers_chart(answers, kinds)
+    return class_charts.machine_crossovers_chart(answers, kinds)
 
 
 def _measure_width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
@@ -412,7 +417,9 @@ def _name_members(members: Sequence[Member]) -> dict[str, str]:
     if permits.sees_hosts():
         return {host: host for host in sorted(member.host for member in members)}
     numbers, about = _number_machines(members), {member.host: member for member in members}
-    return {host: many.label([number], about[host].cpu, about[host].threads) for host, number in numbers.items()}
+    return {
+        host: many_machines.label([number], about[host].cpu, about[host].threads) for host, number in numbers.items()
+    }
 
 
 def _name_machine_studies(studies: Mapping[str, Study], members: Sequence[Member]) -> dict[str, str]:
@@ -423,7 +430,7 @@ def _name_machine_studies(studies: Mapping[str, Study], members: Sequence[Member
         hosts = sorted(member.host for member in members if _find_rows_id(member, studies) == machine_id)
         row = studies[machine_id].runs[0][0]
         several = sorted(numbers[host] for host in hosts) or [next(free)]
-        said = ", ".join(hosts) if hosts and seen else many.label(several, row.cpu_name, row.cores_usable)
+        said = ", ".join(hosts) if hosts and seen else many_machines.label(several, row.cpu_name, row.cores_usable)
         names[machine_id] = as_line(said)
     return names
 
@@ -449,7 +456,7 @@ def _make_machine_line(name: str, study: Study | None, member: Member | None) ->
         "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
         "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
         "Processor": member.cpu if member else study.runs[0][0].cpu_name if study else "",
-        "Kind of machine": (member.machine_id if member else many.machine_of(study) if study else "")[:6],
+        "Kind of machine": (member.machine_id if member else many_machines.machine_of(study) if study else "")[:6],
         "Sizes": len(study.runs) if study and not member else None,
         NEWEST: parse_date(study.newest) if study else None,
     }

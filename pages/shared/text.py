@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from core.errors import CrossoverError
-from core.question.fields import refused
+from core.question import refusals
 from core.text import to_page_markdown
 
 plain = to_page_markdown
@@ -25,7 +25,7 @@ def show_errors(box: Callable[[str], object] = st.error) -> Iterator[None]:
     try:
         yield
     except CrossoverError as error:
-        box(plain(refused.format_page_error(error)))
+        box(plain(refusals.format_page_error(error)))
 
 
 def parse_date(started_at: str) -> datetime | None:

@@ -1,6 +1,6 @@
 """The four tutorials in our own words: what each claims, where it contradicts itself, and how to hold a lesson on it.
 
-Numbers are those of `core.question.published.tutorials`, of the presets, or of rows; none is written here.
+Numbers are those of `core.question.published`, of the presets, or of rows; none is written here.
 """
 
 import dataclasses
@@ -10,22 +10,21 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core import units
-from core.answer.export import exhibit_sections, sections
-from core.answer.lesson import claims, expected
-from core.answer.lesson.expected import PredictionOutcome
-from core.answer.lesson.handout import HandoutSection
+from core.answer.export import sections
+from core.answer.export.lesson_report import HandoutSection
+from core.answer.lessons import outcomes, tutorials
+from core.answer.lessons.outcomes import PredictionOutcome
 from core.errors import require_choice
 from core.files import downloaded
 from core.jobs.machine import Machine
 from core.question import catalog, describe, policy
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender
 from core.question.presets import PRESETS, SCALES, Preset, Scale
-from core.question.published.tutorials import list_published
+from core.question.published import list_published
 from core.question.sweep import vary
-from pages.shared import learning, session
-from pages.shared.frame import apart, navigation
-from pages.shared.frame.layout import Sides
+from pages.shared import layout, learning, navigation, session
+from pages.shared.layout import Sides
 from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
 from pages.shared.text import plain, show_errors
 
@@ -183,7 +182,7 @@ def draw_tutorial(name: str, machine: Machine | None, places: Sides) -> None:
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
         if learning.can_see_outcome(tutorial.question, has_expectation=said, ran=ran, running=running):
-            apart.draw_isolated(
+            layout.draw_isolated(
                 _draw_tutorial_outcome, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine
             )
 
@@ -221,7 +220,7 @@ def _draw_tutorial_outcome(
     preset = tutorial.preset
     points = policy.question_points(preset.build_question(scale, (Contender(),)))
     found = learning.collect_results(answers, points, machine, [("clock", preset.name)])
-    outcome = expected.outcome_or_reason(lambda: _find_outcome(preset, chosen, found))
+    outcome = outcomes.outcome_or_reason(lambda: _find_outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = learning.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
     learning.draw_sections(built, tutorial.question, outcome)
@@ -237,9 +236,9 @@ def _draw_tutorial_outcome(
 def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> PredictionOutcome | None:
     """What was measured here, or else recorded elsewhere, beside the answers to the tutorial's question."""
     if results.rows and len(chosen) > 1:
-        return expected.tutorial_outcome(preset, results.rows, (chosen[0], chosen[-1]))
+        return outcomes.tutorial_outcome(preset, results.rows, (chosen[0], chosen[-1]))
     rows = results.recorded_rows
-    return expected.tutorial_outcome(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
+    return outcomes.tutorial_outcome(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
 
 
 def _choose_run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:
@@ -299,11 +298,10 @@ def _make_tutorial_sections(
         pair, note = (rows[0].contender, rows[-1].contender), learning.describe_recording(None, rows)
         made.append(sections.tutorial_section(preset, scale, rows, contenders=pair, origin="recorded", note=note))
     if not made:
-        made.append(HandoutSection(title="Published", sentences=claims.claim_sentences(preset)))
-    made += [exhibit_sections.tutorial_clock_section(preset, shown) for shown in results.shown]
+        made.append(HandoutSection(title="Published", sentences=tutorials.claim_sentences(preset)))
+    made += [sections.tutorial_clock_section(preset, shown) for shown in results.shown]
     again = [
-        exhibit_sections.tutorial_clock_section(preset, shown, learning.describe_recording(shown))
-        for shown in results.recorded
+        sections.tutorial_clock_section(preset, shown, learning.describe_recording(shown)) for shown in results.recorded
     ]
     said = HandoutSection(title="What to make of it", sentences=(tutorial.reading,))
     made += [*learning.mark_recorded(again), said]

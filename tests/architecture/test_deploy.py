@@ -7,7 +7,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from core.files.project import PROJECT
-from pages.shared.frame import capacity, guard
+from pages.shared import capacity, guard
 
 DEPLOY = PROJECT / "deploy"
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.M)

@@ -15,9 +15,9 @@ import statistics
 
 import numpy as np
 
+from core.answer.crossover import locate_crossover
+from core.answer.result import Evidence
 from core.answer.statistics import ratio_interval
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.result import Evidence
 from tests.benchmarks.crossover_coverage import GRID, Result, judged, row
 from tests.benchmarks.simulated_machine import OUTLIER_FACTORS, OUTLIERS, SCENARIOS, Machine
 

@@ -17,10 +17,8 @@ os.environ.update(WAITING_POLICY)
 
 import torch
 
-from core.measure import networks
-from core.measure.data import batches, datasets
-from core.measure.device import devices
-from core.measure.readings.timer import MIN_BLOCK_S, Timer, lead_in_steps
+from core.measure import batches, datasets, devices, networks
+from core.measure.timer import MIN_BLOCK_S, Timer, lead_in_steps
 from core.measure.training import Training
 from core.question.experiment import Contender, Point
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from core.measure.boosting import libraries
+from core.measure import boosting
 from core.question.experiment import Point
 from core.question.models import cost
 from core.question.models.boosting import LIBRARIES, explain_missing_library
@@ -49,8 +49,8 @@ def one(point: Point, threads: int, fits: int) -> dict[str, float]:
     labels = rng.integers(0, network.classes, point.samples)
     table = rng.standard_normal((point.samples, math.prod(network.input_shape)), np.float32)
     table += 0.3 * labels[:, None].astype(np.float32)
-    libraries.load(point.model)
-    libraries.use_threads(point.model, threads)
+    boosting.load(point.model)
+    boosting.use_threads(point.model, threads)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = _status_bytes("VmRSS")
     seconds = [_fit_s(point, table, labels, threads)]
@@ -60,9 +60,9 @@ def one(point: Point, threads: int, fits: int) -> dict[str, float]:
 
 
 def _fit_s(point: Point, table: np.ndarray, labels: np.ndarray, threads: int) -> float:
-    made = libraries.model(point, "cpu", threads)
+    made = boosting.model(point, "cpu", threads)
     began = time.perf_counter()
-    libraries.fit(point.model, made, table, labels, threads)
+    boosting.fit(point.model, made, table, labels, threads)
     return time.perf_counter() - began
 
 

@@ -32,8 +32,8 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, TextIO
 
-from core.answer.run import busy
-from core.answer.run.speedup import Speedup, speedup
+from core.answer import interference
+from core.answer.speedup import Speedup, speedup
 from core.answer.statistics import TIE, median_interval, p90_to_median
 from core.jobs.client import WAITING_POLICY
 from core.question.experiment import Contender, Experiment, Point
@@ -188,7 +188,7 @@ def _told(others: Others, threads: tuple[int, int], runs: int) -> list[str]:
     for seed in range(runs):
         ratio = RATIOS[seed % len(RATIOS)]
         pair = run(others, threads, ratio, seed)
-        company, found, beside = busy.trial_pair_interference(*pair), speedup(*pair), missed(pair, ratio)
+        company, found, beside = interference.trial_pair_interference(*pair), speedup(*pair), missed(pair, ratio)
         by_mark["refused" if found.value is None else "marked" if company else "quiet"].append(beside)
         by_company["many" if company and company.worse.many else "few" if company else "none"].append(beside)
         mute = max(p90_to_median(row.step_s) for row in pair) > OLD_SPREAD
@@ -261,7 +261,7 @@ def measured(programs: list[int], coming_and_going: bool, kept: TextIO, *, as_js
 def _line(
     name: str, size: int, count: int, pair: tuple[Trial, Trial], found: Speedup, value: float, quiet: float
 ) -> dict[str, Any]:
-    seen = [busy.row_interference([row]) for row in pair]
+    seen = [interference.row_interference([row]) for row in pair]
     return {
         "what": name,
         "hidden size": size,
@@ -302,7 +302,10 @@ def _blocks(row: Trial, places: list[int], times: int, contender: str) -> Trial:
 
 
 def _measure(size: int, contenders: tuple[Contender, ...], pairs: int) -> list[Trial]:
-    from core.measure.trial import Hooks, measure  # torch reads the environment once, when it is imported
+    from core.measure.trial import (
+        Hooks,
+        measure,  # torch reads the environment once, when it is imported
+    )
 
     point = Point(dataset="digits", samples=1200, model="mlp", hidden_size=size, depth=2, batch_size=64, epochs=1)
     return measure(Experiment(point=point, contenders=contenders, budget_s=120, pairs=pairs), hooks=Hooks())

@@ -9,9 +9,8 @@ import statistics
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from core.measure.afterwards import phases
-from core.measure.device import devices
-from core.measure.readings.timer import Timer
+from core.measure import breakdown, devices
+from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Contender
 from tests.benchmarks.block_length import training
@@ -45,7 +44,7 @@ def main() -> None:
         run = training(device, depth)
         run.advance(300)
         step_s = timer.time(lambda run=run: run.advance(300)).seconds / 300
-        ours = statistics.median(phases.busy_step_s(run, timer, device.torch, step_s=step_s))
+        ours = statistics.median(breakdown.busy_step_s(run, timer, device.torch, step_s=step_s))
         theirs = profiled_s(run, device)
         print(
             f"| {depth} | {1e6 * step_s:.0f} µs | {1e6 * ours:.0f} µs | {1e6 * theirs:.0f} µs | {ours / theirs:.2f} |"

@@ -13,15 +13,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from core.answer.lesson import cases as answers
-from core.answer.lesson.cases import Diagnosis, Gain
+from core.answer.lessons import cases as answers
+from core.answer.lessons.cases import Diagnosis, Gain
 from core.commands import measuring
 from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.queue import Queue
+from core.question import published
 from core.question.experiment import Contender, Experiment
-from core.question.published import cases
-from core.question.published.cases import Case
+from core.question.published import Case
 from core.results import environment
 from core.results.schema import Trial
 from core.results.store import Store
@@ -74,11 +74,11 @@ def main() -> int:
     wanted = (
         options.only.split(",")
         if options.only
-        else [case.name for case in cases.load_cases().values() if case.runnable]
+        else [case.name for case in published.load_cases().values() if case.runnable]
     )
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
-        for case in map(cases.find_case, wanted):
+        for case in map(published.find_case, wanted):
             try:
                 outcomes.append(run(case, given or case.contenders(devices, cores), queue, Store(Path(folder))))
             except CrossoverError as error:

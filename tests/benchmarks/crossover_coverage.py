@@ -32,12 +32,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.answer.study import crossover
-from core.answer.study.estimate import curve, judging, noise
-from core.answer.study.estimate.curve import Readings
-from core.answer.study.estimate.noise import Noise, median_spread
-from core.answer.study.result import Assumed, Crossover, Evidence
-from core.answer.study.search import next_step
+from core.answer import crossover
+from core.answer.estimate import curve, judgement
+from core.answer.estimate.curve import Noise, Readings, median_spread
+from core.answer.result import Assumed, Crossover, Evidence
+from core.answer.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
 from core.question.sweep import Axis
 from tests.benchmarks.simulated_machine import ALIKE, SCENARIOS, Machine
@@ -131,7 +130,7 @@ def candidates(shapes: Sequence[tuple[float, float]], visit: float) -> Iterator[
         patched.setattr(curve, "CURVE_SHAPES", tuple(shapes))
         patched.setattr(curve, "VISITS", (shift,))
         patched.setattr(curve, "VISIT_CHANCES", (1.0,))
-        patched.setattr(noise, "NOISE_FACTORS", (1.0,))
+        patched.setattr(curve, "NOISE_FACTORS", (1.0,))
         yield
 
 
@@ -152,7 +151,7 @@ def oracle(task: tuple[str, str, float, bool, int], machine: Machine, evidence: 
     """Width of the interval of who is told the true noise and the right candidates; None without one crossing."""
     method, scenario, visit, unequal, _ = task
     with candidates([best_shape(method, scenario, visit, unequal)], visit):
-        found = judging.judge_readings(told(machine, evidence))
+        found = judgement.judge_readings(told(machine, evidence))
     return found.crossings[0].high / found.crossings[0].low if len(found.crossings) == 1 else None
 
 
@@ -273,7 +272,7 @@ def dip(task: tuple[str, float, int]) -> tuple[int, bool, bool]:
     blank = Crossover(axis="hidden_size", basis="as_given", baseline="cpu", challenger="gpu")
     found = crossover.decide_crossover(evidence, blank).outcome == "several"
     with candidates([WAVY], visit):
-        return machine.pairs, found, judging.judge_readings(told(machine, evidence)).outcome == "several"
+        return machine.pairs, found, judgement.judge_readings(told(machine, evidence)).outcome == "several"
 
 
 if __name__ == "__main__":

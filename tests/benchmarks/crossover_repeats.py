@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from core.answer.study import study
+from core.answer import study
 from core.results.environment import usable_cores
 from core.results.schema import Trial
 from core.results.store import Store

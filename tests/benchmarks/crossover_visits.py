@@ -15,9 +15,9 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.result import Crossover, Evidence
-from core.answer.study.search import next_step
+from core.answer.crossover import locate_crossover
+from core.answer.result import Crossover, Evidence
+from core.answer.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
 from tests.benchmarks.crossover_coverage import GRID, LATTICE
 from tests.benchmarks.simulated_machine import Machine
@@ -97,7 +97,7 @@ def search_in_one_visit(visited: Visited) -> None:
 
 
 def search_rounds(visited: Visited, pairs: int = ADAPTIVE_PAIRS) -> None:
-    """As `core.jobs.worker.sweep_run`: beside each new size the one that waits longest, then all that lack pairs."""
+    """As `core.jobs.worker.sweep`: beside each new size the one that waits longest, then all that lack pairs."""
     order, last = random.Random(visited.machine.shift), dict[float, int]()
     turn = 0
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import psutil
 
-from core.answer.run.speedup import step_time
+from core.answer.speedup import step_time
 from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue

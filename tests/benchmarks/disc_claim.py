@@ -14,8 +14,7 @@ os.environ.update(WAITING_POLICY)
 
 import torch
 
-from core.measure import networks
-from core.measure.data import batches, datasets
+from core.measure import batches, datasets, networks
 from core.measure.training import Training, classify
 from core.question.presets import preset
 

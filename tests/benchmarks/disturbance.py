@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.answer.run.speedup import step_time
+from core.answer.speedup import step_time
 from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue

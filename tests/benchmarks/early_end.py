@@ -6,7 +6,7 @@ Runs of two contenders are made up: logarithms of the ratios of their pairs scat
 over a part of the last one's deviation, as where something goes on for longer than a pair. Five ways to end a run:
 after 60 pairs whatever they say; by the 95 % interval at 20, 30, 45 and 60 pairs, as version 0.1.0 did; by the same
 interval after every pair from 10 on, for comparison; once the wide interval lies beyond a tie altogether, or within
-it, which our rule asked for before; and by the rule of `core.answer.run.certainty`, whose own function is asked. The
+it, which our rule asked for before; and by the rule of `core.answer.speedup`, whose own function is asked. The
 verdict is that of the 95 % interval at the end, as it is told. Nothing here is measured.
 """
 
@@ -18,9 +18,9 @@ import random
 import statistics
 from collections.abc import Callable, Sequence
 
-from core.answer.run import certainty
+from core.answer import speedup
 from core.answer.statistics import TIE, median_interval
-from core.question.usual import LOOKS
+from core.question.defaults import LOOKS
 
 MOST = LOOKS[-1]
 Ends = Callable[[Sequence[float]], bool]
@@ -52,7 +52,7 @@ def usual(values: Sequence[float]) -> bool:
 
 def all_beyond(values: Sequence[float]) -> bool:
     """Whether the wide interval lies beyond a tie altogether, or within one."""
-    interval, tie = median_interval(values, certainty.LEVEL / 2), math.log(TIE)
+    interval, tie = median_interval(values, speedup.LEVEL / 2), math.log(TIE)
     return interval is not None and (
         interval[0] > tie or interval[1] < -tie or -tie <= interval[0] <= interval[1] <= tie
     )
@@ -60,7 +60,7 @@ def all_beyond(values: Sequence[float]) -> bool:
 
 def ours(values: Sequence[float]) -> bool:
     """Whether our rule ends a run of these pairs."""
-    return certainty.is_beyond_doubt(values)
+    return speedup.is_beyond_doubt(values)
 
 
 RULES: dict[str, tuple[Sequence[int], Ends]] = {

@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.expected import ExpectedSpeedup, expect_speedup
-from core.answer.study.result import Evidence
-from core.answer.study.study import studies, study_evidence
+from core.answer.crossover import locate_crossover
+from core.answer.expectations import ExpectedSpeedup, expect_speedup
+from core.answer.result import Evidence
+from core.answer.study import studies, study_evidence
 from core.results.store import GALLERY, Store
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from core.answer.run.speedup import speedup
+from core.answer.speedup import speedup
 from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from core.results.store import Store

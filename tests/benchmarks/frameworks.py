@@ -32,9 +32,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core.answer.statistics import median_interval
-from core.measure import networks
-from core.measure.data import batches, datasets
-from core.measure.data.batches import Feed
+from core.measure import batches, datasets, networks
+from core.measure.batches import Feed
 from core.measure.training import Training
 from core.question.experiment import Point
 

@@ -37,15 +37,14 @@ from torch.utils.data import DataLoader, Subset
 from torchvision.datasets import MNIST
 
 from core import units
-from core.answer.lesson.bottleneck import Bottleneck, find_bottleneck
-from core.answer.run.causes import PART_TITLES
+from core.answer.causes import PART_TITLES
+from core.answer.lessons.loader import Bottleneck, find_bottleneck
 from core.answer.statistics import median_interval
-from core.measure import networks
+from core.measure import batches, datasets, networks
 from core.measure.contender import MeasuredContender
-from core.measure.data import batches, datasets
-from core.measure.data.datasets import Data
-from core.measure.device.devices import open_device, use_strict_fp32
-from core.measure.readings.timer import Timer
+from core.measure.datasets import Data
+from core.measure.devices import open_device, use_strict_fp32
+from core.measure.timer import Timer
 from core.measure.training import Training, classify
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
@@ -149,7 +148,7 @@ def one_by_one(point: Point, trained: object) -> Count:
     images = trained.dataset
     held_out = np.random.default_rng(point.seed).permutation(len(images))[
         point.samples :
-    ]  # as core.measure.data.datasets splits
+    ]  # as core.measure.datasets splits
     tests = MNIST(datasets.DATASETS_FOLDER, train=False, transform=images.transform)
     loaders = [DataLoader(each, batch_size=point.batch_size) for each in (Subset(images, held_out.tolist()), tests)]
 

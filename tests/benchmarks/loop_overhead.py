@@ -22,8 +22,7 @@ import torch
 from torch.nn import functional
 
 from core.answer.statistics import median_interval
-from core.measure import networks
-from core.measure.data import batches, datasets
+from core.measure import batches, datasets, networks
 from core.measure.training import Training
 from core.question.experiment import Point
 

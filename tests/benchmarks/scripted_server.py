@@ -5,12 +5,12 @@ import sys
 from streamlit.web import cli
 
 from core.files.project import PROJECT
-from core.jobs import client
+from core.jobs.client import COMMAND
 from tests.integration import scripted_worker
 
 OPTIONS = ("--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none")
 
 if __name__ == "__main__":
-    client.COMMAND = scripted_worker.COMMAND
+    COMMAND = scripted_worker.COMMAND
     sys.argv = ["streamlit", "run", str(PROJECT / "streamlit_app.py"), "--server.port", sys.argv[1], *OPTIONS]
     cli.main()

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from core.measure.afterwards import phases
+from core.measure import breakdown
 from core.measure.contender import MeasuredContender
-from core.measure.readings.raw_values import RawValues
+from core.measure.raw_values import RawValues
 from core.question.experiment import Contender
 from core.question.fields import ADAPTIVE_PAIRS
 from tests.benchmarks import crossover_visits
@@ -52,7 +52,7 @@ class Scripted:
         """Seconds of each of `PARTS` with so many pairs."""
         for _ in MeasuredContender.warm_up(self, ALLOWANCE_S):  # type: ignore[arg-type]
             pass
-        taken_apart = phases.clamp(phases.PASS_STEPS, phases.PASS_S / self.step_s) + 1
+        taken_apart = breakdown.clamp(breakdown.PASS_STEPS, breakdown.PASS_S / self.step_s) + 1
         steps = (self.raw.lead_in_steps * pairs, self._block_steps * pairs, taken_apart)
         return [sum(self.raw.warmup_s), *(count * self.step_s for count in steps)]
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from core.answer.study.keys import STUDIES
+from core.answer.study import STUDIES
 from core.errors import StoreError
 from core.files.project import PROJECT
 from core.files.shared import mirror, place

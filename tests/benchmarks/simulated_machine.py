@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core.answer.study.result import Evidence
+from core.answer.result import Evidence
 
 Curves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 

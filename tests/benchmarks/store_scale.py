@@ -35,11 +35,11 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from core.answer import study
 from core.answer.gallery import older
-from core.answer.gallery import table as gallery_table
-from core.answer.gallery.table import Overview
-from core.answer.study import study
-from core.answer.study.keys import STUDIES
+from core.answer.gallery import overview as gallery_table
+from core.answer.gallery.overview import Overview
+from core.answer.study import STUDIES
 from core.errors import StoreError
 from core.files.project import PROJECT
 from core.files.shared.place import Place

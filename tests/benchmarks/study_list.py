@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from core.answer.gallery import filters
-from core.answer.gallery import table as gallery_table
+from core.answer.gallery import overview
+from core.answer.gallery import overview as gallery_table
 from core.question.experiment import MAX_CONTENDERS
 from core.results import compaction
 from core.results.store import Store
@@ -77,7 +77,7 @@ def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[],
     yield "finding the studies", lambda: gallery_table.find_study_lines(frame)
     yield "finding them, `eights`", lambda: gallery_table.find_study_lines(eights)
     yield "finding them, `one run`", lambda: gallery_table.find_study_lines(one)
-    yield "marks and filters", lambda: filters.build_gallery_data(frame, lines)
+    yield "marks and filters", lambda: overview.build_gallery_data(frame, lines)
 
 
 def _read_anew(store: Store) -> None:

@@ -21,9 +21,8 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from core.measure import networks
-from core.measure.data import batches, datasets
-from core.measure.device.devices import use_strict_fp32
+from core.measure import batches, datasets, networks
+from core.measure.devices import use_strict_fp32
 from core.measure.training import Training
 from core.question.experiment import Contender, Point
 

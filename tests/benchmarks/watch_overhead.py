@@ -30,8 +30,8 @@ from torch import nn
 
 import core
 from core.answer.statistics import median_interval
-from core.measure.own.foreign import UserCode
-from core.measure.own.training import CustomTraining
+from core.measure.custom.training import CustomTraining
+from core.measure.custom.user_code import UserCode
 
 SHAPES = {
     "20-16-2, batch 32 (~0.1 ms)": (20, 16, 1, 32),

@@ -16,11 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.answer.run.remedies import lane_remedies
+from core.answer.remedies import lane_remedies
 from core.jobs import client
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.measure.execution.code_cache import COMPILED_VARIABLE
+from core.measure.compile_cache import COMPILED_VARIABLE
 from core.question.experiment import Contender, Experiment
 from core.question.presets import preset
 from core.results.schema import Trial

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from core.answer.study import study, wording
+from core.answer import study, wording
 from core.jobs import client
 from tests.browser.conftest import settled, stop_button, until
 from tests.browser.views import select_first_row

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from core.answer.gallery import table
+from core.answer.gallery import overview
 from core.results.store import GALLERY, Store
 from tests.browser.conftest import settled
 
@@ -21,7 +21,7 @@ PAGES = ("/", "/compare", "/crossover", "/tutorials", "/lessons", "/cases", "/ga
 
 
 def study_link() -> str:
-    (line, *_) = table.find_study_lines(table.load_overview([(Store(GALLERY), "gallery")]).frame)
+    (line, *_) = overview.find_study_lines(overview.load_overview([(Store(GALLERY), "gallery")]).frame)
     return f"/gallery?study={line.id}"
 
 

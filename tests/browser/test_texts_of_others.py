@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from core.answer.gallery import table
+from core.answer.gallery import overview
 from core.question.policy import POLICY_VARIABLE
 from pages.shared.links import PAGES
 from tests import rows, strangers
@@ -57,7 +57,7 @@ def strange(tmp_path_factory):
     server = Server(folder)
     strangers.fill(server.store, server.store)
     of = strangers.classroom(server.classes)
-    known = table.find_study_lines(table.load_overview([(server.store, "measured here")]).frame)
+    known = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).frame)
     names = {"study": known[0].id, "other": known[1].id, "class": of.code, "me": of.me, "secret": of.secret}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(POLICY_VARIABLE, str(folder / "crossover.toml"))

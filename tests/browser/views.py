@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from core.answer.gallery import table
+from core.answer.gallery import overview
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.question.experiment import Contender, Point
@@ -152,7 +152,7 @@ def fill(server):
         hand_in(server.classes, of, nickname, place=place)
     student, token = server.classes.join(of, "Grete")
     server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-    others = table.find_study_lines(table.load_overview([(server.store, "measured here")]).frame)
+    others = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).frame)
     return {
         "study": study,
         "machines": on_two_machines[0].id,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from core.answer.charts import lessons
-from core.answer.lesson import exhibition
+from core.answer.charts import lesson_charts
+from core.answer.lessons import outcomes
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Clock, Exhibit
 from tests import exhibited
@@ -78,11 +78,11 @@ class Exhibits:
 
     def _show(self, mine: Exhibit, draw: Random, gauge: Gauge) -> None:
         with gauge.part("showing"):
-            if not exhibition.exhibit_text(mine):
+            if not outcomes.exhibit_text(mine):
                 raise Fault("an exhibit that says nothing")
         if isinstance(mine.content, Clock) and draw.random() < DRAWN:
             with gauge.part("drawing"):
-                require_harmless(lessons.clocks_chart(mine.content, {}))
+                require_harmless(lesson_charts.clocks_chart(mine.content, {}))
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from random import Random
 
 from core.classroom import records
 from core.errors import DamagedFile
-from pages.shared.frame import health
+from pages.shared import capacity
 from tests import rows
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -90,7 +90,7 @@ class Files:
             name = draw.choice(self.kind.views)
             shown.opened(world.views(name), gauge, f"page {name}")
             with gauge.part("health"):
-                health.state_of_server()
+                capacity.state_of_server()
         _require_kept(world, {path: left}, self._may_change(given.place), over=over)
         with gauge.part("going on"):
             self.kind.act(world, draw)

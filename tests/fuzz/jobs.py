@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 
 from core.jobs import client, process
-from core.jobs.job_folder import JobFolder
+from core.jobs.job import JobFolder
 from core.jobs.queue import Queue
 from core.jobs.usage import Terms
-from pages.shared.frame import permits
+from pages.shared import permits
 from tests import rows
 from tests.fuzz.files import Kind
 from tests.fuzz.watching import Fault, require_sentence, said

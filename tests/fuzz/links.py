@@ -13,8 +13,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import AXES, SIZE_AXES
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
-from pages.shared import links, queries
-from pages.shared.frame import navigation
+from pages.shared import links, navigation, queries
 from tests import rows
 from tests.fuzz import mutations, oddities, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.answer.gallery import table as gallery_table
+from core.answer.gallery import overview as gallery_table
 from core.classroom import measured
 from core.errors import ForeignFile
 from core.results.intake import quarantine

@@ -20,8 +20,7 @@ from core.errors import CrossoverError, ForeignFile
 from core.results.reading import read_file
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.tables import from_table, to_table
-from pages.shared import queries
-from pages.shared.frame import navigation
+from pages.shared import navigation, queries
 from tests import hostile
 from tests import rows as real
 from tests.fuzz import entries, shown, values, worlds

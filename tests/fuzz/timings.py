@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 
 from core import __main__ as command_line
-from core.answer.charts import speedups, studies
-from core.answer.study.brought import timings
-from core.answer.study.result import Crossover, Evidence
+from core.answer import timings_csv
+from core.answer.charts import speedup_charts, study_charts
+from core.answer.result import Crossover, Evidence
 from pages.crossover import view
 from tests.fuzz import entries, mutations, oddities
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -95,8 +95,8 @@ class Timings:
             )
         if draw.random() < DRAWN:
             with gauge.part("drawing"):
-                require_harmless(studies.crossover_chart(answer, evidence, kinds=None))
-                require_harmless(speedups.speedup_chart(answer, kinds=None))
+                require_harmless(study_charts.crossover_chart(answer, evidence, kinds=None))
+                require_harmless(speedup_charts.speedup_chart(answer, kinds=None))
         return True
 
     def _command(self, given: Given, gauge: Gauge) -> None:
@@ -131,8 +131,8 @@ def _refuse(name: str) -> None:
 
 
 def _located(data: bytes) -> tuple[Crossover, tuple[Evidence, ...]]:
-    read = timings.read_timings(data, "mine.csv")
-    return timings.timings_crossover(read), tuple(read.evidence)
+    read = timings_csv.read_timings(data, "mine.csv")
+    return timings_csv.timings_crossover(read), tuple(read.evidence)
 
 
 def _given(data: bytes, what: str) -> Given:

@@ -19,19 +19,17 @@ from streamlit import config
 from core.classroom import handed_in
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER, ClassQuestion
-from core.jobs import client, process, saving
+from core.jobs import client, process, recovery
 from core.jobs.job import Job
-from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.machine import LOCK_VARIABLE, Moment
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.uptime import Moment
 from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
 from core.results.store import Store
-from pages.shared import queries
-from pages.shared.frame import navigation
+from pages.shared import navigation, queries
 from tests import exhibited, rows
 from tests.fuzz import entries, shown
 from tests.integration import scripted_worker
@@ -296,9 +294,9 @@ def _jobs(app: World) -> dict[str, Job]:
     queue, store = app.queue, app.store
     ended = app.run(rows.EXPERIMENT, progress=scripted_worker.progress(rows.EXPERIMENT, 3))
     mine = rows.run(run_id=ended.derive_run_id(rows.EXPERIMENT))
-    queue.end(saving.complete(queue.files(ended.id), ended, mine))
+    queue.end(recovery.complete(queue.files(ended.id), ended, mine))
     lesson = app.run(exhibited.CLOCK)
-    queue.end(saving.complete_exhibit(queue.files(lesson.id), lesson, exhibited.exhibit(exhibited.CLOCK)))
+    queue.end(recovery.complete_exhibit(queue.files(lesson.id), lesson, exhibited.exhibit(exhibited.CLOCK)))
     asked = dataclasses.replace(rows.EXPERIMENT, budget_s=31.0)
     queue.submit(asked, store, asked_by="browser-0123456789abcdef", asked_from="address-0123456789abcdef")
     claimed = queue.claim(process.current_process())

@@ -5,7 +5,7 @@ import subprocess
 
 import torch
 
-from core.measure.device import devices, unseen
+from core.measure import devices, missing_gpu
 from core.results import environment
 
 DRIVERS = (("nvidia-smi",), ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE,PERFORMANCE"), ("rocm-smi",))
@@ -15,7 +15,7 @@ def main() -> None:
     print(environment.read_environment())
     for info in devices.discover():
         print(info)
-    print(unseen.hint())
+    print(missing_gpu.hint())
     print(torch.__config__.show())
     for command in DRIVERS:
         if shutil.which(command[0]):

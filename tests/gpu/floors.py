@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import torch
 
-from core.measure.device import devices
-from core.measure.readings.timer import Timer
+from core.measure import devices
+from core.measure.timer import Timer
 
 KERNELS, READINGS = 1_000, 20
 BYTES = 2**30

@@ -229,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _first_accelerator() -> str:
     """The first one that there is, or `cpu`."""
-    from core.measure.device import devices  # loads torch, which a session does without
+    from core.measure import devices  # loads torch, which a session does without
 
     return next((info.device for info in devices.discover() if info.kind != "cpu"), "cpu")
 

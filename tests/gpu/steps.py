@@ -57,7 +57,7 @@ def _first_minutes(device: str, store: Path, junit: Path) -> Iterator[Step]:
     both = f"cpu,{device}"
     yield _step("facts", _program("tests.gpu.facts"), 60, "which machine this is")
     for kind in ("fully connected", "convolution"):
-        first_use = _program("core.measure.preparing.startup", device, "--layers", kind)
+        first_use = _program("core.measure.startup", device, "--layers", kind)
         yield _step(
             f"first use, {kind}", first_use, 30, "driver and context, libraries, in a process that used nothing before"
         )
@@ -197,7 +197,7 @@ def _step(name: str, command: tuple[str, ...], cap_s: float, value: str) -> Step
 
 def _there(dataset: str) -> bool:
     """Whether a data set is here; nothing is downloaded in a session that is paid by the minute."""
-    from core.measure.data import datasets  # loads torch
+    from core.measure import datasets  # loads torch
 
     loader = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}.get(dataset)
     return loader is None or (Path(datasets.DATASETS_FOLDER) / loader / "raw").is_dir()

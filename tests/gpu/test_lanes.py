@@ -3,12 +3,9 @@
 import pytest
 import torch
 
-from core.answer.run import lane_check
-from core.measure import networks
-from core.measure.data import batches, datasets
-from core.measure.device import devices
-from core.measure.execution.graph import RecordedSteps, Recorder
-from core.measure.execution.step import Step
+from core.answer import lane_check
+from core.measure import batches, datasets, devices, networks
+from core.measure.execution import RecordedSteps, Recorder, Step
 from core.measure.training import Training
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point

@@ -7,19 +7,15 @@ from functools import partial
 import pytest
 import torch
 
-from core.answer.lesson import exhibition
-from core.answer.run import causes, learned, speedup
-from core.measure import networks
-from core.measure.afterwards import phases
-from core.measure.data import batches, datasets
-from core.measure.device import cards, devices, drain
-from core.measure.lessons.run import run_demonstration
-from core.measure.own import floor, syncs, watching
-from core.measure.preparing import startup
-from core.measure.readings.timer import MIN_BLOCK_S, Timer
+from core.answer import accuracy, causes, speedup
+from core.answer.lessons import outcomes
+from core.measure import batches, breakdown, datasets, devices, gpu_telemetry, networks, startup
+from core.measure.custom import dispatch_overhead, op_counter
+from core.measure.demonstrations import run_demonstration
+from core.measure.timer import MIN_BLOCK_S, Timer
 from core.measure.training import Training
 from core.measure.trial import Hooks, measure
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment, Point
 from core.results.exhibits.exhibit import Clock, FirstStep, Moving
 from tests.gpu.waiting import waits
@@ -95,14 +91,14 @@ def test_the_timer_agrees_with_the_devices_own_events(device):
 
 
 def test_the_device_is_done_when_it_says_so(device):
-    assert drain.share_left(device, partial(drain._queue, device.torch)) < drain.NOTICEABLE / 2
+    assert devices.share_left(device, partial(devices._queue, device.torch)) < devices.NOTICEABLE / 2
 
 
 def test_an_nvidia_card_tells_of_itself_before_in_and_after_a_block(device):
     """Other processes are not listed in some containers, and not every card counts for how long it was held back."""
     if device.torch.type != "cuda" or torch.version.hip:
         pytest.skip("only NVIDIA's cards answer to NVML")
-    watch, big = cards.GpuMonitor(device.torch), training(device)
+    watch, big = gpu_telemetry.GpuMonitor(device.torch), training(device)
     limits = watch.limits
     watch.begin()
     big.advance(500)
@@ -147,7 +143,7 @@ def test_steps_are_queued_faster_than_they_are_done_or_nothing_could_be_launch_b
 def test_the_device_is_busy_for_no_longer_than_a_step_takes(device):
     started, timer = training(device), Timer(device=device)
     step_s = timer.time(lambda: started.advance(500)).seconds / 500
-    busy = phases.busy_step_s(started, timer, device.torch, step_s=step_s)
+    busy = breakdown.busy_step_s(started, timer, device.torch, step_s=step_s)
     assert 0 < statistics.median(busy) < 1.1 * step_s
 
 
@@ -166,10 +162,10 @@ def test_a_whole_comparison_with_the_cpu(device):
     assert gpu.block_s
     assert statistics.median(gpu.block_s) >= 0.9 * MIN_BLOCK_S
     assert gpu.loss[0] == pytest.approx(cpu.loss[0], rel=1e-3)
-    assert len(gpu.busy_step_s) == phases.BUSY_REPEATS
+    assert len(gpu.busy_step_s) == breakdown.BUSY_REPEATS
     assert speedup.speedup(cpu, gpu).pairs == 20
     assert causes.difference_cause(cpu, gpu)
-    assert learned.compare_predictions(cpu, gpu) is not None
+    assert accuracy.compare_predictions(cpu, gpu) is not None
 
 
 def test_too_large_a_model_is_out_of_memory_and_nothing_worse(device, monkeypatch):
@@ -201,7 +197,7 @@ def test_the_clock_lesson_without_a_drain_falls_far_short_of_ours(device):
     shown = run_demonstration(asked, hooks=Hooks())
     assert shown is not None
     assert isinstance(shown.content, Clock)
-    compared = {entry.variant.name: entry for entry in exhibition.compare_clocks(shown.content, name)}
+    compared = {entry.variant.name: entry for entry in outcomes.compare_clocks(shown.content, name)}
     assert compared["no_drain"].against_ours < 0.5
     assert compared["disc"].against_ours > 0.5, "printing the errors waits for the device"
 
@@ -230,7 +226,7 @@ def test_the_first_step_of_an_accelerator_differs_by_rounding_alone(device):
     shown = run_demonstration(asked, hooks=Hooks())
     assert shown is not None
     assert isinstance(shown.content, FirstStep)
-    assert shown.content.largest < exhibition.SUSPICIOUS_DIFFERENCE
+    assert shown.content.largest < outcomes.SUSPICIOUS_DIFFERENCE
 
 
 def test_what_makes_the_host_wait_in_a_step_is_counted_by_the_dispatcher_and_by_cuda(device):
@@ -242,24 +238,24 @@ def test_what_makes_the_host_wait_in_a_step_is_counted_by_the_dispatcher_and_by_
         number[number > 0].add_(1)
         paged.to(device.torch)
 
-    def counted(one: watching.OperationCounter) -> None:
+    def counted(one: op_counter.OperationCounter) -> None:
         with one:
             one.begin()
             step()
             one.add_host_time()
 
-    fresh = partial(watching.OperationCounter, device.torch, str, device.synchronize)
-    found = watching.count_step_operations(fresh, counted, step, 3)
+    fresh = partial(op_counter.OperationCounter, device.torch, str, device.synchronize)
+    found = op_counter.count_step_operations(fresh, counted, step, 3)
     assert set(found.waits) == {1}
     assert set(found.copies) == {1}
     if device.torch.type == "cuda" and not torch.version.hip:
-        told = syncs.count_syncs(step, 3, device.torch, lambda name: name == __file__)
+        told = op_counter.count_syncs(step, 3, device.torch, lambda name: name == __file__)
         assert min(told.times) >= 3
         assert told.place.startswith("test_on_an_accelerator.py:")
 
 
 def test_an_operation_with_nothing_to_compute_takes_microseconds(device):
-    least = floor.measure_dispatch_overhead(device.torch, device.synchronize)
+    least = dispatch_overhead.measure_dispatch_overhead(device.torch, device.synchronize)
     assert 1e-7 < least.call_s < 1e-3
     assert least.inside_s < 1e-3
     assert 1e-7 < least.read_s < 1e-2

@@ -23,7 +23,7 @@ from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import MeasurementBackend, serve
 from core.progress import ContenderProgress, Progress
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment

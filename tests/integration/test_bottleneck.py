@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from core.answer.lesson.bottleneck import LOSS_TOLERANCE, find_bottleneck, loss_difference
-from core.measure.data import datasets
+from core.answer.lessons.loader import LOSS_TOLERANCE, find_bottleneck, loss_difference
+from core.measure import datasets
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from tests import brief, idx

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.study.result import OUTCOMES
+from core.answer.result import OUTCOMES
 from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue

@@ -7,10 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from core.answer.lesson.equivalence import judge_equivalence
-from core.answer.lesson.seed_band import find_seed_band
-from core.measure import networks
-from core.measure.data import batches, datasets
+from core.answer.lessons.equivalence import find_seed_band, judge_equivalence
+from core.measure import batches, datasets, networks
 from core.measure.training import LossCurve, Training, classify
 from core.question.experiment import Contender, Experiment, Point
 from tests import rows

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from core.files.project import PROJECT
-from pages.shared.frame import navigation
+from pages.shared import navigation
 
 REQUIREMENTS = ("requirements.txt", "requirements-gallery.txt")
 

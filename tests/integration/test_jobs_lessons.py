@@ -11,7 +11,7 @@ import pytest
 from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender
 from core.results.exhibits import exhibit_files
 from core.results.exhibits.exhibit import Clock, Moving

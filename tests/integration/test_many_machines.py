@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.study import study
-from core.answer.study.machines import many
+from core.answer import many_machines, study
 from core.files.project import PROJECT
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
@@ -87,8 +86,8 @@ def test_a_question_for_everybody_is_answered_by_each(address, asker, machines):
     assert {member.machine_id for member in seen.ended.values()} == {environment.read_environment().machine_id}
     found = rows_of(asker, question.sweep)
     assert {size: set(counts.values()) for size, counts in found.items()} == {8: {2}, 64: {2}, 512: {2}}
-    answered = many.rows(Store(asker), question.sweep, {member.own_id for member in seen.ended.values()})
-    each = many.by_machine(study.studies(answered, axis="hidden_size"), question.sweep)
+    answered = many_machines.rows(Store(asker), question.sweep, {member.own_id for member in seen.ended.values()})
+    each = many_machines.by_machine(study.studies(answered, axis="hidden_size"), question.sweep)
     assert [len(entry.runs) for entry in each.values()] == [3, 3]
     assert board.board_of(asker).questions() == []
 

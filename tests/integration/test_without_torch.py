@@ -13,7 +13,7 @@ import pytest
 
 from core.files.project import PROJECT
 from core.results.store import GALLERY, Store
-from pages.shared.frame import navigation
+from pages.shared import navigation
 
 ABSENT = """
 import importlib.metadata, sys

@@ -36,50 +36,48 @@ AFTERWARDS = UNIT + "measure/test_contender_afterwards.py"
 CONTENDER = (UNIT + "measure/test_contender.py", AFTERWARDS, UNIT + "measure/test_contender_settings.py")
 
 TESTS = {
-    "core/answer/run/speedup.py": tuple(
+    "core/answer/speedup.py": tuple(
         UNIT + f"answer/run/test_{name}.py" for name in ("speedup", "run_times", "obstacles")
     ),
-    "core/answer/study/best_lanes.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
-    "core/answer/study/crossover.py": tuple(
+    "core/answer/best_lanes.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
+    "core/answer/crossover.py": tuple(
         STUDY + f"test_{name}.py"
         for name in ("figures", "crossover", "crossover_properties", "open_answers", "recorded_answers")
     ),
-    "core/answer/study/estimate/curve.py": (STUDY + "test_figures.py", STUDY + "estimate/test_curve.py", RECORDED),
-    "core/answer/study/estimate/judging.py": (STUDY + "test_figures.py", STUDY + "estimate/test_judging.py", RECORDED),
-    "core/answer/study/estimate/noise.py": (STUDY + "test_figures.py", STUDY + "estimate/test_noise.py"),
-    "core/answer/study/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
+    "core/answer/estimate/curve.py": (
+        STUDY + "test_figures.py",
+        STUDY + "estimate/test_curve.py",
+        STUDY + "estimate/test_noise.py",
+        RECORDED,
+    ),
+    "core/answer/estimate/judgement.py": (STUDY + "test_figures.py", STUDY + "estimate/test_judging.py", RECORDED),
+    "core/answer/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
     "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),
     "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),
     "core/results/store.py": tuple(
         UNIT + f"results/test_{name}.py" for name in ("store", "store_writing", "refused_files")
     ),
     "core/results/compaction.py": (UNIT + "results/compaction",),
-    "core/measure/readings/timer.py": (UNIT + "measure/readings/test_timer.py",),
+    "core/measure/timer.py": (UNIT + "measure/readings/test_timer.py",),
     "core/measure/training.py": (UNIT + "measure/test_training.py", LANES),
     "core/measure/contender.py": CONTENDER,
-    "core/measure/readings/raw_values.py": (
+    "core/measure/raw_values.py": (
         UNIT + "measure/readings/test_raw_values.py",
         *CONTENDER,
     ),
-    "core/measure/afterwards/examination.py": (
+    "core/measure/breakdown.py": (
         UNIT + "measure/afterwards/test_examination.py",
-        *CONTENDER,
-    ),
-    "core/measure/afterwards/extras.py": CONTENDER,
-    "core/measure/preparing/startup.py": (
-        UNIT + "measure/preparing/test_startup.py",
-        *CONTENDER,
-    ),
-    "core/measure/afterwards/phases.py": (
         UNIT + "measure/afterwards/test_phases.py",
         *CONTENDER,
     ),
-    "core/measure/preparing/threads.py": (UNIT + "measure/preparing/test_threads.py",),
-    "core/measure/preparing/room.py": (UNIT + "measure/preparing/test_room.py",),
-    "core/measure/preparing/order.py": (UNIT + "measure/preparing/test_order.py",),
-    "core/measure/execution/compiled.py": (LANES,),
-    "core/measure/execution/graph.py": (LANES,),
-    "core/measure/execution/step.py": (LANES,),
+    "core/measure/startup.py": (
+        UNIT + "measure/preparing/test_startup.py",
+        *CONTENDER,
+    ),
+    "core/measure/thread_search.py": (UNIT + "measure/preparing/test_threads.py",),
+    "core/measure/preflight.py": (UNIT + "measure/preparing/test_room.py",),
+    "core/measure/trial.py": (UNIT + "measure/preparing/test_order.py",),
+    "core/measure/execution.py": (LANES,),
 }
 """Module → the tests that are its own."""
 

@@ -5,8 +5,8 @@ import shlex
 import pyarrow.parquet as pq
 
 from core import __main__ as command_line
-from core.answer.charts import studies
-from core.answer.study import study
+from core.answer import study
+from core.answer.charts import study_charts
 from core.commands import arguments
 from core.commands.sweep import build_sweep
 from core.question import describe
@@ -82,7 +82,9 @@ def test_a_study_along_it_has_its_charts():
     (found,) = study.studies(measured())
     assert (found.axis, found.sizes) == ("warm_up", (1, 4, 16, 64))
     answer = study.crossover(found)
-    assert "warm-up steps (log scale)" in str(studies.crossover_chart(answer, study.study_evidence(found, "steady")))
+    assert "warm-up steps (log scale)" in str(
+        study_charts.crossover_chart(answer, study.study_evidence(found, "steady"))
+    )
 
 
 def test_it_is_a_column_and_rows_of_before_have_its_default(tmp_path):

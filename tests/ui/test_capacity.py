@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pages.shared.frame import capacity, guard
+from pages.shared import capacity, guard
 from tests.ui.asgi import Host, answer, connect
 
 

@@ -7,9 +7,8 @@ import pytest
 from core.files.project import PROJECT
 from core.question import policy
 from core.question.experiment import Contender
-from core.question.published.cases import CASES_FOLDER, find_case, likely, load_cases
-from pages.shared import custom_files
-from pages.shared.frame import navigation, permits
+from core.question.published import CASES_FOLDER, find_case, likely, load_cases
+from pages.shared import custom_files, navigation, permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import alts, button

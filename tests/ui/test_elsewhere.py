@@ -14,8 +14,7 @@ from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from pages.crossover import view
-from pages.shared import queries
-from pages.shared.frame import permits
+from pages.shared import permits, queries
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 from tests.ui.conftest import CPU, checked, words

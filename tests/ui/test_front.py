@@ -2,8 +2,7 @@
 
 import pytest
 
-from pages.shared import queries
-from pages.shared.frame import navigation, permits
+from pages.shared import navigation, permits, queries
 from tests import rows
 from tests.studies import rows_of, sweep
 from tests.ui.conftest import words

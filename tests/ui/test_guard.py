@@ -9,8 +9,7 @@ from starlette.responses import PlainTextResponse
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.question.policy import POLICY_VARIABLE
-from pages.shared import links
-from pages.shared.frame import guard, health, server
+from pages.shared import capacity, guard, links, server
 from tests.ui.asgi import answer, connect
 
 
@@ -89,8 +88,8 @@ def test_a_broken_settings_file_is_named_at_the_start(world, said, monkeypatch, 
 
 
 def _health(monkeypatch) -> tuple[int, dict[str, Any]]:
-    monkeypatch.setattr(health, "_health", (-health.HEALTH_S, {}))
-    (route,) = health.ROUTES
+    monkeypatch.setattr(capacity, "_health", (-capacity.HEALTH_S, {}))
+    (route,) = capacity.ROUTES
     status, headers, body = answer(route.app, route.path)
     assert headers["cache-control"] == "no-store"
     return status, json.loads(body)

@@ -4,12 +4,11 @@ import re
 
 import pytest
 
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Point
-from core.question.fields.refused import control
 from core.question.presets import PRESETS
-from pages.shared import links, session
-from pages.shared.frame import navigation
+from core.question.refusals import control
+from pages.shared import links, navigation, session
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 

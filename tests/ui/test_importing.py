@@ -4,7 +4,7 @@ import pytest
 
 from core.results.intake.exchange import export
 from core.results.tables import to_table
-from pages.shared.frame import navigation
+from pages.shared import navigation
 from tests import rows
 from tests.ui.conftest import checked, words
 

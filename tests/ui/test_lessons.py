@@ -9,8 +9,7 @@ from core.question.experiment import Contender
 from core.results.exhibits import exhibit_files
 from pages.lessons import view
 from pages.lessons.view import LESSONS
-from pages.shared import job_view, learning, links
-from pages.shared.frame import navigation
+from pages.shared import job_view, learning, links, navigation
 from pages.shared.learning import Expectation
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pages.shared import links
-from pages.shared.frame import navigation
+from pages.shared import links, navigation
 from tests.studies import rows_of, sweep
 from tests.ui.conftest import CPU, words
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.shared.frame import navigation
+from pages.shared import navigation
 from tests.studies import rows_of, sweep
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import control

@@ -5,13 +5,12 @@ import sys
 
 import pytest
 
-from core.answer.run import own, remedies
+from core.answer import custom_findings, remedies
 from core.files import sources
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
-from pages.shared import custom_files, queries
-from pages.shared.frame import permits
+from pages.shared import custom_files, permits, queries
 from tests import rows
 from tests.own_trainings import NAME, PLAIN, asked, own_run
 from tests.ui.conftest import CPU, checked, words
@@ -201,7 +200,7 @@ def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, o
     said = words(app)
     assert "my_training.py:build (one's own, source 9e80da), size 64" in said
     assert chart_data(app, "Time per step by part")["part"][:3] == ["loader", "transfer", "step"]
-    assert all(sentence in said.replace("\\", "") for sentence in own.finding_sentences(run[0]))
+    assert all(sentence in said.replace("\\", "") for sentence in custom_findings.finding_sentences(run[0]))
     assert "its parameters (parameters), the operations of a step (flops)" in said
     assert {"Epoch", "Test accuracy"}.isdisjoint(table(app, "Its own evaluation"))
     assert "to repeat it, its own file my_training.py is needed" in said

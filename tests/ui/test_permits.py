@@ -13,8 +13,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
 from pages.lessons.view import LESSONS
-from pages.shared import links
-from pages.shared.frame import permits
+from pages.shared import links, permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import CLASS_PAGE as CLASS
@@ -147,7 +146,7 @@ def test_what_can_start_a_run_starts_none_without_the_sign_in_that_is_required(w
 
 
 def signed_in(app: AppTest, monkeypatch, **user) -> AppTest:
-    from pages.shared.frame import permits
+    from pages.shared import permits
 
     monkeypatch.setattr(permits, "_user", lambda: {"is_logged_in": True, "iss": "https://id", "sub": "7", **user})
     return app

@@ -63,7 +63,7 @@ def test_the_command_that_is_shown_asks_the_same_question(asked):
 
 
 def test_the_app_loads_no_torch():
-    wanted = "pages.shared.frame.server, pages.shared.run_view, pages.shared.ask"
+    wanted = "pages.shared.server, pages.shared.run_view, pages.shared.job_view"
     code = f"import sys; import {wanted}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert "torch" not in done.stdout.split()

@@ -8,7 +8,7 @@ import shutil
 import pytest
 import streamlit as st
 
-from core.answer.gallery import table as gallery_table
+from core.answer.gallery import overview as gallery_table
 from core.classroom.classes import Classes
 from core.jobs import client, process
 from core.progress import ContenderProgress, Progress, SweepProgress
@@ -20,8 +20,7 @@ from core.results.intake import exchange
 from core.results.store import Store
 from core.results.tables import to_table
 from pages.lessons import view
-from pages.shared import session
-from pages.shared.frame import navigation
+from pages.shared import navigation, session
 from tests import rows, strangers
 from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle, meanings
 from tests.ui import drawn

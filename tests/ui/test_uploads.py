@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from streamlit.web.server.starlette import starlette_routes
 
 from core.question.policy import POLICY_VARIABLE
-from pages.shared.frame import guard, patience, uploads
+from pages.shared import capacity, guard, server
 from tests.ui.asgi import UPLOAD, Host, answer, ask
 
 MB = 2**20
@@ -20,8 +20,8 @@ MB = 2**20
 def host(monkeypatch):
     """Four visitors, none of whom has brought a file."""
     found = Host("ada", "ben", "carl", "dora")
-    monkeypatch.setattr(uploads.runtime, "exists", lambda: True)
-    monkeypatch.setattr(uploads.runtime, "get_instance", lambda: found)
+    monkeypatch.setattr(server.runtime, "exists", lambda: True)
+    monkeypatch.setattr(server.runtime, "get_instance", lambda: found)
     return found
 
 
@@ -52,7 +52,7 @@ async def never():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(patience, "PIECE_S", 0.001)
+    monkeypatch.setattr(capacity, "PIECE_S", 0.001)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_body_that_stalls_is_given_up(guarded, impatient, method, path):
 
 
 def test_a_body_that_never_ends_is_given_up(guarded, monkeypatch):
-    monkeypatch.setattr(patience, "WHOLE_S", 0.01)
+    monkeypatch.setattr(capacity, "WHOLE_S", 0.01)
 
     async def drops() -> dict[str, Any]:
         await asyncio.sleep(0)
@@ -126,7 +126,7 @@ def test_who_waits_for_the_end_of_a_connection_is_not_hurried(world, host, impat
 
 
 def test_stalled_uploads_do_not_keep_the_others_out(guarded, host, impatient):
-    stalled = uploads.AT_ONCE
+    stalled = server.AT_ONCE
     for number in range(stalled):
         host.connected[f"bot {number}"] = True
 
@@ -156,7 +156,7 @@ def test_one_session_has_two_places_on_the_way_and_no_more(guarded, host, impati
 
 
 def test_a_session_may_hold_a_few_files(guarded, host):
-    for number in range(uploads.FILES_PER_SESSION - 1):
+    for number in range(server.FILES_PER_SESSION - 1):
         host.keep("ada", f"{number}", 1)
     assert put(guarded, "ada", "one more") == 204
     assert put(guarded, "ada", "too many") == 429
@@ -165,7 +165,7 @@ def test_a_session_may_hold_a_few_files(guarded, host):
 
 
 def test_a_session_has_a_share_in_bytes(guarded, host, monkeypatch):
-    monkeypatch.setattr(uploads, "SESSION_BYTES", 3 * MB)
+    monkeypatch.setattr(server, "SESSION_BYTES", 3 * MB)
     host.keep("ada", "first", 2 * MB)
     assert put(guarded, "ada", size=MB + 1) == 429
     assert put(guarded, "ada", size=MB) == 204
@@ -173,7 +173,7 @@ def test_a_session_has_a_share_in_bytes(guarded, host, monkeypatch):
 
 
 def test_where_all_together_are_too_many_those_of_who_was_idle_longest_go_first(guarded, host, monkeypatch):
-    monkeypatch.setattr(uploads, "UPLOADED_BYTES", 10 * MB)
+    monkeypatch.setattr(server, "UPLOADED_BYTES", 10 * MB)
     for session in ("carl", "ada", "ben"):
         assert put(guarded, session, "old", size=MB) == 204
     host.keep("carl", "older", 5 * MB)
@@ -183,7 +183,7 @@ def test_where_all_together_are_too_many_those_of_who_was_idle_longest_go_first(
 
 
 def test_files_of_who_asks_and_of_who_is_bringing_one_are_never_taken(guarded, host, monkeypatch, impatient):
-    monkeypatch.setattr(uploads, "UPLOADED_BYTES", 10 * MB)
+    monkeypatch.setattr(server, "UPLOADED_BYTES", 10 * MB)
     host.keep("ada", "own", 5 * MB)
     host.keep("ben", "own", 2 * MB)
 
@@ -203,7 +203,7 @@ def test_files_of_who_asks_and_of_who_is_bringing_one_are_never_taken(guarded, h
 
 @pytest.mark.parametrize("length", [b"", b"-1", b"1e9", b"9" * 400, "²".encode("latin-1")])
 def test_an_upload_that_does_not_say_how_large_it_is_counts_as_the_largest(guarded, host, monkeypatch, length):
-    monkeypatch.setattr(uploads, "SESSION_BYTES", 5 * MB)
+    monkeypatch.setattr(server, "SESSION_BYTES", 5 * MB)
     host.keep("ada", "first", 1)
     headers = [(b"content-length", length)] if length else []
     assert answer(guarded, UPLOAD.format(session="ada", file="b"), "PUT", headers=headers)[0] == 429
@@ -211,7 +211,7 @@ def test_an_upload_that_does_not_say_how_large_it_is_counts_as_the_largest(guard
 
 
 def test_who_has_no_session_takes_nothing_from_anybody(guarded, host, monkeypatch):
-    monkeypatch.setattr(uploads, "UPLOADED_BYTES", MB)
+    monkeypatch.setattr(server, "UPLOADED_BYTES", MB)
     host.keep("ada", "own", MB)
     assert put(guarded, "nobody", size=MB) == 400
     assert host.kept == {"ada": ["own"]}
@@ -222,7 +222,7 @@ def test_an_upload_that_failed_makes_room_again(world, host):
         raise RuntimeError
 
     guarded = guard.Guard(failing)
-    for _ in range(uploads.AT_ONCE + 1):
+    for _ in range(server.AT_ONCE + 1):
         with pytest.raises(RuntimeError):
             put(guarded, "ada")
 

@@ -13,11 +13,10 @@ from core.progress import ContenderProgress, Progress
 from core.question.experiment import Contender, Point
 from core.question.fields import DATA_PATHS
 from core.question.presets import PRESETS
-from core.question.published.cases import find_case
+from core.question.published import find_case
 from core.question.sweep import Axis, Sweep
 from core.results.exhibits import exhibit_files
-from pages.shared import custom_files, links
-from pages.shared.frame import navigation
+from pages.shared import custom_files, links, navigation
 from tests import exhibited, rows, students, studies
 from tests.own_trainings import NAME, PLAIN, own_run
 from tests.ui import drawn

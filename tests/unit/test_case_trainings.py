@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from core.question.published.cases import CASES_FOLDER, load_cases
+from core.question.published import CASES_FOLDER, load_cases
 
 CPU = torch.device("cpu")
 

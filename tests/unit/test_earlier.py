@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from core.answer.run import speedup
-from core.answer.study import study
+from core.answer import speedup, study
 from core.classroom import pooled, records
 from core.classroom.classes import Classes
 from core.classroom.question import CHALLENGER

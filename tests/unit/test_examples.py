@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from core.files.project import PROJECT
-from core.measure.own.foreign import UserCode
-from core.measure.own.training import CustomTraining
+from core.measure.custom.training import CustomTraining
+from core.measure.custom.user_code import UserCode
 
 FOLDER = PROJECT / "examples"
 FILES = sorted(FOLDER.glob("*.py"))

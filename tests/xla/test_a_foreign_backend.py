@@ -19,8 +19,8 @@ import torch_xla
 
 from core.errors import DeviceUnavailable
 from core.files.project import PROJECT
+from core.measure import devices
 from core.measure.contender import MeasuredContender
-from core.measure.device import devices, drain
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from core.results.store import Store
@@ -77,10 +77,10 @@ def test_its_own_way_of_waiting_returns_before_the_work_is_done():
 
 def test_with_that_way_of_waiting_it_would_be_refused(monkeypatch):
     device = devices.open_device("other:0")
-    drain.check_synchronization(device, device.torch)
+    devices.check_synchronization(device, device.torch)
     monkeypatch.setattr(torch.accelerator, "synchronize", lambda _=None: torch_xla.sync(wait=True))
     with pytest.raises(DeviceUnavailable, match="of the work was left"):
-        drain.check_synchronization(device, device.torch)
+        devices.check_synchronization(device, device.torch)
 
 
 @pytest.mark.parametrize("data_path", ["resident", "per_batch"])

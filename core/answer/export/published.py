@@ -1,9 +1,9 @@
 """A published study to take along: its figures as a table, and a report; both say who published them, and when."""
 
-from core.answer.charts import published
-from core.answer.export.sweep_report import size_figures
-from core.answer.gallery.published_studies import PublishedStudy
-from core.answer.lesson.handout import Handout, HandoutFigure, HandoutSection, HandoutTable
+from core.answer.charts import gallery_charts
+from core.answer.export.lesson_report import Handout, HandoutFigure, HandoutSection, HandoutTable
+from core.answer.export.report import size_figures
+from core.answer.gallery.published import PublishedStudy
 from core.text import as_line
 
 
@@ -38,7 +38,7 @@ def study_report(study: PublishedStudy, link: str) -> Handout:
     )
     header = (study.axis[:1].upper() + study.axis[1:], "CPU", "GPU", "Speedup of the GPU", "95 % interval")
     table = HandoutTable(title="Size by size", header=header, rows=tuple(map(size_figures, study.answer.sizes)))
-    chart = HandoutFigure(title=f"Time of one {study.per}", spec=published.chart_published_study(study))
+    chart = HandoutFigure(title=f"Time of one {study.per}", spec=gallery_charts.chart_published_study(study))
     shown = HandoutSection(
         title="Published figures",
         sentences=(study.headline, *study.answer.cautions),

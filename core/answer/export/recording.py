@@ -7,9 +7,8 @@ import itertools
 from datetime import datetime
 
 from core import units
-from core.answer import comparable
+from core.answer import accuracy, comparable, speedup, training_time
 from core.answer.export.tensorboard import EventRecording, Scalar
-from core.answer.run import learned, speedup, training_time
 from core.question import models
 from core.results.schema import Trial
 from core.text import as_label, to_markdown
@@ -58,12 +57,12 @@ def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
     epochs = () if trial.training else training_time.epoch_times(trial)  # nobody knows what one of one's own is
     ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
     block_ends = tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
-    last = learned.final_tested_step(trial)
+    last = accuracy.final_tested_step(trial)
     step_s = speedup.step_time(trial).median_s
     shares = {
         "accuracy/train": trial.train_accuracy,
         "accuracy/validation": trial.validation_accuracy,
-        "accuracy/test": learned.accuracy(trial),
+        "accuracy/test": accuracy.accuracy(trial),
         "epoch_s/median": step_s * trial.steps_per_epoch if step_s and not trial.training else None,
     }
     return {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from core.answer.export.template import fill_template
 from core.errors import CrossoverError, InvalidValue
 from core.files.project import PROJECT
-from core.question import catalog, models, own
+from core.question import catalog, custom, models
 from core.question.experiment import Contender, Point
 from core.question.fields import LOADER_PATHS, TRAINING, field_title
 from core.question.lanes import PLAIN
@@ -59,7 +59,7 @@ def training_script(trials: Sequence[Trial]) -> str:
     plain = [trial for trial in trials if Contender.parse(trial.contender).lane == PLAIN and trial.block_steps]
     if point.data_path == "tutorial":
         raise CrossoverError("There is no script for it: the tutorials' loader is part of the tutorial itself.")
-    if point.data_path == own.CUSTOM:
+    if point.data_path == custom.CUSTOM:
         file = point.training.partition(":")[0]
         raise CrossoverError(f"There is no script for it: to repeat it, its own file {file} is needed.")
     if not plain:

@@ -4,21 +4,24 @@ Every number in a sentence comes from the rows or the exhibit that the piece is 
 Nothing here measures, draws to a screen or knows a page.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from core import units
-from core.answer.charts import lessons, runs, tutorials
-from core.answer.lesson import bottleneck, claims, equivalence, launches, seed_band, tutorial
-from core.answer.lesson.bottleneck import Bottleneck
-from core.answer.lesson.claims import Origin
-from core.answer.lesson.equivalence import Equivalence
-from core.answer.lesson.handout import HandoutFigure, HandoutSection, HandoutTable
-from core.answer.lesson.launches import TwoBatches
-from core.answer.run import learned, speedup
+from core.answer import accuracy, speedup
+from core.answer.charts import lesson_charts, run_charts
+from core.answer.export.lesson_report import HandoutFigure, HandoutListing, HandoutSection, HandoutTable
+from core.answer.lessons import equivalence, loader, outcomes, small_models, tutorials
+from core.answer.lessons.equivalence import Equivalence
+from core.answer.lessons.loader import Bottleneck
+from core.answer.lessons.small_models import TwoBatches
+from core.answer.lessons.tutorials import Origin
 from core.errors import CrossoverError
+from core.question.devices import does
 from core.question.experiment import display_name, inline_name
 from core.question.fields import value_label
 from core.question.presets import Preset, Scale
+from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving
 from core.results.schema import Trial
 
 NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."
@@ -30,16 +33,16 @@ def tutorial_section(
     """Published and measured side by side, of rows of one machine; the note says where they are from, if elsewhere."""
     title = f"Published and {origin}"
     try:
-        beside = tutorial.compare_with_published(
+        beside = tutorials.compare_with_published(
             preset, scale, rows, baseline=contenders[0], challenger=contenders[1], origin=origin
         )
     except CrossoverError as error:
         return HandoutSection(title=title, sentences=(str(error),))
     if beside is None:
-        return HandoutSection(title=title, sentences=(*claims.claim_sentences(preset), NO_PAIR))
-    figures = [HandoutFigure(title=f"Time of one {beside.per}", spec=tutorials.tutorial_times_chart(beside))]
+        return HandoutSection(title=title, sentences=(*tutorials.claim_sentences(preset), NO_PAIR))
+    figures = [HandoutFigure(title=f"Time of one {beside.per}", spec=lesson_charts.tutorial_times_chart(beside))]
     if beside.speedups:
-        figures.append(HandoutFigure(title=tutorials.SPEEDUP, spec=tutorials.tutorial_speedups_chart(beside)))
+        figures.append(HandoutFigure(title=lesson_charts.SPEEDUP, spec=lesson_charts.tutorial_speedups_chart(beside)))
     sentences = (note, *beside.sentences) if note else beside.sentences
     return HandoutSection(
         title=title, sentences=sentences, figures=tuple(figures), tables=(beside.table,), notes=beside.differences
@@ -57,7 +60,7 @@ def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutSecti
         contenders = dict.fromkeys(list(contenders)[-1:])
     for contender in contenders:
         try:
-            training = bottleneck.find_bottleneck([row for row in rows if row.contender == contender])
+            training = loader.find_bottleneck([row for row in rows if row.contender == contender])
         except CrossoverError as error:
             shown.append(
                 HandoutSection(title=f"Where an epoch goes on {inline_name(contender)}", sentences=(str(error),))
@@ -76,7 +79,7 @@ def _extreme_way_sentences(rows: Sequence[Trial], contender: str) -> tuple[str, 
         for row in rows
         if row.contender == contender and row.data_path in ("tutorial", "resident") and not row.loader_workers
     ]
-    training = bottleneck.find_bottleneck(ends)
+    training = loader.find_bottleneck(ends)
     if training is None:
         return ()
     one_by_one = [way.sentence for way in training.ways if way.data_path == "tutorial"]
@@ -108,7 +111,9 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> HandoutSectio
     return HandoutSection(
         title=f"Where an epoch goes on {where}",
         sentences=(note, *said) if note else said,
-        figures=(HandoutFigure(title=f"An epoch on {where} in its parts", spec=lessons.epoch_parts_chart(training)),),
+        figures=(
+            HandoutFigure(title=f"An epoch on {where} in its parts", spec=lesson_charts.epoch_parts_chart(training)),
+        ),
         tables=(HandoutTable(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
         notes=(
             *_unknown_gain_notes(training),
@@ -189,18 +194,18 @@ def equivalence_sections(
         notes=(
             f"The margin of {100 * margin:g} percentage points was fixed before the results were "
             f"shown, and {equivalence.MIN_SEEDS} seeds are the fewest for a verdict.",
-            *filter(None, [learned.early_end_sentence(row for row in rows if row.confusion)]),
+            *filter(None, [accuracy.early_end_sentence(row for row in rows if row.confusion)]),
         ),
     )
     return (*curves, items, decided, *_reports(rows, baseline, challenger))
 
 
 def _band_sections(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[HandoutSection, ...]:
-    band = seed_band.find_seed_band(rows, baseline=baseline, challenger=challenger)
+    band = equivalence.find_seed_band(rows, baseline=baseline, challenger=challenger)
     if band is None:
         return (HandoutSection(title="2. Loss curves", sentences=("Two seeds at least make a band.",)),)
     theirs = [row for row in rows if row.contender == challenger and row.seed in band.seeds]
-    figure = HandoutFigure(title="Losses on the band of the seeds", spec=lessons.seed_band_chart(band, theirs))
+    figure = HandoutFigure(title="Losses on the band of the seeds", spec=lesson_charts.seed_band_chart(band, theirs))
     return (HandoutSection(title="2. Loss curves", sentences=(band.sentence,), figures=(figure,)),)
 
 
@@ -224,7 +229,7 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Han
     pairs = equivalence.seed_pairs(rows, baseline, challenger)
     if not pairs:
         return ()
-    reports = [learned.classification(row) or {} for row in pairs[0]]
+    reports = [accuracy.classification(row) or {} for row in pairs[0]]
     lines = []
     for name, ours in reports[0].items():
         theirs = reports[1].get(name)
@@ -245,7 +250,8 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Han
     )
     matrices = tuple(
         HandoutFigure(
-            title=f"Confusion matrix of {display_name(row.contender)}, seed {row.seed}", spec=runs.confusion_chart(row)
+            title=f"Confusion matrix of {display_name(row.contender)}, seed {row.seed}",
+            spec=run_charts.confusion_chart(row),
         )
         for row in pairs[0]
     )
@@ -261,7 +267,7 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutS
         if len(by_batch) < 2:
             continue
         try:
-            pair = launches.compare_batch_sizes(by_batch[min(by_batch)], by_batch[max(by_batch)])
+            pair = small_models.compare_batch_sizes(by_batch[min(by_batch)], by_batch[max(by_batch)])
         except CrossoverError as error:
             said.append(str(error))
             continue
@@ -270,10 +276,12 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutS
             said.append(pair.sentence)
     if not pairs:
         return (HandoutSection(title="A step and its batch", sentences=(*said, "Both batch sizes are needed.")),)
-    figures = [HandoutFigure(title="What a step consists of", spec=lessons.step_shares_chart(pairs))]
+    figures = [HandoutFigure(title="What a step consists of", spec=lesson_charts.step_shares_chart(pairs))]
     if any(pair.small.busy_s is not None for pair in pairs):
         figures.append(
-            HandoutFigure(title="For how much of a step the device computes", spec=lessons.device_shares_chart(pairs))
+            HandoutFigure(
+                title="For how much of a step the device computes", spec=lesson_charts.device_shares_chart(pairs)
+            )
         )
     step = HandoutSection(
         title="A step and its batch", sentences=tuple(said), figures=tuple(figures), tables=(_launch_table(pairs),)
@@ -334,3 +342,128 @@ def _speedup_cells(base: Trial, other: Trial) -> tuple[str, str]:
     if ratio.value is None or ratio.low is None or ratio.high is None:
         return "not known", ratio.reason
     return units.format_ratio(ratio.value), units.format_interval(ratio.low, ratio.high, units.format_ratio)
+
+
+def tutorial_clock_section(preset: Preset, exhibit: Exhibit, note: str = "") -> HandoutSection:
+    """The tutorial's own way to time beside ours, shortcut by shortcut in words."""
+    recipe = preset.name
+    section = clock_section(exhibit, title="Its own clock beside ours", only=("ours", recipe), note=note)
+    lines = tuple((sentence,) for sentence in tutorials.clock_shortcut_sentences(preset))
+    listed = HandoutTable(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
+    return dataclasses.replace(section, tables=(*section.tables, listed))
+
+
+def clock_section(
+    exhibit: Exhibit, *, title: str = "The wrong number beside the right one", only: Sequence[str] = (), note: str = ""
+) -> HandoutSection:
+    """One training by several clocks, all of them unless recipes are named; the note says where it is from."""
+    content = exhibit.content
+    if not isinstance(content, Clock):
+        return HandoutSection(title=title, sentences=("This exhibit shows no clocks.",))
+    kept = tuple(variant for variant in content.variants if not only or variant.name in only)
+    content = Clock(variants=kept, notes=content.notes)
+    contenders = tuple(dict.fromkeys(variant.contender for variant in content.variants))
+    said = [note] if note else []
+    entries = outcomes.compare_clocks(content, contenders[-1])
+    said += [f"On {inline_name(contenders[-1])}: {entry.sentence[:1].lower()}{entry.sentence[1:]}" for entry in entries]
+    kinds = {entry.contender: entry.kind for entry in exhibit.participants}
+    words = tuple({variant.title: variant.explains for variant in content.variants}.items())
+    in_words = HandoutTable(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)
+    return HandoutSection(
+        title=title,
+        sentences=(*said, *_clock_speedup_sentences(content, contenders)),
+        figures=(HandoutFigure(title="An epoch by each clock", spec=lesson_charts.clocks_chart(content, kinds)),),
+        tables=(_clock_table(content, contenders), in_words),
+        notes=content.notes,
+    )
+
+
+def _clock_speedup_sentences(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]:
+    """What each clock would have said of the second device against the first."""
+    if len(contenders) < 2:
+        return ()
+    one, other = contenders[0], contenders[-1]
+    by_clock = outcomes.clock_speedups(content, one, other)
+    ours = by_clock.pop("ours", None)
+    titles = {variant.name: variant.title for variant in content.variants}
+    if ours is None or not by_clock:
+        return ()
+    low, high = min(by_clock, key=by_clock.__getitem__), max(by_clock, key=by_clock.__getitem__)
+    faster = f"{does(inline_name(other), 'is', 'are')} {units.format_ratio(ours)} as fast as {inline_name(one)}"
+    others = "others" if len(by_clock) > 1 else "other"
+    said = f"By our clock {faster}; by the {others} the speedup is "
+    if low == high:
+        return (f"{said}{units.format_ratio(by_clock[low])} ({titles[low]}).",)
+    return (
+        f"{said}{units.format_ratio(by_clock[low])} ({titles[low]}) to {units.format_ratio(by_clock[high])} "
+        f"({titles[high]}).",
+    )
+
+
+def _clock_table(content: Clock, contenders: Sequence[str]) -> HandoutTable:
+    entries = {
+        (contender, entry.variant.name): entry
+        for contender in contenders
+        for entry in outcomes.compare_clocks(content, contender)
+    }
+    titles = {variant.name: variant.title for variant in content.variants}
+    lines = []
+    for name, title in titles.items():
+        line = [title]
+        for contender in contenders:
+            entry = entries.get((contender, name))
+            line.append(
+                f"{units.format_duration(entry.epoch_s)} ({units.format_ratio(entry.against_ours)})" if entry else ""
+            )
+        lines.append(tuple(line))
+    return HandoutTable(
+        title="An epoch by each clock, and how often ours fits into it",
+        header=("Clock", *map(display_name, contenders)),
+        rows=tuple(lines),
+    )
+
+
+def moving_section(exhibit: Exhibit, note: str = "") -> HandoutSection:
+    """What moving does: each piece of code with what it said."""
+    content = exhibit.content
+    if not isinstance(content, Moving):
+        return HandoutSection(title="Moving", sentences=("This exhibit shows no code.",))
+    listings = tuple(
+        HandoutListing(
+            title=f"{number}. {snippet.title} (device {snippet.device})",
+            code=snippet.code,
+            output="\n".join(filter(None, (snippet.output, snippet.error))) or "It says nothing.",
+        )
+        for number, snippet in enumerate(content.snippets, start=1)
+    )
+    failed = sum(bool(snippet.error) for snippet in content.snippets)
+    pieces, raise_ = units.format_quantity(len(content.snippets), "piece"), "raises" if failed == 1 else "raise"
+    lead = f"{pieces} of code, run as written; {failed} of them {raise_} an error, shown word for word."
+    rule = (
+        "A tensor stays where it is, and .to() returns another one. A module moves its parameters in place, and .to() "
+        "returns the module itself."
+    )
+    return HandoutSection(
+        title="What PyTorch does and says",
+        sentences=(note, rule, lead) if note else (rule, lead),
+        listings=listings,
+        notes=content.notes,
+    )
+
+
+def first_step_section(exhibit: Exhibit, note: str = "") -> HandoutSection:
+    """How far two devices are apart after one step."""
+    content = exhibit.content
+    title = "1. One step"
+    if not isinstance(content, FirstStep):
+        return HandoutSection(title=title, sentences=("This exhibit shows no first step.",))
+    sentence = outcomes.first_step_sentence(content)
+    lines = tuple(
+        (name, units.format_power(difference) if difference else "0") for name, difference in content.parameters
+    )
+    header = ("Gradient of", "Relative difference")
+    return HandoutSection(
+        title=title,
+        sentences=(note, sentence) if note else (sentence,),
+        tables=(HandoutTable(title="Gradients after the first step", header=header, rows=lines),),
+    )

@@ -12,12 +12,11 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from core.answer import comparable
-from core.answer.gallery import table
-from core.answer.gallery.table import StudyLine
-from core.answer.study import keys as study_keys
-from core.answer.study import study
-from core.answer.study.study import Study
+from core.answer import comparable, study
+from core.answer import study as study_keys
+from core.answer.gallery import overview
+from core.answer.gallery.overview import StudyLine
+from core.answer.study import Study
 from core.errors import ForeignFile
 from core.results.finding import keys, mirrored
 from core.results.finding.index import TRIES, File
@@ -52,7 +51,7 @@ def line(stores: Sequence[Store], frame: pd.DataFrame, study_id: str) -> StudyLi
     found = _named([*rows, *_listed(frame, found)], study_id) or found
     trials = [row.trial_id for run in found.runs for row in run]
     whole = pa.concat_tables([store.rows(trial_id=trials) for store in stores])
-    lines = table.find_study_lines(table.to_dataframe(whole.select(table.SCALARS)), axis=found.axis, least=1)
+    lines = overview.find_study_lines(overview.to_dataframe(whole.select(overview.SCALARS)), axis=found.axis, least=1)
     return next((line for line in lines if line.id == study_id), None)
 
 
@@ -66,7 +65,7 @@ def _rows(store: Store, study_id: str) -> list[Any]:
     for _ in range(TRIES):
         rows.clear()
         try:
-            for file in set(table.open_table_index(store).now().older) - gone:
+            for file in set(overview.open_table_index(store).now().older) - gone:
                 rows += _in_file(file, study_id)
             break
         except FileNotFoundError:  # merged into another since the folder was listed

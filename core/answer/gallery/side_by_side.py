@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core import units
-from core.answer import comparable
+from core.answer import comparable, wording
 from core.answer.gallery import trust
-from core.answer.run.run_answer import PairAnswer, RunAnswer
-from core.answer.study import wording
-from core.answer.study.result import Crossover
-from core.answer.study.study import Study
+from core.answer.result import Crossover
+from core.answer.run import PairAnswer, RunAnswer
+from core.answer.study import Study
 from core.errors import CrossoverError
 from core.question import describe
 from core.question.experiment import display_name

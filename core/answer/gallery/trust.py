@@ -1,7 +1,7 @@
 """Trust marks: what a stored row says of its own circumstances, and what it lacks, in plain words with the figure.
 
 A mark counts checks that follow from stored facts alone; it says nothing about whether a result is surprising. The
-limits are those by which `core.answer.run.speedup` gives or refuses a verdict. Works on one row, on several together,
+limits are those by which `core.answer.speedup` gives or refuses a verdict. Works on one row, on several together,
 and on a table of many thousand at once; nothing here reads a file or draws.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core import units
-from core.answer.run import busy, speedup
-from core.answer.run.busy import LOAD_ROOM, MAX_STEAL
+from core.answer import interference, speedup
+from core.answer.interference import LOAD_ROOM, MAX_STEAL
 from core.answer.statistics import MIN_PAIRS, TIE, p90_to_median
 from core.question.experiment import inline_name
 from core.results.schema import Trial
@@ -56,7 +56,7 @@ BLOCK_CHECK_COLUMNS = ("warmed", "pairs", "noise", "spread90", "threads_tried_co
 
 
 class CheckColumns(Protocol):
-    """Values by column of `core.answer.gallery.table`, one a row: a pandas frame, or arrays by name."""
+    """Values by column of `core.answer.gallery.overview`, one a row: a pandas frame, or arrays by name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
@@ -141,7 +141,7 @@ def check_facts(trial: Trial) -> dict[str, Any]:
     """What the checks look at, of a whole row; named as in the table of all rows."""
     times = trial.step_s
     noise = speedup.step_time(trial).noise
-    timed = len(times) >= busy.SPREAD_BLOCKS and all(time > 0 for time in times)
+    timed = len(times) >= interference.SPREAD_BLOCKS and all(time > 0 for time in times)
     return {
         **{name: getattr(trial, name) for name in SCALAR_CHECK_COLUMNS},
         "warmed": bool(trial.warmup_s),
@@ -182,12 +182,12 @@ def _check_texts(columns: CheckColumns, name: str, holds: Callable[[str], bool])
 
 def _is_steady(columns: CheckColumns) -> Bools:
     spread = _numbers(columns, "spread90")
-    return (_numbers(columns, "noise") <= MAX_NOISE) & (np.isnan(spread) | (spread <= busy.MAX_SPREAD))
+    return (_numbers(columns, "noise") <= MAX_NOISE) & (np.isnan(spread) | (spread <= interference.MAX_SPREAD))
 
 
 def _noise_sentence(row: CheckRow) -> str:
-    if row["spread90"] > busy.MAX_SPREAD:
-        took, accepted = units.format_ratio(float(row["spread90"])), units.format_ratio(busy.MAX_SPREAD)
+    if row["spread90"] > interference.MAX_SPREAD:
+        took, accepted = units.format_ratio(float(row["spread90"])), units.format_ratio(interference.MAX_SPREAD)
         return f"One block in ten took at least {took} the median; {accepted} is accepted."
     if not row["noise"] >= 0:
         return "Too few blocks were timed to know the noise."

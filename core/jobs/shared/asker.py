@@ -16,9 +16,9 @@ from pathlib import Path
 from filelock import BaseFileLock, Timeout
 
 from core import units
-from core.answer.study.machines import many
+from core.answer import many_machines
 from core.errors import CrossoverError, StoreError
-from core.jobs import process, saving
+from core.jobs import process, recovery
 from core.jobs.job import Job, RemoteTarget
 from core.jobs.queue import Queue
 from core.jobs.shared import asking, board
@@ -140,7 +140,7 @@ class Asking:
     def _look(self) -> None:
         """Take over which rows there are."""
         machines = {member.rows_id(self._question.spread) for member in self._told.values()}
-        rows = many.rows(self._store, self._question.sweep, machines)
+        rows = many_machines.rows(self._store, self._question.sweep, machines)
         run_ids, trial_ids = ({getattr(row, name): None for row in rows} for name in ("run_id", "trial_id"))
         self._reporter.job = replace(self._reporter.job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))
 
@@ -179,7 +179,7 @@ class Asking:
             late = [member.host for member in self._at_it()]
             last = f" Not heard by then: {', '.join(late)}." if late else ""
             return replace(job, state="stopped", message=f"The machines were told to stop; {kept}.{last}")
-        return saving.finish_job(job, "" if job.trial_ids else "No machine has measured anything.")
+        return recovery.finish_job(job, "" if job.trial_ids else "No machine has measured anything.")
 
 
 def serve(queue: Queue) -> None:

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 from filelock import FileLock, Timeout
 
-from core.answer.run import certainty
-from core.answer.study import search, study
+from core.answer import search, speedup, study
 from core.errors import CrossoverError, DeviceUnavailable, NotReached
 from core.files.shared.lease import Lease
 from core.jobs import client, machine
@@ -28,7 +27,7 @@ from core.jobs.queue import Queue
 from core.jobs.shared.board import Board, Question
 from core.jobs.shared.members import Member, State
 from core.jobs.shared.presence import Presence, Told, how_far, introduced
-from core.jobs.worker import point_result
+from core.jobs.worker import sweep
 from core.progress import WAITING
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
@@ -242,7 +241,7 @@ class Working:
         lease = self._board.lease(work.question.id, self._part(work, asked), self._presence.member.host)
         if not lease.take():
             return False
-        self._presence.note(doing=point_result.describe_point(work.question.sweep, point))
+        self._presence.note(doing=sweep.describe_point(work.question.sweep, point))
         try:
             mirrored.bring_now(self._store.folder)
             if not mirrored.failure(self._store.folder) and not self._answers(work, [asked]):
@@ -331,5 +330,5 @@ class Working:
         return self._store.answers(
             list(experiments),
             dataclasses.replace(self._machine.local_machine, machine_id=work.machine_id),
-            accepted=lambda asked, rows: asked.id in work.seconds or certainty.answers_experiment(asked, rows),
+            accepted=lambda asked, rows: asked.id in work.seconds or speedup.answers_experiment(asked, rows),
         )

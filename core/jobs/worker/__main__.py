@@ -15,15 +15,15 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from core.answer.run import certainty
+from core.answer import speedup
 from core.jobs.job import SILENCE_S, SILENT_BUDGETS
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.under_way import Measurement
+from core.jobs.worker.sweep import Measurement
 from core.jobs.worker.worker import IDLE_S, MeasurementBackend, serve
 from core.question import policy
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
@@ -54,10 +54,8 @@ def run_worker(arguments: Sequence[str] | None = None) -> None:
 
 def load_backend() -> MeasurementBackend:
     """The measuring half of this project; imports torch."""
-    from core.measure import trial
-    from core.measure.device import devices, unseen
-    from core.measure.lessons.run import run_demonstration
-    from core.measure.preparing import room
+    from core.measure import devices, missing_gpu, preflight, trial
+    from core.measure.demonstrations import run_demonstration
     from core.results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
@@ -66,7 +64,7 @@ def load_backend() -> MeasurementBackend:
             progress=reporter.progress,
             should_stop=reporter.should_stop,
             keep=reporter.keep,
-            enough=certainty.is_certain,
+            enough=speedup.is_certain,
         )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.derive_run_id(experiment))
 
@@ -80,12 +78,12 @@ def load_backend() -> MeasurementBackend:
         return run_demonstration(demonstration, hooks=hooks)
 
     def survey() -> Machine:
-        return Machine(environment=environment.read_environment(), devices=devices.discover(), hint=unseen.hint())
+        return Machine(environment=environment.read_environment(), devices=devices.discover(), hint=missing_gpu.hint())
 
     return MeasurementBackend(
         measure=measure,
         begin=begin,
-        fit=room.can_fit_in_memory,
+        fit=preflight.can_fit_in_memory,
         demonstrate=demonstrate,
         survey=survey,
         initialise=devices.initialise,

@@ -1,7 +1,7 @@
 """What one measurement tells of itself and is told while it runs, kept in the files of its job.
 
 The worker's side of a job. A disk that refuses these files does not end a measurement: they are of use only while
-it runs. How rows reach the store is the business of `core.jobs.saving`.
+it runs. How rows reach the store is the business of `core.jobs.recovery`.
 """
 
 import logging
@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.jobs import saving
+from core.jobs import recovery
 from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.progress import Progress, SweepProgress
@@ -51,12 +51,12 @@ class Reporter:
 
     def count_cached_rows(self, trials: Sequence[Trial]) -> None:
         """Count rows that the store has already among the job's."""
-        self.job = saving.with_rows(self.job, trials)
+        self.job = recovery.with_rows(self.job, trials)
 
     def save(self, trials: Sequence[Trial]) -> str:
         """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
-        saved, refusal = saving.save(self._files, self.job, trials)
-        self.job = saving.with_missing(saved, trials)
+        saved, refusal = recovery.save(self._files, self.job, trials)
+        self.job = recovery.with_missing(saved, trials)
         if not refusal and self._report():
             self._files.drop_rows(partial=False)  # other points lack pairs
         return refusal

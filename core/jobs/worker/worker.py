@@ -1,38 +1,92 @@
-"""The measuring process: takes jobs from one queue, one after another, with the machine to itself.
-
-It stays warm between jobs, so that a run starts at once, and leaves when nothing was asked of it for a while. What
-measures is given to it as a `MeasurementBackend`; how jobs are ordered is the business of `core.jobs.queue`.
-"""
+"""The code that a process began with: a worker whose code was changed makes room for a fresh one."""
 
 import contextlib
 import logging
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import psutil
 from filelock import BaseFileLock, Timeout
 
 from core.errors import CrossoverError, JobError
-from core.jobs import client, process, saving
+from core.files.project import PROJECT
+from core.jobs import client, process, recovery
+from core.jobs.client import COMMAND, start_detached
 from core.jobs.job import Job
 from core.jobs.machine import Machine, measurement_lock
 from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue
-from core.jobs.worker import heir
-from core.jobs.worker.code import CODE, Code
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.sweep_run import Begin, Fit, SweepEnd, SweepRun
+from core.jobs.worker.sweep import Begin, Fit, SweepEnd, SweepRun
 from core.jobs.worker_file import Serving
 from core.progress import WAITING, Progress
-from core.question.demonstration import Demonstration
+from core.question import refusals
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment
-from core.question.fields import refused
 from core.question.sweep import Sweep
 from core.results.exhibits.exhibit import Exhibit
 from core.results.schema import Trial
+
+CODE = PROJECT / "core"
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code as it was when this process began; rows name the commit that measured them.
+
+    Attributes:
+        folder: where it is.
+        newest_ns: when a file of it was changed last.
+    """
+
+    folder: Path
+    newest_ns: int
+
+    @classmethod
+    def scan(cls, folder: Path = CODE) -> Self:
+        """The code as it is on disk."""
+        newest_ns = 0
+        for path in folder.rglob("*.py"):
+            with contextlib.suppress(FileNotFoundError):  # an editor's temporary file, already gone
+                newest_ns = max(newest_ns, path.stat().st_mtime_ns)
+        return cls(folder, newest_ns)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a file was changed since."""
+        return self.scan(self.folder) != self
+
+
+_WAITING = """
+import os, sys, time
+while os.getppid() == int(sys.argv[1]): time.sleep(0.2)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+def start(queue: Queue) -> int:
+    """Start what waits until this process is gone, whatever becomes of it, and then is the next worker of a queue.
+
+    Returns:
+        The number of its process; 0 where the system does not tell a child that its parent is gone.
+
+    Raises:
+        JobError: no process can be started.
+    """
+    if sys.platform == "win32":
+        return 0
+    try:
+        with queue.worker_file.log.open("ab") as log:
+            words = ["-S", "-c", _WAITING, str(os.getpid()), *COMMAND[1:], "--jobs", str(queue.folder)]
+            return start_detached([sys.executable, *words], os.environ, log).pid
+    except OSError as error:
+        raise JobError(f"The next measuring process could not be started: {error}.") from error
+
 
 IDLE_S = 15 * 60.0
 """How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
@@ -141,7 +195,7 @@ class Worker:
             with self._hold_machine(reporter):
                 measured = self._measure(reporter)
         except CrossoverError as error:
-            self._fail(reporter, refused.format_command_error(error))
+            self._fail(reporter, refusals.format_command_error(error))
         except Exception as error:
             _log.exception("Job %s met an unexpected error.", job.id)
             self._fail(
@@ -155,7 +209,7 @@ class Worker:
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         if reporter.job.question.point.training:
-            self.heir = self.heir or heir.start(self.queue)
+            self.heir = self.heir or start(self.queue)
         match reporter.job.question:
             case Sweep() as sweep:
                 return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()
@@ -170,9 +224,9 @@ class Worker:
             case SweepEnd():
                 self._finish_sweep(reporter, measured)
             case Exhibit():
-                self._settle(saving.complete_exhibit(files, job, measured))
+                self._settle(recovery.complete_exhibit(files, job, measured))
             case None:
-                self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
+                self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
             case _:
                 self._finish(reporter, measured)
 
@@ -194,10 +248,10 @@ class Worker:
         if not trials and not reporter.should_stop():
             return self._fail(reporter, "Nothing was measured within the time budget; a longer one may help.")
         if trials and all(trial.outcome != "stopped" for trial in trials):
-            return self._settle(saving.complete(files, job, trials))
+            return self._settle(recovery.complete(files, job, trials))
         if trials:
             reporter.keep(trials)
-        return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
+        return self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _finish_sweep(self, reporter: Reporter, ended: SweepEnd) -> None:
         """End a sweep; every point but those that lack pairs has brought its rows already."""
@@ -207,14 +261,14 @@ class Worker:
         if not ended.stopped:
             if not job.trial_ids:
                 return self._fail(reporter, " ".join([*job.missing, ended.summary or "Nothing was measured."]))
-            return self._settle(saving.finish_job(job, ended.summary))
+            return self._settle(recovery.finish_job(job, ended.summary))
         if ended.rows:
             reporter.keep(ended.rows)
-        return self._settle(saving.rescue(files, job, state="stopped", event="Stopped"))
+        return self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _fail(self, reporter: Reporter, reason: str) -> None:
         """End a job that raised. What was measured before is saved."""
-        rescued = saving.rescue(self.queue.files(reporter.job.id), reporter.job, state="failed", event="It failed")
+        rescued = recovery.rescue(self.queue.files(reporter.job.id), reporter.job, state="failed", event="It failed")
         saved = " What was measured before is saved." if rescued.trial_ids else ""
         self._settle(replace(rescued, message=reason + saved))
 

@@ -5,12 +5,13 @@ while a slider moves. `core.measure.networks` turns the same list into a torch m
 here against torch's own counts. Nothing here trains, times or imports torch.
 """
 
+from core.question.models.architectures import DOUBLING_DEPTH
 from core.question.models.families import AXES, FAMILIES, family, list_model_sizes, network
-from core.question.models.layers import FLOAT_BYTES, INDEX_BYTES, Layer
-from core.question.models.network import Family, Network
+from core.question.models.layers import FLOAT_BYTES, INDEX_BYTES, Family, Layer, Network
 
 __all__ = [
     "AXES",
+    "DOUBLING_DEPTH",
     "FAMILIES",
     "FLOAT_BYTES",
     "INDEX_BYTES",

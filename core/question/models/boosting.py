@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import InvalidValue
-from core.question.models.layers import Layer
-from core.question.models.network import Family, Shape
+from core.question.models.layers import Family, Layer, Shape
 
 SETTLED: Mapping[str, Any] = {
     "batch_size": 0,

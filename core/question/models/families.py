@@ -4,15 +4,22 @@ import itertools
 
 from core.errors import require_choice
 from core.question import catalog
-from core.question.models.attention import TRANSFORMER
+from core.question.models.architectures import (
+    CNN,
+    DOUBLING_MLP,
+    GRU,
+    GRU_CELLS,
+    LINEAR,
+    LSTM,
+    LSTM_CELLS,
+    MLP,
+    RESNET,
+    TOKEN_WIDTH,
+    TRANSFORMER,
+    embedding,
+)
 from core.question.models.boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
-from core.question.models.convolutional import CNN
-from core.question.models.dense import DOUBLING_MLP, LINEAR, MLP
-from core.question.models.layers import Layer
-from core.question.models.network import Family, Network, Shape
-from core.question.models.recurrent import GRU, GRU_CELLS, LSTM, LSTM_CELLS
-from core.question.models.residual import RESNET
-from core.question.models.sequences import TOKEN_WIDTH, embedding
+from core.question.models.layers import Family, Layer, Network, Shape
 
 FAMILIES: dict[str, Family] = {
     entry.name: entry

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from core.question.device_kinds import DEVICE_KINDS
+from core.question.devices import DEVICE_KINDS
 from core.question.fields import TRAINING
 from core.results.columns.column import BOOL, FLOAT, FLOATS, INT, INTS, STRING, column, with_training
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 from core.errors import DamagedFile, InvalidValue
 from core.files import documents
 from core.files.documents import Count
-from core.question.demonstration import Demonstration, Kind
+from core.question.demonstrations import Demonstration, Kind
 from core.question.experiment import MAX_CONTENDERS
 
 MAX_TEXT = 20_000
@@ -66,10 +66,10 @@ class Variant:
     """One way to time a training, with what it gave on one contender.
 
     Attributes:
-        name: key of `core.question.demonstration.RECIPES`.
+        name: key of `core.question.demonstrations.RECIPES`.
         title: label for people.
         explains: what is done, and what comes of it.
-        switched: keys of `core.question.demonstration.SHORTCUTS`.
+        switched: keys of `core.question.demonstrations.SHORTCUTS`.
         epoch_s: seconds of an epoch by this clock, one entry a reading. A reading covers `steps` steps and is scaled
             to an epoch.
         steps: training steps of one reading.
@@ -217,7 +217,7 @@ class Exhibit:
 
     @property
     def kind(self) -> Kind:
-        """Key of `core.question.demonstration.LESSON_KINDS`."""
+        """Key of `core.question.demonstrations.LESSON_KINDS`."""
         return self.demonstration.kind
 
     @property

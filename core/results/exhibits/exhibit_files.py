@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import CrossoverError, DamagedFile, StoreError, unwritable
 from core.files import atomic, documents
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.results.exhibits.exhibit import Exhibit
 from core.results.finding.index import Skipped, unreadable_because
 

@@ -3,10 +3,7 @@
 import pytest
 
 from core.errors import DeviceUnavailable, InvalidValue, TooSlow
-from core.measure import contender, trial
-from core.measure.afterwards import phases
-from core.measure.preparing import pace
-from core.measure.readings import timer
+from core.measure import breakdown, contender, preflight, timer, trial
 from core.progress import Progress
 from core.question.experiment import Contender
 from tests.integration.measuring.runs import BEST, ONE, TWO, run, small, two_cores
@@ -27,7 +24,7 @@ def test_a_budget_cuts_the_training_short_and_says_where():
 
 
 def test_a_budget_that_ends_before_the_pairs_says_how_many_there_are(monkeypatch):
-    for module in (timer, contender, phases):
+    for module in (timer, contender, breakdown):
         monkeypatch.setattr(module, "MIN_BLOCK_S", 0.1)  # of 100 blocks 10 s
     (row,) = run(small(), budget_s=2, pairs=100)
     assert row.outcome == "budget_spent"
@@ -112,8 +109,8 @@ def test_a_stop_is_heeded_in_every_phase(phase):
 
 
 def test_a_training_of_which_no_block_fits_into_the_budget_is_not_begun(monkeypatch):
-    monkeypatch.setattr(pace, "product_flops", lambda _: 1e6)
-    monkeypatch.setattr(pace, "SLOWEST_FLOPS", {"cpu": 1e5})
+    monkeypatch.setattr(preflight, "product_flops", lambda _: 1e6)
+    monkeypatch.setattr(preflight, "SLOWEST_FLOPS", {"cpu": 1e5})
     told: list[Progress] = []
     with pytest.raises(TooSlow, match="one step on 1 CPU thread takes at least"):
         run(small(), ONE, budget_s=1, progress=told.append)

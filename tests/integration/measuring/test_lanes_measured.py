@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from core.answer.run import causes, lane_check, speedup
+from core.answer import causes, lane_check, speedup
 from core.errors import LaneUnavailable
-from core.measure import contender
-from core.measure.device import capabilities
+from core.measure import capabilities, contender
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from core.question.lanes import Lane

@@ -6,7 +6,7 @@ from core.classroom import limits
 from core.classroom.classes import Classes
 from core.classroom.limits import Limits
 from pages.classroom import access
-from pages.shared.frame import permits
+from pages.shared import permits
 from tests.students import QUESTION
 from tests.ui.classroom.opened import Clock
 

@@ -14,7 +14,7 @@ from core.jobs import process
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Contender
 from core.results.tables import to_table
-from pages.classroom import findings, students, view
+from pages.classroom import findings, teacher, view
 from tests import rows
 from tests.students import QUESTION, hand_in, measured
 from tests.ui.classroom.opened import field, labels, linked, teaching
@@ -266,7 +266,7 @@ def test_rows_of_all_are_given_out_without_those_that_cannot_be_read(world, clas
     names = pq.read_table(io.BytesIO(data))["nickname"].to_pylist()
     assert sorted(set(names)) == ["ada", "eve"]
     assert len(names) == 20
-    assert ada.nickname in students._csv([{"Nickname": "ada"}]).decode()
+    assert ada.nickname in teacher._csv([{"Nickname": "ada"}]).decode()
 
 
 def test_results_that_take_long_to_read_hold_nobody_up(world, classes, made, open_page, monkeypatch):

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from core.answer.study import study
-from core.answer.study.result import BASES, BASIS_TITLES
+from core.answer import study
+from core.answer.result import BASES, BASIS_TITLES
 from core.question.experiment import Point
 from pages.crossover import view
 from pages.shared import queries

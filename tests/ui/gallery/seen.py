@@ -1,6 +1,6 @@
 """What the Gallery shows, and what is pressed there."""
 
-from pages.shared.frame import navigation
+from pages.shared import navigation
 from tests.ui.conftest import checked
 
 PAGE = navigation.GALLERY

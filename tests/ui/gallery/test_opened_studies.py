@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from core.answer.gallery import table as gallery_table
+from core.answer import study
+from core.answer.gallery import overview as gallery_table
 from core.answer.gallery import trust
-from core.answer.study import study
 from core.question.experiment import Point
 from tests.studies import rows_of, sweep
 from tests.ui.conftest import checked, words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answer.gallery.published_studies import load_published_studies
+from core.answer.gallery.published import load_published_studies
 from tests.ui.conftest import checked, words
 from tests.ui.find import alts, table
 from tests.ui.gallery.seen import PAGE, cards, linked, press

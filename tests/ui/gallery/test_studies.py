@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.answer.study import study, wording
+from core.answer import study, wording
 from core.question.experiment import Point
 from pages.gallery import lists
-from pages.shared.frame import navigation
+from pages.shared import navigation
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words

@@ -6,13 +6,12 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer.gallery import table as gallery_table
-from core.answer.study import study
+from core.answer import study
+from core.answer.gallery import overview as gallery_table
 from core.question.experiment import Point
 from core.results.schema import SCHEMA, VERSION_KEY
 from core.results.tables import object_bytes, to_table
-from pages.shared import cache
-from pages.shared.frame import navigation
+from pages.shared import cache, navigation
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words

@@ -6,8 +6,8 @@ import math
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer.charts import classroom as charts
-from core.answer.study import study
+from core.answer import study
+from core.answer.charts import class_charts as charts
 from core.classroom import pooled
 from core.classroom.classes import Prediction, Student
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answer.gallery import table as gallery_table
+from core.answer.gallery import overview as gallery_table
 from core.question.experiment import Point
 from core.results.store import Store
 from tests.rows import trial

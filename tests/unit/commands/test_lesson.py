@@ -4,7 +4,7 @@ import pytest
 
 from core.jobs import client
 from core.jobs.job import Job
-from core.question.demonstration import LESSON_KINDS, RECIPES
+from core.question.demonstrations import LESSON_KINDS, RECIPES
 from core.question.experiment import Contender
 from core.results import environment
 from core.results.exhibits import exhibit_files

@@ -37,7 +37,7 @@ def test_a_sweep_of_this_machine_loads_nothing_that_asks_others():
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     others = {f"core.jobs.shared.{name}" for name in ("asking", "launching", "on_ray", "member", "presence")}
     assert others.isdisjoint(done.stdout.split())
-    assert "core.answer.study.machines.many" not in done.stdout
+    assert "core.answer.many_machines" not in done.stdout
 
 
 @pytest.mark.parametrize("word", ["", "--help", "nonsense"])

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from core.errors import JobError
-from core.jobs import all_jobs, saving
+from core.jobs import queue as all_jobs
 from core.jobs import queue as queue_module
+from core.jobs import recovery
 from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.question.experiment import Experiment, Point
@@ -71,7 +72,7 @@ def test_rows_that_were_complete_when_the_process_died_finish_their_job(queue, s
 def test_a_process_that_died_between_the_store_and_the_end_of_its_job_lost_nothing(queue, store, dead):
     queue.submit(experiment(), store)
     job = queue.claim(dead)
-    done = saving.complete(queue.files(job.id), job, trials())
+    done = recovery.complete(queue.files(job.id), job, trials())
     settled = queue.job(job.id)
     assert settled == done
     assert store.trials(run_id=settled.run_id) == trials()

@@ -3,23 +3,14 @@
 import pytest
 
 from core.errors import StoreError
-from core.jobs import client, process, saving
+from core.jobs import client, process, recovery
 from core.jobs.machine import measurement_lock
 from core.jobs.queue import Queue
-from core.jobs.worker.code import Code
-from core.jobs.worker.worker import Worker
+from core.jobs.worker.worker import Code, Worker
 from core.results.exhibits import exhibit_files
 from tests import exhibited
 from tests.integration import scripted_worker
-from tests.integration.scripted_worker import (
-    BROKEN,
-    QUICK,
-    REFUSED,
-    RELEASE,
-    UNTIL_RELEASED,
-    demonstration,
-    experiment,
-)
+from tests.integration.scripted_worker import BROKEN, QUICK, REFUSED, RELEASE, UNTIL_RELEASED, demonstration, experiment
 
 
 @pytest.fixture
@@ -117,7 +108,7 @@ def test_where_nothing_can_be_kept_the_message_says_so(queue, store, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("core.files.atomic.replace", full)
-    done = saving.complete_exhibit(queue.files(job.id), job, exhibited.exhibit())
+    done = recovery.complete_exhibit(queue.files(job.id), job, exhibited.exhibit())
     assert "it is only in memory until this process ends" in done.message
     assert client.exhibit(queue, done).id == done.exhibit_id
     assert client.exhibit(Queue(queue.folder), done) is None

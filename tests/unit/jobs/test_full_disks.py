@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import StoreError
 from core.files import atomic
-from core.jobs import client, saving, uptime
+from core.jobs import client, machine, recovery
 from core.jobs.job import SILENCE_S
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
@@ -49,7 +49,7 @@ def _no_space(path, *_, **__):
 
 def test_with_a_full_disk_of_jobs_a_run_ends_with_its_rows_in_the_store(queue, store, running, full):
     full.append(queue.folder)
-    queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    queue.end(recovery.complete(queue.files(running.id), running, of(running)))
     done = queue.job(running.id)
     assert (done.state, done.unsaved) == ("finished", False)
     assert client.load_job_rows(queue, done) == of(running)
@@ -65,7 +65,7 @@ def test_with_both_disks_full_the_rows_are_shown_from_memory_and_stored_when_the
     queue, store, running, full, monkeypatch
 ):
     full.append(queue.folder)
-    queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    queue.end(recovery.complete(queue.files(running.id), running, of(running)))
     done = queue.job(running.id)
     assert (done.state, done.unsaved) == ("finished", True)
     assert "they are only in memory until this process ends" in done.message
@@ -102,19 +102,19 @@ def test_rows_that_no_disk_took_before_their_process_ended_are_lost_with_a_sente
 def test_a_job_whose_rows_only_its_process_had_says_that_they_are_lost(queue, running, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("core.results.writing.write_rows", _no_space)
-        queue.end(saving.complete(queue.files(running.id), running, of(running)))
+        queue.end(recovery.complete(queue.files(running.id), running, of(running)))
     following = Queue(queue.folder)
     assert following.job(running.id).unsaved
     following.settle()
     lost = following.job(running.id)
-    assert (lost.unsaved, lost.message) == (False, saving.LOST)
+    assert (lost.unsaved, lost.message) == (False, recovery.LOST)
     assert client.load_job_rows(following, lost) == []
 
 
 def test_a_worker_whose_reports_a_full_disk_refuses_is_not_taken_for_silent(queue, running, full, monkeypatch):
     full.append(queue.folder)
     Reporter(queue, running).progress(Progress(phase="timing"))
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: running.reported.uptime_s + 10 * SILENCE_S)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: running.reported.uptime_s + 10 * SILENCE_S)
     assert Queue(queue.folder).job(running.id).state == "running"
 
 
@@ -146,7 +146,7 @@ def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could
     queue.files(running.id).keep_partial(of(running, pairs=3, outcome="interrupted"))
     status(queue, running, worker=dataclasses.asdict(dead))
     with monkeypatch.context() as patch:
-        patch.setattr("core.jobs.job_folder.JobFolder.write", _no_space)
+        patch.setattr("core.jobs.job.JobFolder.write", _no_space)
         assert Queue(queue.folder).job(running.id).state == "crashed"
     assert Queue(queue.folder).job(running.id).state == "crashed"
     assert {row.outcome for row in store.trials()} == {"interrupted"}
@@ -155,7 +155,7 @@ def test_rows_that_were_saved_as_interrupted_do_not_finish_a_job_whose_end_could
 def test_a_store_whose_disk_has_room_again_gets_rows_that_it_refused(queue, store, running, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Store, "add_all", _refuse)
-        queue.end(saving.complete(queue.files(running.id), running, of(running)))
+        queue.end(recovery.complete(queue.files(running.id), running, of(running)))
     assert store.trials() == []
     queue.jobs()
     queue.settle()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import JobError, StoreError
-from core.jobs import all_jobs
+from core.jobs import queue as all_jobs
 from core.jobs import queue as queue_module
 from core.jobs.process import ExecutionContext
 from core.jobs.queue import Queue

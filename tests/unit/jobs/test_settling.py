@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from core.errors import JobError
-from core.jobs import client, process, saving, uptime
+from core.jobs import client, machine, process, recovery
 from core.jobs.job import SILENCE_S
 from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving
@@ -106,7 +106,7 @@ def test_a_damaged_status_is_left_to_the_worker_while_one_serves(queue, running)
 
 
 def test_a_job_that_ended_well_keeps_its_rows_when_its_status_is_damaged_later(queue, store, running):
-    queue.end(saving.complete(queue.files(running.id), running, of(running)))
+    queue.end(recovery.complete(queue.files(running.id), running, of(running)))
     (queue.folder / running.id / "status.json").write_text("\0\0\0")
     settled = Queue(queue.folder).job(running.id)
     assert (settled.state, settled.message) == ("finished", "")
@@ -134,7 +134,7 @@ def test_a_job_is_charged_once_and_only_by_the_time_that_the_machine_was_awake(q
     queue.submit(EXPERIMENT, store, asked_by="ada")
     job = queue.claim(ME)
     assert job.began
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 5.0)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: job.began.uptime_s + 5.0)
     for state in ("finished", "running", "crashed"):
         queue.end(dataclasses.replace(job, state=state))
     assert queue.usage.seconds_on_day("ada", today) == 5.0
@@ -162,9 +162,9 @@ def test_a_worker_that_says_nothing_for_long_is_ended_and_its_rows_are_kept(queu
     job = queue.claim(sleeper)
     queue.files(job.id).keep_partial(of(job, pairs=3, outcome="interrupted"))
     assert job.reported
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S - 1)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S - 1)
     assert Queue(queue.folder).job(job.id).state == "running"
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S + 1)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S + 1)
     ended = Queue(queue.folder).job(job.id)
     assert ended.state == "crashed"
     assert ended.message.startswith("The measuring process said nothing for 5 min 1 s and was ended after 3 pairs;")
@@ -173,7 +173,7 @@ def test_a_worker_that_says_nothing_for_long_is_ended_and_its_rows_are_kept(queu
 
 
 def test_a_silent_process_that_is_none_of_ours_is_left_alone(queue, store, running, monkeypatch, signalled):
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: running.reported.uptime_s + 10 * SILENCE_S)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: running.reported.uptime_s + 10 * SILENCE_S)
     assert Queue(queue.folder).job(running.id).state == "crashed"
     assert signalled == []
 
@@ -181,7 +181,7 @@ def test_a_silent_process_that_is_none_of_ours_is_left_alone(queue, store, runni
 def test_a_long_budget_leaves_more_time_for_silence(queue, store, monkeypatch):
     queue.submit(dataclasses.replace(EXPERIMENT, budget_s=3600.0), store)
     job = queue.claim(ME)
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.reported.uptime_s + 4 * 3600.0)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: job.reported.uptime_s + 4 * 3600.0)
     assert Queue(queue.folder).job(job.id).state == "running"
 
 

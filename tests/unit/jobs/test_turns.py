@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from core.errors import JobError, NotAllowed
-from core.jobs import process, uptime
+from core.jobs import machine, process
 from core.jobs.queue import Queue
 from core.jobs.usage import Terms
 from core.question.experiment import Experiment, Point
@@ -127,7 +127,7 @@ def test_of_many_who_ask_at_once_no_more_are_taken_than_the_budget_allows(queue,
 def test_a_run_costs_the_time_that_it_took_and_never_more_than_it_had_asked_for(queue, ask, monkeypatch):
     ask("ada", budget_s=1)
     job = queue.claim(process.current_process())
-    monkeypatch.setattr(uptime.time, "monotonic", lambda: job.began.uptime_s + 3 * 3600)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: job.began.uptime_s + 3 * 3600)
     queue.end(dataclasses.replace(job, state="finished"))
     assert queue.usage.seconds_on_day("ada", TODAY) == 1
     queue.end(queue.job(job.id))

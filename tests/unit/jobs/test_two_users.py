@@ -19,7 +19,7 @@ SECRET = b"a private key"
 
 OWNERS_JOB = """
 import os, sys
-import core.jobs.client, core.jobs.saving, core.results.reading
+import core.jobs.client, core.jobs.recovery, core.results.reading
 from pathlib import Path
 from core.jobs import process
 from core.jobs.queue import Queue
@@ -31,7 +31,7 @@ queue = Queue(folder / "jobs")
 if action == "submit":
     queue.submit(EXPERIMENT, Store(folder / "results"))
     job = queue.claim(process.current_process())
-    queue.end(core.jobs.saving.finish_job(job, "Nothing was measured."))
+    queue.end(core.jobs.recovery.finish_job(job, "Nothing was measured."))
 else:
     queue.settle()
 print(*[f"{job.id} {job.state}" for job in queue.jobs()])

@@ -6,10 +6,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from core.measure import contender
-from core.measure.data import datasets
-from core.measure.device import devices
-from core.measure.readings.timer import Timer
+from core.measure import contender, datasets, devices
+from core.measure.timer import Timer
 from core.measure.training import Training
 from tests.fakes import FakeClock
 from tests.unit.measure.started import POINT

@@ -2,9 +2,8 @@
 
 import torch
 
-from core.measure import networks
+from core.measure import batches, networks
 from core.measure.contender import MeasuredContender
-from core.measure.data import batches
 from core.measure.training import Training
 from core.question.experiment import Contender, Point
 

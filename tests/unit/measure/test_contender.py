@@ -6,10 +6,8 @@ import pytest
 import torch
 
 from core.errors import OutOfMemory
-from core.measure import contender
+from core.measure import batches, contender, devices
 from core.measure.contender import MeasuredContender
-from core.measure.data import batches
-from core.measure.device import devices
 from core.measure.training import classify
 from core.question.experiment import Contender, Point
 from core.results import allowed
@@ -164,7 +162,7 @@ def test_a_step_takes_what_the_middle_block_took_and_before_the_first_the_last_w
 
 def test_each_block_runs_with_the_settings_of_its_contender(data, machine, monkeypatch):
     asked, tf32 = [], []
-    monkeypatch.setattr(contender.host_memory, "set_memory_retention", lambda *, keep: asked.append(keep))
+    monkeypatch.setattr(contender.capabilities, "set_memory_retention", lambda *, keep: asked.append(keep))
     monkeypatch.setattr(devices, "use_tf32", tf32.append)
     measured = warm(data)
     torch.set_num_threads(2)

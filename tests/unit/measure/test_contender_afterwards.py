@@ -5,11 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from core.measure.afterwards import extras
+from core.measure import breakdown, datasets, devices, preflight
 from core.measure.contender import MeasuredContender
-from core.measure.data import datasets
-from core.measure.device import devices
-from core.measure.preparing import fresh
 from core.measure.training import Training
 from core.question.experiment import Contender
 from tests.unit.measure.started import POINT, plain, started, warm
@@ -112,7 +109,7 @@ def no_memory(*_, **__):
 def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
     data, machine, monkeypatch, name, failing, lost, words
 ):
-    monkeypatch.setattr(extras.phases, failing, no_memory)
+    monkeypatch.setattr(breakdown, failing, no_memory)
     measured = warm(data, name)
     measured.block(0)
     measured.close()
@@ -128,7 +125,7 @@ def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
 
 
 def test_what_was_learned_is_not_known_where_nothing_can_be_classified_for_want_of_memory(data, machine, monkeypatch):
-    monkeypatch.setattr(extras, "examine", no_memory)
+    monkeypatch.setattr(breakdown, "examine", no_memory)
     measured = warm(data)
     measured.close()
     measured.examine()
@@ -153,7 +150,7 @@ def test_a_contender_without_memory_for_a_copy_of_its_weights_is_not_examined_wi
 
 def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, machine, monkeypatch):
     measured = warm(data, "cpu@1+micro5")
-    monkeypatch.setattr(fresh, "Training", no_memory)
+    monkeypatch.setattr(preflight, "Training", no_memory)
     measured.check_lane()
     measured.end("completed")
     assert (measured.raw.lane_loss, measured.raw.reference_loss) == ((), ())
@@ -163,7 +160,7 @@ def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, mac
 def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_fails_is_raised(
     data, machine, monkeypatch
 ):
-    monkeypatch.setattr(extras.phases, "busy_step_s", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(breakdown, "busy_step_s", lambda *_, **__: 1 / 0)
     measured = warm(data, "cpu@1+micro5")
     measured.profile(60.0)
     measured.end("timed")

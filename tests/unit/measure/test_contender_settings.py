@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from core.measure import devices, thread_search
 from core.measure.contender import MeasuredContender
-from core.measure.device import devices
-from core.measure.preparing import threads
 from core.measure.training import Training
 from core.question.experiment import Contender
 from tests.unit.measure.started import CPU, POINT, plain, started, warm
@@ -17,8 +16,8 @@ from tests.unit.measure.started import CPU, POINT, plain, started, warm
 
 @pytest.fixture
 def three_cores(monkeypatch):
-    monkeypatch.setattr(threads.environment, "usable_cores", lambda *_: 3)
-    monkeypatch.setattr(threads.environment, "physical_cores", lambda *_: 3)
+    monkeypatch.setattr(thread_search.environment, "usable_cores", lambda *_: 3)
+    monkeypatch.setattr(thread_search.environment, "physical_cores", lambda *_: 3)
 
 
 def by_threads(**seconds):

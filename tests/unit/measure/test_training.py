@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from core.measure import networks
-from core.measure.data import batches, datasets
-from core.measure.data.datasets import Split
+from core.measure import batches, datasets, networks
+from core.measure.datasets import Split
 from core.measure.training import CURVE_SEGMENTS, ROUNDINGS, LossCurve, Training, classify, nudge_weight
 from core.question.experiment import Point
 

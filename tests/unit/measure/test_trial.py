@@ -8,15 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from core.answer.run import learned
+from core.answer import accuracy
 from core.errors import SameTraining
-from core.measure import contender, trial
+from core.measure import contender, devices, thread_search, trial
 from core.measure.contender import MeasuredContender
-from core.measure.device import devices
-from core.measure.outcome import ending
-from core.measure.outcome.ending import common_test_step
-from core.measure.preparing import threads
-from core.measure.trial import Hooks, Measurement, measure
+from core.measure.trial import Hooks, Measurement, common_test_step, measure
 from core.question.experiment import Contender, Experiment, Point
 
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=20, epochs=1)
@@ -106,22 +102,22 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     for name in ("take_apart", "busy_step_s", "epoch_s"):
-        monkeypatch.setattr(f"core.measure.afterwards.phases.{name}", refuse)
-    monkeypatch.setattr("core.measure.afterwards.extras.examine", refuse)
+        monkeypatch.setattr(f"core.measure.breakdown.{name}", refuse)
+    monkeypatch.setattr("core.measure.breakdown.examine", refuse)
     (row,) = run(PLAIN, pairs=0)
     assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
     assert row.message.count("not known: out of memory.") == 4
 
 
 def test_a_training_is_not_compared_with_itself_and_no_block_of_it_is_timed(monkeypatch):
-    monkeypatch.setattr(threads, "candidates", lambda: (1,))
+    monkeypatch.setattr(thread_search, "candidates", lambda: (1,))
     monkeypatch.setattr(MeasuredContender, "block", lambda *_: pytest.fail("a block was timed"))
     with pytest.raises(SameTraining, match="cpu@1 and cpu turned out to be the same training on 1 thread"):
         run(PLAIN, Contender(), pairs=0)
 
 
 def test_a_size_of_a_sweep_at_which_one_thread_is_best_is_timed_all_the_same(monkeypatch):
-    monkeypatch.setattr(threads, "candidates", lambda: (1,))
+    monkeypatch.setattr(thread_search, "candidates", lambda: (1,))
     assert [row.outcome for row in run(PLAIN, Contender())] == ["timed", "timed"]
 
 
@@ -133,7 +129,7 @@ def test_a_size_of_a_sweep_at_which_one_thread_is_best_is_timed_all_the_same(mon
 def test_a_run_that_need_not_be_whole_ends_at_a_look_that_says_enough(monkeypatch, enough_at, pairs, message):
     monkeypatch.setattr(contender, "WARM_UP_S", 0.0)
     monkeypatch.setattr(trial, "MOST_PAIRS", 6)
-    for module in (trial, ending):
+    for module in (trial, trial):
         monkeypatch.setattr(module, "LOOKS", (3, 4, 6))
     asked = Experiment(point=dataclasses.replace(POINT, epochs=10_000), contenders=(PLAIN, LANE), whole=False)
     looks = []
@@ -240,9 +236,9 @@ def test_what_a_budget_cut_short_is_tested_after_as_many_steps_on_both(machine, 
     point = dataclasses.replace(POINT, epochs=1_000)
     base, other = measure(Experiment(point=point, contenders=(PLAIN, LANE), budget_s=8), hooks=Hooks(), run_id="b" * 12)
     assert {base.outcome, other.outcome} == {"budget_spent"}
-    assert learned.final_tested_step(base) == learned.final_tested_step(other) < point.total_steps
+    assert accuracy.final_tested_step(base) == accuracy.final_tested_step(other) < point.total_steps
     assert [bool(row.tested_step) for row in (base, other)] == [slow == 8, False], "who is far behind does not catch up"
-    assert learned.compare_predictions(base, other).disagreeing <= 1, (
+    assert accuracy.compare_predictions(base, other).disagreeing <= 1, (
         "one processor, the same steps from the same weights"
     )
     assert all(row.loss_step[-1] == row.steps for row in (base, other))
@@ -253,7 +249,7 @@ def test_what_was_trained_to_its_end_is_not_trained_again(machine):
     rows = run(PLAIN, LANE, pairs=0)
     assert {row.outcome for row in rows} == {"completed"}
     assert {row.tested_step for row in rows} == {0}
-    assert {learned.final_tested_step(row) for row in rows} == {POINT.total_steps}
+    assert {accuracy.final_tested_step(row) for row in rows} == {POINT.total_steps}
 
 
 def test_the_step_that_all_are_tested_after_is_the_one_that_is_reached_soonest():

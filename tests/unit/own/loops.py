@@ -5,7 +5,7 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from core.own.watch import Watch
+from core.custom.watch import Watch
 
 STEPS = 120
 

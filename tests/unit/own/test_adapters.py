@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.own import from_lightning
+from core.custom import from_lightning
 
 CPU = torch.device("cpu")
 BATCHES = [torch.ones(4, 3)]

@@ -3,8 +3,8 @@
 import pytest
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from core.measure.own import watching
-from core.own.watch import Watch
+from core.custom.watch import Watch
+from core.measure.custom import op_counter
 from tests.unit.own.loops import STEPS, hooks_now, on_top
 
 
@@ -69,7 +69,7 @@ def test_a_mode_that_somebody_left_on_top_stays_and_ours_goes_when_it_has_gone(l
     theirs, left = Theirs(), False
     for number, batch in enumerate(loop.watch(quiet=True)):
         loop.step(batch)
-        if isinstance(on_top(), watching.OperationCounter) and not left:
+        if isinstance(on_top(), op_counter.OperationCounter) and not left:
             theirs.__enter__()
             left = True
         if left and number == STEPS - 5:

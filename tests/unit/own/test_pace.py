@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.own.pace import MIN_LOOKS, MOST_KEPT, SHARE, WARM_UP, Pace
+from core.custom.watch import MIN_LOOKS, MOST_KEPT, SHARE, WARM_UP, Pace
 
 
 def test_times_of_steps_that_are_kept_stay_few():

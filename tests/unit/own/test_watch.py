@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from core import units
-from core.measure.own import floor, watching
-from core.own.pace import MOST, WARM_UP
+from core.custom.watch import MOST, WARM_UP
+from core.measure.custom import dispatch_overhead, op_counter
 from tests.unit.own.loops import STEPS, Loop, kinds
 
 
@@ -106,7 +106,7 @@ def test_what_grows_and_what_does_not_learn_is_said(costs):
 
 
 def test_what_is_compiled_is_clocked_alone(loop, monkeypatch):
-    monkeypatch.setattr(watching, "compiles", lambda: True)
+    monkeypatch.setattr(op_counter, "compiles", lambda: True)
     seen = loop.watch(quiet=True)
     for batch in seen:
         loop.step(batch)
@@ -140,7 +140,7 @@ def test_what_is_seen_is_plain_data(loop):
 
 @pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
 def test_what_counting_needs_once_is_got_beforehand_and_is_no_part_of_a_step(loop, costs, monkeypatch, around):
-    monkeypatch.setattr(floor, "rehearse", lambda: costs.clock.pass_s(1.0))
+    monkeypatch.setattr(dispatch_overhead, "rehearse", lambda: costs.clock.pass_s(1.0))
     seen = loop.watch(batches=None if around else STEPS)
     if around:
         with seen:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.own.watch import watch
+from core.custom.watch import watch
 
 
 def test_a_module_that_can_be_gone_through_is_the_model_all_the_same():

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from core.errors import NotAllowed, TooSlow
-from core.measure.device.devices import Device
-from core.measure.preparing import pace
-from core.measure.preparing.pace import FIRST_STEPS
+from core.measure import preflight
+from core.measure.devices import Device
+from core.measure.preflight import FIRST_STEPS
 from core.question.experiment import Contender, Experiment, Point
 from core.question.policy import Policy, RunBudget
 from core.question.sweep import Axis, Sweep
@@ -24,13 +24,13 @@ def speed(monkeypatch):
         asked.append(device)
         return 1e11
 
-    monkeypatch.setattr(pace, "product_flops", product_flops)
+    monkeypatch.setattr(preflight, "product_flops", product_flops)
     return asked
 
 
 def test_a_training_whose_first_block_takes_many_budgets_is_refused_before_it_begins(speed):
     with pytest.raises(TooSlow) as caught:
-        pace.check_speed(HUGE.network.flops_per_step(HUGE.batch_size), 1.0, CPU, "cpu@2")
+        preflight.check_speed(HUGE.network.flops_per_step(HUGE.batch_size), 1.0, CPU, "cpu@2")
     assert str(caught.value) == (
         "Nothing was measured: one step on cpu@2 takes at least 1 min 23 s, 9 are needed before the first block is "
         "timed, and the budget is 1.00 s. A smaller model or batch is needed, or a longer budget."
@@ -39,21 +39,21 @@ def test_a_training_whose_first_block_takes_many_budgets_is_refused_before_it_be
 
 
 def test_what_any_device_does_in_time_needs_no_look_at_this_one(speed):
-    pace.check_speed(10**8, 1.0, CPU, "cpu")
+    preflight.check_speed(10**8, 1.0, CPU, "cpu")
     assert speed == []
 
 
 def test_what_this_device_does_in_time_is_let_through(speed):
-    pace.check_speed(int(1e11 * pace.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
+    preflight.check_speed(int(1e11 * preflight.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
     assert speed == [CPU]
     with pytest.raises(TooSlow):
-        pace.check_speed(int(1.01e11 * pace.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
+        preflight.check_speed(int(1.01e11 * preflight.PATIENCE / FIRST_STEPS), 1.0, CPU, "cpu")
 
 
 def test_the_speed_of_a_device_is_that_of_a_real_product():
-    found = pace.product_flops(CPU)
+    found = preflight.product_flops(CPU)
     assert 1e8 < found < 1e14, "operations a second of a processor"
-    assert pace.product_flops(CPU) == found
+    assert preflight.product_flops(CPU) == found
 
 
 @pytest.mark.parametrize(

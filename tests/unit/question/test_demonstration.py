@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidValue
 from core.question import presets
-from core.question.demonstration import LESSON_KINDS, RECIPES, SHORTCUTS, Demonstration
+from core.question.demonstrations import LESSON_KINDS, RECIPES, SHORTCUTS, Demonstration
 from core.question.experiment import Contender, Point
 
 PAIR = (Contender(), Contender(threads=1))

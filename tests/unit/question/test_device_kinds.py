@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from core.files.project import PROJECT
-from core.measure.device import capabilities
-from core.question.device_kinds import DEVICE_KINDS, DEVICES
+from core.measure import capabilities
+from core.question.devices import DEVICE_KINDS, DEVICES
 from core.question.experiment import Contender
 from core.results.allowed import FORMS
 from core.results.environment import DeviceInfo
@@ -18,7 +18,7 @@ import importlib.util, sys
 from dataclasses import replace
 from types import SimpleNamespace
 
-spec = importlib.util.find_spec("core.question.device_kinds")
+spec = importlib.util.find_spec("core.question.devices")
 table = "DEVICE_KINDS: dict[str, DeviceKind] = {"
 source = spec.loader.get_source(spec.name)
 assert table in source
@@ -28,7 +28,7 @@ exec(source.replace(table, table + entry), vars(module))
 
 import torch
 from core.answer.charts import look
-from core.answer.lesson import launches
+from core.answer.lessons import launches
 from core.measure.device import devices
 from core.question.experiment import Contender
 from core.results import checks, environment

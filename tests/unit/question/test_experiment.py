@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CrossoverError, InvalidValue
-from core.question import catalog, experiment, models, usual
+from core.question import catalog, defaults, experiment, models
 from core.question.experiment import Contender, Experiment, Point, display_name
 from core.question.fields import DATA_PATHS, DTYPES, TRAINING
 from core.question.sweep import Axis, Sweep
@@ -20,7 +20,7 @@ from core.question.sweep import Axis, Sweep
 @st.composite
 def points(draw: st.DrawFn) -> Point:
     model = draw(st.sampled_from(sorted(models.FAMILIES)))
-    depth = draw(st.integers(*models.dense.DOUBLING_DEPTH))
+    depth = draw(st.integers(*models.DOUBLING_DEPTH))
     dataset = draw(st.sampled_from(sorted(catalog.DATASETS)))
     samples = draw(st.integers(100, min(1_000, catalog.DATASETS[dataset].max_samples)))
     return Point(
@@ -244,7 +244,7 @@ MANY = Point(dataset="fashion-mnist", model="cnn", batch_size=512, samples=1024)
 
 
 def names(asked, points=(MANY,), refusals=()):
-    return [str(each) for each in usual.with_lanes_of_cpu(asked, points, dict.fromkeys(refusals, "it has not"))]
+    return [str(each) for each in defaults.with_lanes_of_cpu(asked, points, dict.fromkeys(refusals, "it has not"))]
 
 
 def test_the_lanes_of_the_cpu_come_between_the_two_that_a_search_is_about():

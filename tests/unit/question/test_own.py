@@ -6,8 +6,8 @@ import pytest
 
 from core.classroom.question import ANYBODY, ClassQuestion
 from core.errors import InvalidValue, NotAllowed
-from core.question import describe, lanes, own, policy
-from core.question.demonstration import Demonstration
+from core.question import custom, describe, lanes, policy
+from core.question.demonstrations import Demonstration
 from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 
@@ -45,10 +45,15 @@ def test_it_is_measured_for_its_times_as_nobody_knows_its_epochs():
 def test_what_is_said_of_the_catalogue_says_nothing_of_it():
     told = dataclasses.replace(POINT, batch_size=64, learning_rate=0.5, epochs=9, data_path="loader")
     assert told == POINT
-    assert (told.dataset, told.model, told.data_path, told.total_steps) == (own.CUSTOM, own.CUSTOM, own.CUSTOM, 1)
+    assert (told.dataset, told.model, told.data_path, told.total_steps) == (
+        custom.CUSTOM,
+        custom.CUSTOM,
+        custom.CUSTOM,
+        1,
+    )
 
 
-@pytest.mark.parametrize("field", own.FIELDS)
+@pytest.mark.parametrize("field", custom.FIELDS)
 def test_nothing_of_it_is_read_from_a_link_or_an_option(field):
     with pytest.raises(InvalidValue, match=f"'{field}' is not possible"):
         Point.parse({field: getattr(POINT, field)})
@@ -118,8 +123,8 @@ def test_a_line_and_a_command_say_what_it_is():
 def test_a_file_is_found_with_its_function(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("")
-    assert own.locate_script(f"{path}:make") == (path, "make")
-    assert own.locate_script(str(path)) == (path, own.DEFAULT_FUNCTION)
+    assert custom.locate_script(f"{path}:make") == (path, "make")
+    assert custom.locate_script(str(path)) == (path, custom.DEFAULT_FUNCTION)
     for wrong in ("nowhere.py:build", str(tmp_path), f"{path}:not a name", ""):
         with pytest.raises(InvalidValue, match="training"):
-            own.locate_script(wrong)
+            custom.locate_script(wrong)

@@ -8,7 +8,7 @@ import pytest
 from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed
 from core.files.project import PROJECT
 from core.question import policy
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS
 from core.question.policy import Policy

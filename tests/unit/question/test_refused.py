@@ -3,8 +3,9 @@
 import pytest
 
 from core.errors import CrossoverError, InvalidValue, require_choice
+from core.question import refusals
 from core.question.experiment import Contender, Point
-from core.question.fields import AXES, FIELDS, refused
+from core.question.fields import AXES, FIELDS
 from core.question.presets import PRESETS
 from core.question.sweep import Axis
 
@@ -15,14 +16,14 @@ CALLED = {"hidden_size": "Hidden size", "hidden_size_range": "Hidden size", "bud
 def test_a_value_is_named_as_its_control_is_and_a_key_of_a_file_as_it_stands_there(field, name):
     error = InvalidValue(field, "x", "something else")
     said = f"{name}: 'x' is not possible; it must be something else."
-    assert (refused.format_command_error(error), refused.format_page_error(error)) == (said, said)
+    assert (refusals.format_command_error(error), refusals.format_page_error(error)) == (said, said)
     assert str(error) == f"{field}: 'x' is not possible; it must be something else."
 
 
 def test_what_is_varied_is_called_as_its_option_on_the_command_line_and_as_its_control_on_a_page():
     error = InvalidValue("axis", "", "one of {}", ["depth"])
-    assert refused.format_command_error(error) == "Axis: nothing was given; it must be one of depth."
-    assert refused.format_page_error(error) == "Along: nothing was given; it must be one of Depth."
+    assert refusals.format_command_error(error) == "Axis: nothing was given; it must be one of depth."
+    assert refusals.format_page_error(error) == "Along: nothing was given; it must be one of Depth."
 
 
 @pytest.mark.parametrize(
@@ -46,21 +47,21 @@ def test_what_is_varied_is_called_as_its_option_on_the_command_line_and_as_its_c
 def test_what_may_be_chosen_has_its_names_on_a_page_and_stays_as_one_types_it_on_the_command_line(refuse, typed, shown):
     with pytest.raises(InvalidValue) as raised:
         refuse()
-    assert typed in refused.format_command_error(raised.value)
-    assert shown in refused.format_page_error(raised.value)
+    assert typed in refusals.format_command_error(raised.value)
+    assert shown in refusals.format_page_error(raised.value)
 
 
 def test_every_axis_has_a_name_in_a_refusal():
     with pytest.raises(InvalidValue) as raised:
         Axis(name="colour", values=(1,))
-    said = refused.format_page_error(raised.value)
+    said = refusals.format_page_error(raised.value)
     assert [name for name in AXES if FIELDS[name].label not in said] == []
     assert "_" not in said
 
 
 def test_an_error_of_another_kind_is_said_as_it_is():
     error = CrossoverError("So it is.")
-    assert (refused.format_page_error(error), refused.format_command_error(error)) == ("So it is.", "So it is.")
+    assert (refusals.format_page_error(error), refusals.format_command_error(error)) == ("So it is.", "So it is.")
 
 
 def test_a_word_is_told_from_others_whatever_is_given_for_it():

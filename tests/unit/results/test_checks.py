@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from core.errors import ForeignFile, StoreError
+from core.question.custom import CUSTOM
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS
-from core.question.own import CUSTOM
 from core.results import allowed, checks, reading
 from core.results.intake.exchange import export, import_file
 from core.results.schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial

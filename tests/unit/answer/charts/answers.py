@@ -5,9 +5,9 @@ import math
 import random
 import statistics
 
-from core.answer.charts import grids, speedups, studies
-from core.answer.charts.grids import Cell
-from core.answer.study.result import Band, Crossing, Crossover, Evidence, Size
+from core.answer.charts import speedup_charts, study_charts
+from core.answer.charts.speedup_charts import Cell
+from core.answer.result import Band, Crossing, Crossover, Evidence, Size
 
 CPU, GPU = "cpu (Test CPU, 4 threads)", "cuda:0 (Test GPU)"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -79,16 +79,16 @@ CELLS = [
 ]
 AXES, DEVICES = ("hidden_size", "batch_size"), ("cpu", "cuda:0")
 EVERY_CHART = {
-    "crossover": studies.crossover_chart(FOUND, [*PAIRS, MEMORY]),
-    "one size": studies.crossover_chart(answer(PAIRS[:1]), PAIRS[:1]),
-    "no crossing": studies.crossover_chart(answer(PAIRS[:2]), PAIRS[:2]),
-    "several": studies.crossover_chart(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
-    "two CPUs": studies.crossover_chart(TWO_CPUS, PAIRS),
-    "busy": studies.crossover_chart(BUSY, [*PAIRS, MEMORY]),
-    "speedup of a busy machine": speedups.speedup_chart(BUSY),
-    "speedup": speedups.speedup_chart(FOUND),
-    "speedup of one size": speedups.speedup_chart(answer(PAIRS[:1])),
-    "map": grids.winners_chart(CELLS, axes=AXES, devices=DEVICES),
+    "crossover": study_charts.crossover_chart(FOUND, [*PAIRS, MEMORY]),
+    "one size": study_charts.crossover_chart(answer(PAIRS[:1]), PAIRS[:1]),
+    "no crossing": study_charts.crossover_chart(answer(PAIRS[:2]), PAIRS[:2]),
+    "several": study_charts.crossover_chart(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
+    "two CPUs": study_charts.crossover_chart(TWO_CPUS, PAIRS),
+    "busy": study_charts.crossover_chart(BUSY, [*PAIRS, MEMORY]),
+    "speedup of a busy machine": speedup_charts.speedup_chart(BUSY),
+    "speedup": speedup_charts.speedup_chart(FOUND),
+    "speedup of one size": speedup_charts.speedup_chart(answer(PAIRS[:1])),
+    "map": speedup_charts.winners_chart(CELLS, axes=AXES, devices=DEVICES),
 }
 
 

@@ -5,15 +5,15 @@ import dataclasses
 import altair as alt
 import pytest
 
-from core.answer.charts import captions, runs
+from core.answer.charts import look, run_charts
 from tests.rows import run, trial
 
 ROWS = run()
-SPEC = runs.step_bars_chart(ROWS)
+SPEC = run_charts.step_bars_chart(ROWS)
 
 
 def test_a_saved_chart_says_what_was_trained_on_what_when_and_with_what():
-    training, machines, source = captions.measurement_lines(ROWS)
+    training, machines, source = look.measurement_lines(ROWS)
     row = ROWS[1]
     assert "Digits" in training
     assert row.device_name in machines
@@ -28,20 +28,20 @@ def test_of_a_study_its_sizes_are_said_and_all_its_days():
         dataclasses.replace(trial(), hidden_size=size, started_at=f"2026-11-{day}T10:00:00+00:00")
         for size, day in ((16, 21), (1024, 23))
     ]
-    training, _, source = captions.measurement_lines(rows, "hidden_size")
+    training, _, source = look.measurement_lines(rows, "hidden_size")
     assert "16 to 1,024" in training
     assert training.count("16") == 1
     assert "Measured 2026-11-21 to 2026-11-23" in source
 
 
 def test_rows_of_what_is_not_offered_here_are_captioned_all_the_same():
-    training, *_ = captions.measurement_lines([dataclasses.replace(trial(), dataset="of others")])
+    training, *_ = look.measurement_lines([dataclasses.replace(trial(), dataset="of others")])
     assert training.startswith("of others")
 
 
 def test_the_caption_is_a_title_and_what_the_chart_said_already_stays():
     busy = {**SPEC, "title": {"text": "Measured on a busy machine"}}
-    spec = captions.add_caption(busy, "The GPU\nwins", ["x" * 70 + " " + "y" * 70])
+    spec = look.add_caption(busy, "The GPU\nwins", ["x" * 70 + " " + "y" * 70])
     alt.Chart.from_dict(spec)
     assert spec["title"]["text"] == ["The GPU wins"]
     assert spec["title"]["subtitle"] == ["x" * 70, "y" * 70, "Measured on a busy machine"]
@@ -51,5 +51,5 @@ def test_the_caption_is_a_title_and_what_the_chart_said_already_stays():
 @pytest.mark.parametrize("spec", [SPEC, {**SPEC, "title": {"text": ["one", "two"]}}])
 def test_a_chart_is_never_changed_by_its_caption(spec):
     before = dict(spec)
-    captions.add_caption(spec, "title", ["line"])
+    look.add_caption(spec, "title", ["line"])
     assert spec == before

@@ -2,9 +2,9 @@
 
 import json
 
-from core.answer.charts import expected as charts
-from core.answer.study import study
-from core.answer.study.expected import expect_speedup
+from core.answer import study
+from core.answer.charts import run_charts as charts
+from core.answer.expectations import expect_speedup
 from tests import studies
 
 

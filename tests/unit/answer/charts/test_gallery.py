@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.answer.charts import gallery, look
-from core.answer.charts.gallery import StudyCurves
-from core.answer.run import causes
-from core.answer.study import study
-from core.answer.study.result import Crossing, Crossover, Size
+from core.answer import causes, study
+from core.answer.charts import gallery_charts, look
+from core.answer.charts.gallery_charts import StudyCurves
+from core.answer.result import Crossing, Crossover, Size
 from tests import rows
 from tests.studies import OTHER_MACHINE, sweep
 
@@ -41,11 +40,11 @@ HERE_AND_THERE = [curve(HERE, "here"), curve(sweep("b", **OTHER_MACHINE), "there
 PARTS = {64.0: causes.part_times(rows.trial()), 16.0: causes.part_times(rows.trial(step_s=1e-4))}
 
 EVERY_CHART = {
-    "trials": gallery.step_times_chart(frame(100)),
-    "small": gallery.study_thumbnail(study.crossover(HERE), ("cpu", "cuda")),
-    "together": gallery.study_times_chart(HERE_AND_THERE),
-    "speedups": gallery.study_speedups_chart(HERE_AND_THERE),
-    "parts": gallery.parts_over_sizes_chart(PARTS, "hidden_size"),
+    "trials": gallery_charts.step_times_chart(frame(100)),
+    "small": gallery_charts.study_thumbnail(study.crossover(HERE), ("cpu", "cuda")),
+    "together": gallery_charts.study_times_chart(HERE_AND_THERE),
+    "speedups": gallery_charts.study_speedups_chart(HERE_AND_THERE),
+    "parts": gallery_charts.parts_over_sizes_chart(PARTS, "hidden_size"),
 }
 
 
@@ -66,14 +65,14 @@ def test_every_chart_is_valid_fits_its_container_and_takes_the_pages_colours(spe
 
 
 def test_fifty_thousand_trials_are_few_marks_and_none_is_lost():
-    spec = gallery.step_times_chart(frame(50_000))
+    spec = gallery_charts.step_times_chart(frame(50_000))
     assert len(values(spec)) < 150
     assert sum(row["trials"] for row in values(spec)) == 50_000
 
 
 def test_a_bin_says_the_median_and_the_middle_half_of_its_trials():
     known = pd.DataFrame({"device_kind": ["cpu"] * 5, "parameters": [1000] * 5, "step_s": [1.0, 2.0, 3.0, 4.0, 9.0]})
-    (row,) = values(gallery.step_times_chart(known))
+    (row,) = values(gallery_charts.step_times_chart(known))
     assert (row["low"], row["step"], row["high"], row["trials"]) == (2.0, 3.0, 4.0, 5)
 
 
@@ -81,8 +80,8 @@ def test_trials_without_times_or_parameters_are_left_out():
     known = pd.DataFrame(
         {"device_kind": ["cpu"] * 3, "parameters": [1000, 1000, 0], "step_s": [1.0, float("nan"), 1.0]}
     )
-    assert [row["trials"] for row in values(gallery.step_times_chart(known))] == [1]
-    alt.Chart.from_dict(gallery.step_times_chart(known.iloc[1:2]), validate=True)
+    assert [row["trials"] for row in values(gallery_charts.step_times_chart(known))] == [1]
+    alt.Chart.from_dict(gallery_charts.step_times_chart(known.iloc[1:2]), validate=True)
 
 
 @pytest.mark.parametrize("name", ["trials", "small", "together"])
@@ -101,7 +100,7 @@ def test_a_small_chart_shades_the_interval_of_each_crossing():
 
 def test_a_small_chart_of_nothing_timed_is_still_a_chart():
     nothing = Crossover(axis="hidden_size", basis="steady", baseline="cpu", challenger="cuda:0")
-    chart = alt.Chart.from_dict(gallery.study_thumbnail(nothing, ("cpu", "cuda")), validate=True)
+    chart = alt.Chart.from_dict(gallery_charts.study_thumbnail(nothing, ("cpu", "cuda")), validate=True)
     assert chart.to_dict()["layer"]
 
 
@@ -118,7 +117,9 @@ def test_a_device_has_one_colour_in_the_chart_of_times_and_in_that_of_speedups()
     two_threads = replace(HERE_AND_THERE[0], name="threads", devices=("cpu@1", "cpu@2"), kinds=("cpu", "cpu"))
     more_threads = replace(two_threads, name="more", devices=("cpu@1", "cpu@4"))
     curves = [two_threads, more_threads, HERE_AND_THERE[1]]
-    times, speedups = (_colours(draw(curves)) for draw in (gallery.study_times_chart, gallery.study_speedups_chart))
+    times, speedups = (
+        _colours(draw(curves)) for draw in (gallery_charts.study_times_chart, gallery_charts.study_speedups_chart)
+    )
     assert {curve.name: times[curve.devices[1]] for curve in curves} == speedups
     assert len(set(times.values())) == len(times) == 5
     assert len(set(speedups.values())) == 3
@@ -131,8 +132,8 @@ def _colours(spec):
 
 def test_no_more_studies_are_drawn_together_than_can_be_told_apart():
     many = [curve(HERE, str(number)) for number in range(6)]
-    for spec in (gallery.study_times_chart(many), gallery.study_speedups_chart(many)):
-        assert len({row["curve"] for row in values(spec)}) <= 2 * gallery.MAX_STUDIES_DRAWN
+    for spec in (gallery_charts.study_times_chart(many), gallery_charts.study_speedups_chart(many)):
+        assert len({row["curve"] for row in values(spec)}) <= 2 * gallery_charts.MAX_STUDIES_DRAWN
 
 
 def test_speedups_stand_with_their_intervals_around_one():
@@ -147,7 +148,7 @@ def test_speedups_stand_with_their_intervals_around_one():
         sizes=(size,),
         crossings=(Crossing(estimate=4.0, low=3.0, high=5.0, challenger_above=True),),
     )
-    spec = gallery.study_speedups_chart(
+    spec = gallery_charts.study_speedups_chart(
         [StudyCurves(name="a", devices=("b", "c"), answer=answer, kinds=("cpu", "cuda"))]
     )
     assert [(row["low"], row["speedup"], row["high"]) for row in values(spec)] == [(1.9, 2.0, 2.1)]

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from core.answer.charts import front, labels, look
-from core.answer.study.result import Band, Crossing, Crossover, Size
+from core.answer.charts import look, study_charts
+from core.answer.result import Band, Crossing, Crossover, Size
 
 STEEP = {  # the faster curve's name lay across it
     "1 CPU thread": [(2, 1e-4), (5, 2e-4), (7, 3e-4), (9, 1.4e-3), (10, 5e-3), (12, 9e-2)],
@@ -21,10 +21,10 @@ def values(curves, at):
 
 
 @pytest.mark.parametrize("curves", [STEEP, FLAT, DOWN, ONE])
-@pytest.mark.parametrize("width", [labels.NARROW_PLOT, labels.WIDE_PLOT])
+@pytest.mark.parametrize("width", [look.NARROW_PLOT, look.WIDE_PLOT])
 def test_names_lie_on_no_line_and_not_on_each_other(curves, width):
-    x, y, height = values(curves, 0), labels.add_headroom(values(curves, 1)), 150
-    placed = labels.place_names(curves, x=x, y=y, height=height)
+    x, y, height = values(curves, 0), look.add_headroom(values(curves, 1)), 150
+    placed = look.place_names(curves, x=x, y=y, height=height)
     assert placed.keys() == curves.keys()
 
     def pixel(value, of, length):
@@ -57,7 +57,7 @@ def test_names_lie_on_no_line_and_not_on_each_other(curves, width):
 
 def test_a_name_without_a_place_leaves_all_to_the_legend():
     longest = {"x" * 60: [(1, 1.0), (2, 2.0)], "GPU": [(1, 2.0), (2, 1.0)]}
-    assert labels.place_names(longest, x=[1, 2], y=labels.add_headroom([1.0, 2.0]), height=150) == {}
+    assert look.place_names(longest, x=[1, 2], y=look.add_headroom([1.0, 2.0]), height=150) == {}
 
 
 def crossing(*, axis, estimate, low, high):
@@ -108,14 +108,14 @@ def crossing(*, axis, estimate, low, high):
     ],
 )
 def test_the_estimate_is_written_on_its_band_in_numbers_that_one_can_choose(axis, ends, said):
-    spec = front.crossing_chart(crossing(axis=axis, **dict(zip(("estimate", "low", "high"), ends, strict=True))))
+    spec = study_charts.crossing_chart(crossing(axis=axis, **dict(zip(("estimate", "low", "high"), ends, strict=True))))
     (row,) = [row for row in spec["data"]["values"] if row["layer"] == "crossing"]
     assert row["label"] == said
     assert any(said in str(layer) for layer in spec["layer"])
 
 
 def test_the_first_chart_names_both_curves_and_needs_no_legend():
-    spec = front.crossing_chart(crossing(axis="depth", estimate=7.66, low=7.02, high=7.98))
+    spec = study_charts.crossing_chart(crossing(axis="depth", estimate=7.66, low=7.02, high=7.98))
     assert [layer["mark"]["type"] for layer in spec["layer"]].count("text") == 2
     assert {row["device"] for row in spec["data"]["values"] if row.get("named")} == set(STEEP)
     assert spec["layer"][1]["encoding"]["color"]["legend"] is None

@@ -5,8 +5,8 @@ import math
 import altair as alt
 import pytest
 
-from core.answer.charts import remedies as chart
-from core.answer.run import remedies
+from core.answer import remedies
+from core.answer.charts import run_charts as chart
 from tests.lanes import laned
 
 

@@ -7,8 +7,8 @@ import math
 import altair as alt
 import pytest
 
-from core.answer.charts import look, runs
-from core.answer.run import speedup, training_time
+from core.answer import speedup, training_time
+from core.answer.charts import look, run_charts
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point, display_name
 from core.results.schema import Trial
@@ -35,15 +35,15 @@ def placed(row: Trial, **changes) -> Trial:
 RUN = [placed(row) for row in run({"cpu": 1e-3, "cpu@1": 2e-3, "cuda:0": 2.5e-4})]
 
 EVERY_CHART = {
-    "loss over epochs": runs.loss_over_epochs_chart(RUN),
-    "loss over time": runs.loss_over_time_chart(RUN),
-    "live loss": runs.live_loss_chart(PROGRESS),
-    "epoch times": runs.epoch_times_chart(RUN),
-    "blocks": runs.blocks_chart(RUN),
-    "step bars": runs.step_bars_chart(RUN),
-    "breakdown": runs.breakdown_chart(RUN),
-    "start-up": runs.startup_chart(RUN),
-    "confusion": runs.confusion_chart(RUN[0]),
+    "loss over epochs": run_charts.loss_over_epochs_chart(RUN),
+    "loss over time": run_charts.loss_over_time_chart(RUN),
+    "live loss": run_charts.live_loss_chart(PROGRESS),
+    "epoch times": run_charts.epoch_times_chart(RUN),
+    "blocks": run_charts.blocks_chart(RUN),
+    "step bars": run_charts.step_bars_chart(RUN),
+    "breakdown": run_charts.breakdown_chart(RUN),
+    "start-up": run_charts.startup_chart(RUN),
+    "confusion": run_charts.confusion_chart(RUN[0]),
 }
 every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
 
@@ -150,40 +150,46 @@ def test_losses_stand_at_their_epochs_and_seconds():
 
 def test_values_that_a_log_scale_cannot_show_are_left_out_and_counted():
     diverged = placed(trial(), loss=(2.0, 1.0, 0.0, math.nan, math.inf, 1.0, 1.0, 1.0, 1.0, 1.0))
-    spec = runs.loss_over_epochs_chart([diverged])
+    spec = run_charts.loss_over_epochs_chart([diverged])
     assert len(values(spec)) == 7
     assert mark(spec, "line")["y"]["title"][1] == "3 not above 0 or not finite: not drawn"
 
 
 def test_a_trial_without_blocks_has_no_place_in_time():
     bare = placed(trial(contender="cpu@1"), block_first_step=())
-    spec = runs.loss_over_time_chart([RUN[0], bare])
+    spec = run_charts.loss_over_time_chart([RUN[0], bare])
     assert {row["contender"] for row in values(spec)} == {"CPU"}
 
 
 @pytest.mark.parametrize(
-    "draw", [runs.loss_over_epochs_chart, runs.epoch_times_chart, runs.blocks_chart, runs.breakdown_chart]
+    "draw",
+    [
+        run_charts.loss_over_epochs_chart,
+        run_charts.epoch_times_chart,
+        run_charts.blocks_chart,
+        run_charts.breakdown_chart,
+    ],
 )
 def test_a_chart_of_nothing_is_still_a_chart(draw):
     assert draw([])["data"]["values"] == []
 
 
 def test_the_live_curve_stands_over_seconds_and_tells_steps():
-    spec = runs.live_loss_chart(PROGRESS)
+    spec = run_charts.live_loss_chart(PROGRESS)
     assert [row["x"] for row in values(spec, "cuda:0")] == [0.1, 0.2]
     assert [row["step"] for row in values(spec, "cuda:0")] == [5, 10]
     assert "(s)" in mark(spec, "line")["x"]["title"]
 
 
 def test_the_live_curve_takes_the_kind_of_a_device_where_it_is_known():
-    spec = runs.live_loss_chart(PROGRESS, kinds={"cuda:0": "rocm", "cpu": "cpu"})
+    spec = run_charts.live_loss_chart(PROGRESS, kinds={"cuda:0": "rocm", "cpu": "cpu"})
     colours = mark(spec, "line")["color"]["scale"]["range"]
     assert colours == [look.DEVICE_COLOURS["cpu"], look.DEVICE_COLOURS["rocm"]]
 
 
 def test_a_long_curve_is_a_line_alone_and_a_short_one_has_points():
     long = placed(trial(), loss_step=tuple(range(1, 101)), loss=(1.0,) * 100)
-    assert marks(runs.loss_over_epochs_chart([long])) == ["line"]
+    assert marks(run_charts.loss_over_epochs_chart([long])) == ["line"]
     assert marks(EVERY_CHART["loss over epochs"]) == ["line", "point"]
 
 
@@ -198,7 +204,7 @@ def test_epoch_times_have_a_unit_that_reads_well():
 @pytest.mark.parametrize(("step_s", "unit", "scale"), [(2.0, "s", 1), (2e-3, "ms", 1e3), (2e-6, "µs", 1e6)])
 def test_times_per_step_are_in_seconds_milliseconds_or_microseconds(step_s, unit, scale):
     row = trial(step_s=step_s, jitter=0, steps_per_block=100_000 if step_s < 1e-3 else 10)
-    spec = runs.blocks_chart([row])
+    spec = run_charts.blocks_chart([row])
     assert mark(spec, "point")["y"]["title"] == f"time per step ({unit}, log scale)"
     assert [point["y"] for point in values(spec)] == pytest.approx([step_s * scale] * 20)
 
@@ -206,7 +212,7 @@ def test_times_per_step_are_in_seconds_milliseconds_or_microseconds(step_s, unit
 def test_many_epochs_are_put_together_as_medians_with_their_range():
     point = Point(dataset="digits", batch_size=1257, epochs=450)
     row = placed(run({"cpu": 1e-3}, point=point, pairs=5)[0])
-    spec = runs.epoch_times_chart([row])
+    spec = run_charts.epoch_times_chart([row])
     assert len(values(spec)) == 150
     assert mark(spec, "line")["y"]["title"] == "median time per epoch of every 3 (ms, log scale)"
     assert marks(spec) == ["rule", "line"]
@@ -223,7 +229,7 @@ def test_every_block_is_a_point_against_its_pair():
 
 
 def test_too_many_blocks_are_put_together_and_the_axis_says_so():
-    spec = runs.blocks_chart([trial(pairs=1_500), trial(contender="cuda:0", pairs=1_500)])
+    spec = run_charts.blocks_chart([trial(pairs=1_500), trial(contender="cuda:0", pairs=1_500)])
     assert len(values(spec)) == 1_000
     assert mark(spec, "point")["y"]["title"].startswith("median time per step of every 3 blocks")
 
@@ -241,12 +247,12 @@ def test_the_breakdown_has_its_parts_in_order_and_the_undisturbed_step():
 
 def test_a_trial_without_a_breakdown_has_no_bar():
     bare = trial(contender="cpu@1", **{f"breakdown_{part}_s": () for part in look.PART_COLOURS})
-    assert {row["contender"] for row in values(runs.breakdown_chart([RUN[0], bare]))} == {"CPU"}
+    assert {row["contender"] for row in values(run_charts.breakdown_chart([RUN[0], bare]))} == {"CPU"}
 
 
 def test_the_start_up_has_the_parts_that_were_measured():
     row = trial(startup_device_s=2.0, startup_build_s=1.0, startup_transfer_s=None, startup_first_step_s=1.0)
-    spec = runs.startup_chart([row])
+    spec = run_charts.startup_chart([row])
     assert [(bar["part"], bar["time"], bar["share"]) for bar in values(spec)] == [
         ("device", 2.0, 0.5),
         ("model", 1.0, 0.25),
@@ -256,7 +262,7 @@ def test_the_start_up_has_the_parts_that_were_measured():
 
 
 def test_a_name_in_several_lines_has_its_middle_beside_its_bar():
-    spec = runs.step_bars_chart(run({"cpu@4": 1e-3, "cpu@4+compiled10": 4e-4, "cpu@4+fused": 9e-4}))
+    spec = run_charts.step_bars_chart(run({"cpu@4": 1e-3, "cpu@4+compiled10": 4e-4, "cpu@4+fused": 9e-4}))
     axis = mark(spec, "bar")["y"]["axis"]
     lines = {case["test"].partition(" == ")[2].strip('"'): -case["value"] for case in axis["labelOffset"]["condition"]}
     assert lines == {
@@ -267,17 +273,17 @@ def test_a_name_in_several_lines_has_its_middle_beside_its_bar():
 
 
 def test_values_that_hardly_differ_do_not_fill_the_height_and_have_their_ticks():
-    axis = mark(runs.epoch_times_chart(run({"cpu": 1e-3}, jitter=0.01)), "line")["y"]
+    axis = mark(run_charts.epoch_times_chart(run({"cpu": 1e-3}, jitter=0.01)), "line")["y"]
     low, high = axis["scale"]["domain"]
     assert high / low > 1.15**2
     assert sum(low <= tick <= high for tick in axis["axis"]["values"]) > 1
-    apart = mark(runs.epoch_times_chart(run({"cpu": 1e-3, "cuda:0": 2e-4})), "line")["y"]
+    apart = mark(run_charts.epoch_times_chart(run({"cpu": 1e-3, "cuda:0": 2e-4})), "line")["y"]
     assert "domain" not in apart["scale"]
 
 
 def test_the_confusion_matrix_has_every_count_by_class_name():
     row = trial(experiment=Experiment(point=Point(dataset="disc")), confusion=(40, 1, 2, 7))
-    spec = runs.confusion_chart(row)
+    spec = run_charts.confusion_chart(row)
     assert spec["data"]["values"] == [
         {"true": "outside", "predicted": "outside", "items": 40},
         {"true": "outside", "predicted": "inside", "items": 1},
@@ -291,7 +297,9 @@ def test_the_confusion_matrix_has_every_count_by_class_name():
 
 
 def test_cells_without_an_item_let_the_page_show_through():
-    spec = runs.confusion_chart(trial(experiment=Experiment(point=Point(dataset="disc")), confusion=(40, 0, 2, 7)))
+    spec = run_charts.confusion_chart(
+        trial(experiment=Experiment(point=Point(dataset="disc")), confusion=(40, 0, 2, 7))
+    )
     (cells,) = [layer for layer in spec["layer"] if layer["mark"]["type"] == "rect"]
     assert cells["transform"] == [{"filter": "datum.items > 0"}]
     assert mark(spec, "text")["color"]["value"] == look.NEUTRAL, "and their figure is seen on any page"
@@ -300,7 +308,7 @@ def test_cells_without_an_item_let_the_page_show_through():
 @pytest.mark.parametrize("kind", look.DEVICE_COLOURS)
 def test_figures_stay_readable_on_the_darkest_cell(kind):
     row = dataclasses.replace(RUN[0], device_kind=kind)
-    darkest = mark(runs.confusion_chart(row), "rect")["color"]["scale"]["range"][1]
+    darkest = mark(run_charts.confusion_chart(row), "rect")["color"]["scale"]["range"][1]
     assert contrast_to_black(darkest) >= 4.5  # WCAG 2.1, AA
 
 
@@ -314,11 +322,11 @@ def test_many_blocks_are_gone_through_once_and_not_for_every_point(monkeypatch):
     row, asked = trial(pairs=5_000, loss=(), loss_step=()), []
     times = row.step_s
     monkeypatch.setattr(Trial, "step_s", property(lambda _: asked.append(1) or times))
-    assert len(runs.blocks_chart([row])["data"]["values"]) == runs.MOST_BLOCKS
+    assert len(run_charts.blocks_chart([row])["data"]["values"]) == run_charts.MOST_BLOCKS
     assert len(asked) < 10
 
 
 @pytest.mark.parametrize(("name", "columns"), [("cuda:0", 3), ("cpu@2+compiled10", 2)])
 def test_the_parts_of_a_step_stay_in_a_phone_beside_long_names(name, columns):
-    spec = runs.breakdown_chart([RUN[0], dataclasses.replace(RUN[2], contender=name)])
+    spec = run_charts.breakdown_chart([RUN[0], dataclasses.replace(RUN[2], contender=name)])
     assert mark(spec, "bar")["color"]["legend"]["columns"] == columns

@@ -7,7 +7,7 @@ import statistics
 import altair as alt
 import pytest
 
-from core.answer.charts import look, speedups, studies
+from core.answer.charts import look, speedup_charts, study_charts
 from core.text import MOST_IN_LABEL
 from tests.unit.answer.charts.answers import (
     BUSY,
@@ -27,7 +27,9 @@ from tests.unit.answer.charts.answers import (
 every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
 
 
-@pytest.mark.parametrize("drawn", [lambda found: studies.crossover_chart(found, PAIRS), speedups.speedup_chart])
+@pytest.mark.parametrize(
+    "drawn", [lambda found: study_charts.crossover_chart(found, PAIRS), speedup_charts.speedup_chart]
+)
 def test_a_chart_of_a_busy_machine_says_so_and_no_other_has_a_title(drawn):
     assert drawn(BUSY)["title"]["text"] == "Measured on a busy machine"
     assert "title" not in drawn(FOUND)
@@ -68,7 +70,7 @@ def titles(part):
 
 def test_a_title_is_a_line_however_a_device_is_called():
     found = answer([evidence(size, 1.0, size / 1e4) for size in SIZES], names=(CPU, "gpu\n\x1b[31m" * 1_000))
-    shown = [line for line in titles(speedups.speedup_chart(found)) if line]
+    shown = [line for line in titles(speedup_charts.speedup_chart(found)) if line]
     assert any("gpu" in line for line in shown)
     assert max(map(len, shown)) <= MOST_IN_LABEL
     assert all(line.isprintable() for line in shown)
@@ -115,19 +117,19 @@ def test_the_noise_band_is_the_middle_half_of_the_readings():
 
 def test_many_readings_are_thinned_to_their_extremes_and_the_axis_counts_them():
     pairs = [evidence(size, 1e-3, 2e-3, readings=1_000) for size in SIZES]
-    spec = studies.crossover_chart(answer(pairs), pairs)
+    spec = study_charts.crossover_chart(answer(pairs), pairs)
     drawn = rows(spec, "reading")
-    assert len(drawn) == studies.MAX_READINGS_DRAWN
+    assert len(drawn) == study_charts.MAX_READINGS_DRAWN
     assert min(row["time"] for row in drawn) == min(time for pair in pairs for time in pair.baseline_s)
     assert layers(spec, "line")[0]["encoding"]["y"]["title"][1] == "1,000 of 8,000 readings drawn"
 
 
 def test_the_interval_and_the_tie_zone_are_shaded_and_named():
     spec = EVERY_CHART["crossover"]
-    (interval,), (tie,) = rows(spec, studies.INTERVAL_ZONE), rows(spec, studies.TIE_ZONE)
+    (interval,), (tie,) = rows(spec, study_charts.INTERVAL_ZONE), rows(spec, study_charts.TIE_ZONE)
     assert (interval["from"], interval["to"]) == (90_000, 110_000)
     assert (tie["from"], tie["to"]) == (80_000, 130_000)
-    assert list(scale(spec, "fill")) == [studies.TIE_ZONE, studies.INTERVAL_ZONE]
+    assert list(scale(spec, "fill")) == [study_charts.TIE_ZONE, study_charts.INTERVAL_ZONE]
     axis = layers(spec, "rule")[0]["encoding"]["x"]["axis"]
     assert axis["orient"] == "top"
     assert axis["values"] == [100_000]
@@ -136,20 +138,20 @@ def test_the_interval_and_the_tie_zone_are_shaded_and_named():
 
 def test_every_zone_in_which_the_two_are_close_is_shaded():
     found = dataclasses.replace(FOUND, also_close=((1_000, 2_000),))
-    shaded = rows(studies.crossover_chart(found, PAIRS), studies.TIE_ZONE)
+    shaded = rows(study_charts.crossover_chart(found, PAIRS), study_charts.TIE_ZONE)
     assert [(zone["from"], zone["to"]) for zone in shaded] == [(80_000, 130_000), (1_000, 2_000)]
 
 
 def test_where_nothing_crosses_nothing_is_shaded():
     spec = EVERY_CHART["no crossing"]
-    assert not rows(spec, studies.INTERVAL_ZONE)
-    assert not rows(spec, studies.TIE_ZONE)
+    assert not rows(spec, study_charts.INTERVAL_ZONE)
+    assert not rows(spec, study_charts.TIE_ZONE)
     assert not layers(spec, "rule")
 
 
 def test_each_of_several_crossings_has_its_interval():
     spec = EVERY_CHART["several"]
-    assert len(rows(spec, studies.INTERVAL_ZONE)) == 2
+    assert len(rows(spec, study_charts.INTERVAL_ZONE)) == 2
     axes = [rule["encoding"]["x"]["axis"] for rule in layers(spec, "rule")[:2]]
     assert [axis["values"] for axis in axes] == [[3e3], [1e5]]
     assert axes[0]["offset"] != axes[1]["offset"], "the labels lie on each other in a narrow window"

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from core.answer.charts import grids, look, studies
-from core.answer.charts.grids import Cell
-from core.answer.study import wording
-from core.answer.study.result import Assumed, Clear, Crossing
+from core.answer import wording
+from core.answer.charts import look, speedup_charts, study_charts
+from core.answer.charts.speedup_charts import Cell
+from core.answer.result import Assumed, Clear, Crossing
 from tests.unit.answer.charts.answers import (
     AXES,
     CELLS,
@@ -48,23 +48,23 @@ def luminance(colour: str) -> float:
 
 
 def test_the_kinds_of_the_rows_go_before_what_a_name_tells():
-    spec = studies.crossover_chart(FOUND, PAIRS, kinds=("cpu", "rocm"))
+    spec = study_charts.crossover_chart(FOUND, PAIRS, kinds=("cpu", "rocm"))
     assert scale(spec, "color")[GPU] == look.DEVICE_COLOURS["rocm"]
 
 
 def test_names_that_tell_no_kind_still_get_two_colours():
-    spec = studies.crossover_chart(answer(PAIRS, names=("mine", "yours"), axis="size"), PAIRS)
+    spec = study_charts.crossover_chart(answer(PAIRS, names=("mine", "yours"), axis="size"), PAIRS)
     assert len(set(scale(spec, "color").values())) == 2
 
 
-@pytest.mark.parametrize("basis", list(studies.BASIS_AXIS_TITLES))
+@pytest.mark.parametrize("basis", list(study_charts.BASIS_AXIS_TITLES))
 def test_the_cost_basis_is_named_at_the_axis(basis):
-    spec = studies.crossover_chart(answer(PAIRS, basis=basis), PAIRS)
-    assert layers(spec, "line")[0]["encoding"]["y"]["title"] == f"{studies.BASIS_AXIS_TITLES[basis]} (log scale)"
+    spec = study_charts.crossover_chart(answer(PAIRS, basis=basis), PAIRS)
+    assert layers(spec, "line")[0]["encoding"]["y"]["title"] == f"{study_charts.BASIS_AXIS_TITLES[basis]} (log scale)"
 
 
 def test_of_own_timings_nothing_is_said_but_that_they_are_times():
-    spec = studies.crossover_chart(answer(PAIRS, axis="size", basis="as_given"), PAIRS)
+    spec = study_charts.crossover_chart(answer(PAIRS, axis="size", basis="as_given"), PAIRS)
     assert layers(spec, "line")[0]["encoding"]["y"]["title"] == "time (log scale)"
     assert layers(spec, "line")[0]["encoding"]["x"]["title"] == "size (log scale)"
 
@@ -109,13 +109,13 @@ def test_curves_of_a_study_are_named_where_they_run_and_those_of_one_name_in_the
     named = {row["name"] for row in rows(EVERY_CHART["crossover"], "median") if row["named"]}
     assert named == {"cpu", "cuda:0"}
     assert layers(EVERY_CHART["crossover"], "line")[0]["encoding"]["color"]["legend"] is None
-    alike = studies.crossover_chart(answer(PAIRS, names=("GPU (one)", "GPU (other)")), PAIRS)
+    alike = study_charts.crossover_chart(answer(PAIRS, names=("GPU (one)", "GPU (other)")), PAIRS)
     assert layers(alike, "text") == []
     assert layers(alike, "line")[0]["encoding"]["color"]["legend"]["columns"] >= 1
 
 
 def test_the_name_of_what_was_recorded_elsewhere_says_so():
-    spec = studies.crossover_chart(FOUND, [*PAIRS, MEMORY], recorded=True)
+    spec = study_charts.crossover_chart(FOUND, [*PAIRS, MEMORY], recorded=True)
     assert {row["name"] for row in rows(spec, "median")} == {"cpu", "cuda:0, recorded"}
 
 
@@ -129,23 +129,23 @@ def test_a_cell_of_the_map_has_its_winner_and_its_figure():
     cells = EVERY_CHART["map"]["data"]["values"]
     assert [(cell["winner"], cell["text"]) for cell in cells] == [
         ("cpu", "0.50×"),
-        (grids.HATCHED, "1.02×"),
+        (speedup_charts.HATCHED, "1.02×"),
         ("cuda:0", "12×"),
-        (grids.MISSING, "✕"),
+        (speedup_charts.MISSING, "✕"),
     ]
     assert cells[3]["reason"] == "out of memory"
 
 
 def test_cells_that_are_too_close_are_hatched_and_no_others():
     hatches = layers(EVERY_CHART["map"], "rule")
-    assert len(hatches) == len(grids.HATCH)
+    assert len(hatches) == len(speedup_charts.HATCH)
     for hatch in hatches:
-        assert grids.HATCHED in json.dumps(hatch["transform"])
+        assert speedup_charts.HATCHED in json.dumps(hatch["transform"])
 
 
 @pytest.mark.parametrize("kinds", [("cpu", "cuda"), ("cpu", "cpu"), ("cpu", "mps"), ("cuda", "xpu")])
 def test_figures_are_readable_on_every_cell_and_winners_have_two_colours(kinds):
-    spec = grids.winners_chart(CELLS, axes=AXES, devices=("a", "b"), kinds=kinds)
+    spec = speedup_charts.winners_chart(CELLS, axes=AXES, devices=("a", "b"), kinds=kinds)
     colours = scale(spec, "color")
     assert colours["a"] != colours["b"]
     for colour in colours.values():
@@ -154,7 +154,7 @@ def test_figures_are_readable_on_every_cell_and_winners_have_two_colours(kinds):
 
 def test_a_wide_map_leaves_its_figures_out_where_they_would_not_fit():
     wide = [Cell(x=size, y=1, verdict="gpu_faster", speedup=2.0) for size in range(1, 20)]
-    text = layers(grids.winners_chart(wide, axes=AXES, devices=DEVICES), "text")[0]
+    text = layers(speedup_charts.winners_chart(wide, axes=AXES, devices=DEVICES), "text")[0]
     assert "width" in text["mark"]["opacity"]["expr"]
     assert layers(EVERY_CHART["map"], "text")[0]["mark"]["opacity"] == 1
 
@@ -176,18 +176,18 @@ def test_where_nothing_is_clear_an_open_end_is_shaded_and_an_assumed_crossover_h
     pairs = [evidence(size, 2.0, 1.0) for size in (8, 16, 64)]
     part = Clear(begin=16, end=64, challenger_faster=True, least=1.4, most=2.0)
     bounded = dataclasses.replace(answer(pairs), clear=(part,))
-    (zone,) = rows(studies.crossover_chart(bounded, pairs), studies.OPEN_ZONE)
+    (zone,) = rows(study_charts.crossover_chart(bounded, pairs), study_charts.OPEN_ZONE)
     assert (zone["from"], zone["to"]) == (8, 16)
     only = Crossing(estimate=30, low=20, high=40, challenger_above=True)
     single = dataclasses.replace(answer(pairs), assumed=Assumed(noise=0.05, outcome="crossing", crossings=(only,)))
-    spec = studies.crossover_chart(single, pairs)
-    assert [(zone["from"], zone["to"]) for zone in rows(spec, studies.ASSUMPTION_ZONE)] == [(20, 40)]
-    assert rows(spec, studies.INTERVAL_ZONE) == rows(spec, "crossing") == []
+    spec = study_charts.crossover_chart(single, pairs)
+    assert [(zone["from"], zone["to"]) for zone in rows(spec, study_charts.ASSUMPTION_ZONE)] == [(20, 40)]
+    assert rows(spec, study_charts.INTERVAL_ZONE) == rows(spec, "crossing") == []
 
 
 def test_a_chart_rounds_the_interval_of_a_crossing_as_its_sentence_does():
     pairs = [evidence(size, 2.0, 1.0) for size in (8, 64, 512)]
     said = answer(pairs, crossings=((128.4, 154.3, 186.2),), axis="hidden_size")
-    (zone,) = rows(studies.crossover_chart(said, pairs), studies.INTERVAL_ZONE)
-    assert (zone["shown"], studies.crossing_rows(said)[0]["label"]) == ("128–187", "about 154 (128–187)")
+    (zone,) = rows(study_charts.crossover_chart(said, pairs), study_charts.INTERVAL_ZONE)
+    assert (zone["shown"], study_charts.crossing_rows(said)[0]["label"]) == ("128–187", "about 154 (128–187)")
     assert wording.interval_ends("hidden_size", 128.4, 186.2) == ("128", "187")

@@ -7,31 +7,31 @@ import json
 import altair as alt
 import pytest
 
-from core.answer.charts import lessons, look, tutorials
+from core.answer.charts import lesson_charts, look
 from core.answer.export import pictures
-from core.answer.lesson import bottleneck, launches, seed_band
+from core.answer.lessons import equivalence, loader, small_models
 from tests import exhibited
 from tests.studies import batches, compared, measured, seeds, ways
 
 SIGNAL, GRID = compared("signal", measured("signal")), compared("fashion-cnn", measured("fashion-cnn"))
 CLOCK = exhibited.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})
 SEEDS = seeds(3)
-BAND = seed_band.find_seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
+BAND = equivalence.find_seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
 TWO = [
-    launches.compare_batch_sizes(*(row for row in batches(1e-3, 1e-9) if row.contender == name))
+    small_models.compare_batch_sizes(*(row for row in batches(1e-3, 1e-9) if row.contender == name))
     for name in ("cpu", "cuda:0")
 ]
 EVERY_CHART = {
-    "times": tutorials.tutorial_times_chart(SIGNAL),
-    "times of a grid": tutorials.tutorial_times_chart(GRID),
-    "times by depth": tutorials.tutorial_times_chart(compared("disc", measured("disc"))),
-    "speedups": tutorials.tutorial_speedups_chart(SIGNAL),
-    "speedups of a grid": tutorials.tutorial_speedups_chart(GRID),
-    "clocks": lessons.clocks_chart(CLOCK.content, {"cpu": "cpu", "cuda:0": "cuda"}),
-    "epoch parts": lessons.epoch_parts_chart(bottleneck.find_bottleneck(ways())),
-    "seed band": lessons.seed_band_chart(BAND, [row for row in SEEDS if row.contender == "cuda:0"]),
-    "step shares": lessons.step_shares_chart(TWO),
-    "device shares": lessons.device_shares_chart(TWO),
+    "times": lesson_charts.tutorial_times_chart(SIGNAL),
+    "times of a grid": lesson_charts.tutorial_times_chart(GRID),
+    "times by depth": lesson_charts.tutorial_times_chart(compared("disc", measured("disc"))),
+    "speedups": lesson_charts.tutorial_speedups_chart(SIGNAL),
+    "speedups of a grid": lesson_charts.tutorial_speedups_chart(GRID),
+    "clocks": lesson_charts.clocks_chart(CLOCK.content, {"cpu": "cpu", "cuda:0": "cuda"}),
+    "epoch parts": lesson_charts.epoch_parts_chart(loader.find_bottleneck(ways())),
+    "seed band": lesson_charts.seed_band_chart(BAND, [row for row in SEEDS if row.contender == "cuda:0"]),
+    "step shares": lesson_charts.step_shares_chart(TWO),
+    "device shares": lesson_charts.device_shares_chart(TWO),
 }
 every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CHART.keys())
 
@@ -59,17 +59,23 @@ def test_every_chart_can_be_put_on_paper():
 
 
 def test_published_points_are_hollow_and_their_lines_dashed():
-    (points,) = [layer for layer in tutorials.tutorial_times_chart(SIGNAL)["layer"] if layer["mark"]["type"] == "point"]
+    (points,) = [
+        layer for layer in lesson_charts.tutorial_times_chart(SIGNAL)["layer"] if layer["mark"]["type"] == "point"
+    ]
     solid = points["encoding"]["fillOpacity"]["condition"]["test"]["oneOf"]
     assert solid == ["measured: CPU", "measured: GPU"]
-    (line,) = [layer for layer in tutorials.tutorial_times_chart(SIGNAL)["layer"] if layer["mark"]["type"] == "line"]
+    (line,) = [
+        layer for layer in lesson_charts.tutorial_times_chart(SIGNAL)["layer"] if layer["mark"]["type"] == "line"
+    ]
     dashes = line["encoding"]["strokeDash"]["scale"]
     dashed = [name for name, dash in zip(dashes["domain"], dashes["range"], strict=True) if len(dash) > 1 and dash[1]]
     assert dashed == ["published: CPU x86_64", "published: GPU P100-PCIe"]
 
 
 def test_a_device_has_its_colour_in_both_sources():
-    (points,) = [layer for layer in tutorials.tutorial_times_chart(SIGNAL)["layer"] if layer["mark"]["type"] == "point"]
+    (points,) = [
+        layer for layer in lesson_charts.tutorial_times_chart(SIGNAL)["layer"] if layer["mark"]["type"] == "point"
+    ]
     scale = points["encoding"]["color"]["scale"]
     colours = dict(zip(scale["domain"], scale["range"], strict=True))
     assert colours["published: CPU x86_64"] == colours["measured: CPU"] == look.DEVICE_COLOURS["cpu"]
@@ -77,15 +83,15 @@ def test_a_device_has_its_colour_in_both_sources():
 
 
 def test_where_the_gpu_is_said_to_win_is_a_line_across_the_chart():
-    assert values(tutorials.tutorial_times_chart(SIGNAL), layer="wins") == [
+    assert values(lesson_charts.tutorial_times_chart(SIGNAL), layer="wins") == [
         {"layer": "wins", "place": 1_000, "said": "published: GPU wins from here"}
     ]
-    assert values(tutorials.tutorial_times_chart(GRID), layer="wins") == []
+    assert values(lesson_charts.tutorial_times_chart(GRID), layer="wins") == []
 
 
 def test_a_speedup_of_the_whole_grid_is_a_line_and_even_is_another():
-    assert [row["value"] for row in values(tutorials.tutorial_speedups_chart(GRID), layer="claim")] == [2.0]
-    assert [row["value"] for row in values(tutorials.tutorial_speedups_chart(SIGNAL), layer="even")] == [1.0]
+    assert [row["value"] for row in values(lesson_charts.tutorial_speedups_chart(GRID), layer="claim")] == [2.0]
+    assert [row["value"] for row in values(lesson_charts.tutorial_speedups_chart(SIGNAL), layer="even")] == [1.0]
 
 
 def test_every_reading_of_every_clock_is_drawn():
@@ -97,22 +103,22 @@ def test_every_reading_of_every_clock_is_drawn():
 
 def test_the_line_of_our_clock_is_at_the_median_also_of_an_even_number_of_readings():
     even = exhibited.clocks({"cpu@1": {"ours": (1.0, 4.0, 2.0, 3.0)}})
-    assert {row["ours"] for row in values(lessons.clocks_chart(even, {}))} == {2.5}
+    assert {row["ours"] for row in values(lesson_charts.clocks_chart(even, {}))} == {2.5}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["it's a clock with a long name", 'says "no" \\ and goes on', "two\nlines of a name"])
 def test_a_foreign_name_is_drawn_and_never_an_expression(name):
     variants = tuple(dataclasses.replace(entry, title=f"{name} {entry.name}") for entry in CLOCK.content.variants)
-    spec = lessons.clocks_chart(dataclasses.replace(CLOCK.content, variants=variants), {})
+    spec = lesson_charts.clocks_chart(dataclasses.replace(CLOCK.content, variants=variants), {})
     (text,) = pictures.draw_svgs([spec])
     assert all(html.escape(word, quote=False) in text for word in name.split())
 
 
 def test_parts_of_an_epoch_add_up_to_what_was_timed_apart():
-    found = bottleneck.find_bottleneck(ways())
+    found = loader.find_bottleneck(ways())
     unit, scale = look.choose_time_unit([found.ways[0].epoch_s])
-    drawn = values(lessons.epoch_parts_chart(found), way=found.ways[0].title)
+    drawn = values(lesson_charts.epoch_parts_chart(found), way=found.ways[0].title)
     assert sum(row["time"] for row in drawn) == pytest.approx(sum(found.ways[0].parts_s.values()) * scale)
     assert unit == "ms"
 

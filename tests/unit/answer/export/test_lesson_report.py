@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.charts import runs
+from core.answer.charts import run_charts
 from core.answer.export import lesson_report, pictures
-from core.answer.lesson import handout
-from core.answer.lesson.handout import (
+from core.answer.export.lesson_report import (
     Handout,
     HandoutFigure,
     HandoutListing,
@@ -32,7 +31,7 @@ def paper(text: str = HOSTILE, trials=RUN) -> Handout:
     section = HandoutSection(
         title=text,
         sentences=(text,),
-        figures=(HandoutFigure(title=text, spec=runs.epoch_times_chart(trials)),),
+        figures=(HandoutFigure(title=text, spec=run_charts.epoch_times_chart(trials)),),
         tables=(HandoutTable(title=text, header=("Device", text), rows=((text, "1"),)),),
         listings=(HandoutListing(title=text, code=text, output=text),),
         notes=(text,),
@@ -45,7 +44,7 @@ def paper(text: str = HOSTILE, trials=RUN) -> Handout:
         predictions=(HandoutReply(question=text, text=text),),
         sections=(section,),
         answers=(HandoutReply(question=text, text=text),),
-        machine=handout.handout_environment(trials),
+        machine=lesson_report.handout_environment(trials),
     )
 
 

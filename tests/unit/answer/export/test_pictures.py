@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answer.charts import runs
+from core.answer.charts import run_charts
 from core.answer.export import pictures
 from core.errors import CrossoverError
 from tests.hostile import UNSEEN
@@ -23,7 +23,7 @@ HOSTILE = "</script><script>alert(1)</script>\u2028<img src=http://example.org/x
 
 @pytest.fixture(scope="module")
 def spec():
-    return runs.loss_over_time_chart(run())
+    return run_charts.loss_over_time_chart(run())
 
 
 def test_a_png_is_as_wide_as_is_said(spec):

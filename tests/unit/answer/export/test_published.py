@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.answer.charts import published as charts
+from core.answer import timings_csv
+from core.answer.charts import gallery_charts as charts
 from core.answer.charts.look import DEVICE_COLOURS
 from core.answer.export import lesson_report, published
-from core.answer.gallery.published_studies import load_published_studies
-from core.answer.study.brought import timings
+from core.answer.gallery.published import load_published_studies
 
 STUDIES = load_published_studies()
 COPIED = [study for study in STUDIES if study.source.licence]
@@ -20,7 +20,7 @@ def ids(study):
 def test_the_table_says_whose_it_is_and_reads_back_as_it_was(study):
     text = published.study_csv(study)
     assert f"# Published by: {study.source.cited}" in text
-    read = timings.read_timings(text.encode(), "taken.csv")
+    read = timings_csv.read_timings(text.encode(), "taken.csv")
     assert [entry.size for entry in read.evidence] == [entry.size for entry in study.evidence]
     for back, entry in zip(read.evidence, study.evidence, strict=True):
         assert (back.baseline_s, back.challenger_s) == (

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from core.answer.export import script
 from core.errors import CrossoverError
 from core.files.project import PROJECT
-from core.measure import networks
-from core.measure.boosting.training import BoostingTraining
-from core.measure.data import batches, datasets
+from core.measure import batches, datasets, networks
+from core.measure.boosting import BoostingTraining
 from core.measure.training import Training
-from core.question import own
+from core.question import custom
 from core.question.catalog import DATASETS
 from core.question.experiment import Contender, Point
 from core.question.fields import DATA_PATHS, SIZE_AXES
@@ -132,7 +131,7 @@ def of_study(axis):
 
 
 def test_there_is_a_study_of_every_kind():
-    assert STUDIES.keys() == SIZE_AXES.keys() - set(own.FIELDS)
+    assert STUDIES.keys() == SIZE_AXES.keys() - set(custom.FIELDS)
 
 
 FITS = ("rounds", "leaves")

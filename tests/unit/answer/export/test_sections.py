@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from core.answer.charts import tutorials
-from core.answer.export import exhibit_sections, sections
-from core.answer.lesson import claims
+from core.answer.charts import lesson_charts
+from core.answer.export import sections
+from core.answer.lessons import tutorials
 from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, measured, seeds, ways
@@ -24,9 +24,7 @@ def cells(section) -> list[str]:
 
 
 def test_a_clock_that_says_a_fifth_is_said_to_say_a_fifth():
-    short, right = (
-        exhibit_sections.clock_section(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0)
-    )
+    short, right = (sections.clock_section(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
     assert "On the GPU: “No drain” says 200 µs, 20 % of what our clock says." in short.sentences
     assert not any("20 %" in sentence for sentence in right.sentences)
     assert len(short.figures) == 1
@@ -38,7 +36,7 @@ def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
         dataclasses.replace(entry, epoch_s=(1.0,)) if entry.name == "loader_inside" else entry
         for entry in shown.content.variants
     )
-    found = exhibit_sections.clock_section(
+    found = sections.clock_section(
         dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat))
     )
     assert (
@@ -48,7 +46,7 @@ def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
 
 
 def test_each_device_has_one_column_with_its_time_and_how_often_ours_fits_into_it():
-    found = exhibit_sections.clock_section(exhibited.clock({"ours": 1.0, "disc": 1.7, "no_drain": 0.2}))
+    found = sections.clock_section(exhibited.clock({"ours": 1.0, "disc": 1.7, "no_drain": 0.2}))
     table = found.tables[0]
     assert table.header == ("Clock", "CPU", "GPU")
     assert table.rows[1][1:] == ("17.0 ms (1.70×)", "1.70 ms (1.70×)")
@@ -56,50 +54,46 @@ def test_each_device_has_one_column_with_its_time_and_how_often_ours_fits_into_i
 
 
 def test_of_one_device_there_is_no_speedup_by_any_clock():
-    found = exhibit_sections.clock_section(exhibited.clock({"ours": 1.0, "no_drain": 0.9}, contenders=("cpu",)))
+    found = sections.clock_section(exhibited.clock({"ours": 1.0, "no_drain": 0.9}, contenders=("cpu",)))
     assert not any("By our clock" in sentence for sentence in found.sentences)
 
 
 def test_the_tutorials_own_clock_is_shown_with_ours_alone_and_its_shortcuts_in_words():
     shown = exhibited.clock({"ours": 1.0, "disc": 1.4, "no_drain": 0.1})
-    found = exhibit_sections.tutorial_clock_section(PRESETS["disc"], shown)
+    found = sections.tutorial_clock_section(PRESETS["disc"], shown)
     assert "No drain" not in cells(found)
     assert "It is timed once." in cells(found)
     assert any("“As the disc tutorial” says 1.40 ms" in sentence for sentence in found.sentences)
 
 
 def test_code_is_shown_as_it_ran_with_the_error_word_for_word():
-    (listing,) = exhibit_sections.moving_section(exhibited.moving()).listings
+    (listing,) = sections.moving_section(exhibited.moving()).listings
     assert (listing.code, listing.output) == ("print(here + there)", "RuntimeError: no")
     assert "meta" in listing.title
-    assert "1 of them raise" in said([exhibit_sections.moving_section(exhibited.moving())])
+    assert "1 of them raise" in said([sections.moving_section(exhibited.moving())])
 
 
 def test_the_first_step_says_whether_it_is_rounding():
-    small, large = (said([exhibit_sections.first_step_section(exhibited.first_step(apart))]) for apart in (3e-7, 0.1))
+    small, large = (said([sections.first_step_section(exhibited.first_step(apart))]) for apart in (3e-7, 0.1))
     assert "3.0 × 10⁻⁷" in small
     assert "that is rounding" in small
     assert "too much for rounding" in large
 
 
-@pytest.mark.parametrize(
-    "make", [exhibit_sections.clock_section, exhibit_sections.moving_section, exhibit_sections.first_step_section]
-)
+@pytest.mark.parametrize("make", [sections.clock_section, sections.moving_section, sections.first_step_section])
 def test_where_an_exhibit_is_from_is_the_first_that_is_said(make):
     shown = {
-        exhibit_sections.clock_section: exhibited.clock({"ours": 1.0}),
-        exhibit_sections.moving_section: exhibited.moving(),
-        exhibit_sections.first_step_section: exhibited.first_step(),
+        sections.clock_section: exhibited.clock({"ours": 1.0}),
+        sections.moving_section: exhibited.moving(),
+        sections.first_step_section: exhibited.first_step(),
     }[make]
     assert make(shown, note=MARK).sentences[0] == MARK
     assert MARK not in make(shown).sentences
 
 
-@pytest.mark.parametrize(
-    "make", [exhibit_sections.clock_section, exhibit_sections.moving_section, exhibit_sections.first_step_section]
-)
+@pytest.mark.parametrize("make", [sections.clock_section, sections.moving_section, sections.first_step_section])
 def test_an_exhibit_of_another_lesson_is_refused_in_a_sentence(make):
-    other = exhibited.clock({"ours": 1.0}) if make is not exhibit_sections.clock_section else exhibited.moving()
+    other = exhibited.clock({"ours": 1.0}) if make is not sections.clock_section else exhibited.moving()
     assert "shows no" in said([make(other)])
 
 
@@ -161,7 +155,7 @@ def test_one_batch_size_is_not_enough():
 @pytest.mark.parametrize("name", ["disc", "signal", "fashion-cnn"])
 def test_a_tutorial_shows_times_speedups_and_a_table(name):
     found = sections.tutorial_section(PRESETS[name], "class", measured(name), contenders=PAIR, origin="measured")
-    assert [figure.title for figure in found.figures][1:] == [tutorials.SPEEDUP]
+    assert [figure.title for figure in found.figures][1:] == [lesson_charts.SPEEDUP]
     assert found.tables[0].rows
 
 
@@ -171,7 +165,7 @@ def test_a_tutorial_without_a_pair_shows_what_was_published_and_says_so():
     )
     assert found.sentences[-1] == sections.NO_PAIR
     assert found.sentences[0].startswith("Published: ")
-    assert claims.claim_sentences(PRESETS["disc"]) == found.sentences[:-1]
+    assert tutorials.claim_sentences(PRESETS["disc"]) == found.sentences[:-1]
 
 
 def test_why_a_gain_is_not_known_is_said_below_the_table_once_for_all_ways_it_is_true_of():

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from core.answer.export import sweep_report
-from core.answer.study.result import Band, Crossing, Crossover, Size
-from core.answer.study.study import Study
-from core.question import own
+from core.answer.export import report
+from core.answer.result import Band, Crossing, Crossover, Size
+from core.answer.study import Study
+from core.question import custom
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from tests import rows
@@ -85,7 +85,7 @@ def sweep_rows(values=(8, 64), contenders=("cpu", "cuda:0"), **changes):
 
 
 def test_the_document_has_what_scripts_rely_on():
-    document = json.loads(json.dumps(sweep_report.crossover_document(crossover()), allow_nan=False))
+    document = json.loads(json.dumps(report.crossover_document(crossover()), allow_nan=False))
     assert set(document) == FIELDS
     assert (document["outcome"], document["estimate"]) == ("crossing", 510.0)
     assert document["tie"] == [450.0, 590.0]
@@ -95,13 +95,13 @@ def test_the_document_has_what_scripts_rely_on():
 
 def test_the_document_of_no_crossing_has_no_numbers_of_one():
     nothing = {"outcome": "gpu_always", "estimate": None, "low": None, "high": None, "tie": None, "crossings": ()}
-    document = sweep_report.crossover_document(crossover(**nothing))
+    document = report.crossover_document(crossover(**nothing))
     assert set(document) == FIELDS
     assert (document["estimate"], document["low"], document["high"], document["tie"]) == (None, None, None, None)
 
 
 def test_the_text_begins_with_the_sentence_and_has_a_line_for_each_size():
-    lines = sweep_report.crossover_text(crossover(), notes=["The column who was not used."]).splitlines()
+    lines = report.crossover_text(crossover(), notes=["The column who was not used."]).splitlines()
     assert lines[0] == "The GPU wins from 510 neurons."
     assert lines[2].split() == ["hidden", "size", "cpu", "cuda:0", "speedup", "95", "%", "interval", "faster"]
     assert [line.split()[-1] for line in (lines[3], lines[5])] == ["cpu", "cuda:0"]
@@ -112,18 +112,18 @@ def test_the_text_begins_with_the_sentence_and_has_a_line_for_each_size():
 
 
 def test_the_winner_is_named_by_the_speedup_even_where_both_are_of_one_kind():
-    lines = sweep_report.crossover_text(crossover(baseline="cpu@1", challenger="cpu@8")).splitlines()
+    lines = report.crossover_text(crossover(baseline="cpu@1", challenger="cpu@8")).splitlines()
     assert (lines[3].split()[-1], lines[5].split()[-1]) == ("cpu@1", "cpu@8")
 
 
 def test_columns_begin_below_each_other():
-    assert sweep_report.align_columns([("a", "bb", "c"), ("aaa", "b", "")]) == ["a    bb  c", "aaa  b"]
+    assert report.align_columns([("a", "bb", "c"), ("aaa", "b", "")]) == ["a    bb  c", "aaa  b"]
 
 
 def test_the_epoch_is_the_median_step_times_the_steps_of_an_epoch():
     _, trials = sweep_rows()
-    assert sweep_report.median_epoch_s(trials[0]) == pytest.approx(1e-3 * trials[0].steps_per_epoch)
-    assert sweep_report.median_epoch_s(rows.trial(pairs=0)) is None
+    assert report.median_epoch_s(trials[0]) == pytest.approx(1e-3 * trials[0].steps_per_epoch)
+    assert report.median_epoch_s(rows.trial(pairs=0)) is None
 
 
 def test_a_grid_lists_the_shortest_epoch_first_and_what_was_not_timed_last():
@@ -136,7 +136,7 @@ def test_a_grid_lists_the_shortest_epoch_first_and_what_was_not_timed_last():
         outcome="out_of_memory",
         message="It did not fit.",
     )
-    lines = sweep_report.grid_text(sweep, [*broken, *trials[:4]]).splitlines()
+    lines = report.grid_text(sweep, [*broken, *trials[:4]]).splitlines()
     assert lines[0].split() == ["hidden", "size", "device", "epoch", "step", "speedup"]
     assert lines[1].split()[:2] == ["8", "GPU"]
     assert lines[4].split()[:2] == ["64", "CPU"]
@@ -148,17 +148,19 @@ def test_a_grid_of_ones_own_training_has_no_epochs():
     mine = {"training": "mine.py:build", "source_hash": "0" * 16}
     axes = (Axis(name="size", values=(8, 16)),)
     sweep = Sweep(
-        point=Point(**mine, size=8, **own.SETTLED), axes=axes, contenders=(Contender(threads=1), Contender(threads=2))
+        point=Point(**mine, size=8, **custom.SETTLED),
+        axes=axes,
+        contenders=(Contender(threads=1), Contender(threads=2)),
     )
     found = [dataclasses.replace(row, **mine, size=8) for row in rows.run({"cpu@1": 1e-3, "cpu@2": 5e-4})]
-    lines = sweep_report.grid_text(sweep, found).splitlines()
+    lines = report.grid_text(sweep, found).splitlines()
     assert lines[0].split() == ["size", "device", "step", "speedup"]
     assert [line.split()[:4] for line in lines[1:]] == [["8", "2", "CPU", "threads"], ["8", "1", "CPU", "thread"]]
 
 
 def test_the_points_of_a_sweep_carry_their_sizes_and_a_trial_each_contender():
     sweep, trials = sweep_rows()
-    points = sweep_report.sweep_documents(sweep, trials)
+    points = report.sweep_documents(sweep, trials)
     assert [point["hidden_size"] for point in points] == [8, 64]
     assert [[trial["contender"] for trial in point["trials"]] for point in points] == [["cpu", "cuda:0"]] * 2
     assert points[0]["trials"][0]["step"]["median_s"] == pytest.approx(1e-3)
@@ -173,7 +175,7 @@ def test_a_study_is_told_from_others_by_one_line():
         challenger="cuda:0",
         runs=((trials[0], trials[1]), (trials[2], trials[3])),
     )
-    line = sweep_report.study_line(study)
+    line = report.study_line(study)
     assert line.startswith("0123456789ab  hidden size 8 to 64 (2 sizes), GPU against CPU, Fully connected on Digits")
     assert "batch size 64" in line
     assert "feedfacecafe" in line
@@ -182,6 +184,6 @@ def test_a_study_is_told_from_others_by_one_line():
 
 
 def test_somebodys_own_seconds_have_no_cost_basis_of_ours():
-    text = sweep_report.crossover_text(crossover(basis="as_given"))
+    text = report.crossover_text(crossover(basis="as_given"))
     assert "The seconds are compared as they were given." in text
     assert "steady" not in text

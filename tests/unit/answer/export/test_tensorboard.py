@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from core.answer import training_time
 from core.answer.export import tensorboard
 from core.answer.export.recording import trial_recording
-from core.answer.run import training_time
 from core.errors import StoreError
 from tests import rows
 

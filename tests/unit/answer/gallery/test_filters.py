@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from core.answer.gallery import filters, table, trust
+from core.answer.gallery import overview, trust
 from core.question.experiment import Point
 from core.results.store import Store
 from tests import rows
@@ -21,20 +21,20 @@ def held(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     for row in TRIALS:
         store.add(row)
-    frame = table.load_overview([(store, "measured here")]).frame
-    return filters.build_gallery_data(frame, table.find_study_lines(frame))
+    frame = overview.load_overview([(store, "measured here")]).frame
+    return overview.build_gallery_data(frame, overview.find_study_lines(frame))
 
 
 @pytest.mark.slow
 def test_everything_is_counted_in_one_line(held):
-    assert filters.gallery_summary(held) == "14 trials in 2 studies from 2 machines; CPUs and NVIDIA GPUs."
+    assert overview.gallery_summary(held) == "14 trials in 2 studies from 2 machines; CPUs and NVIDIA GPUs."
 
 
 def test_an_empty_store_says_what_would_be_here(tmp_path):
-    frame = table.load_overview([(Store(tmp_path), "measured here")]).frame
-    nothing = filters.build_gallery_data(frame, [])
-    assert filters.gallery_summary(nothing).startswith("Results of real machines")
-    assert filters.apply_filters(nothing, {}).studies == ()
+    frame = overview.load_overview([(Store(tmp_path), "measured here")]).frame
+    nothing = overview.build_gallery_data(frame, [])
+    assert overview.gallery_summary(nothing).startswith("Results of real machines")
+    assert overview.apply_filters(nothing, {}).studies == ()
 
 
 def test_the_mark_of_each_line_is_that_of_its_row(held):
@@ -63,17 +63,17 @@ def test_the_mark_of_a_study_is_that_of_all_its_rows(held):
     ],
 )
 def test_filters_let_through_what_agrees_with_all_of_them(held, chosen, trials, studies):
-    found = filters.apply_filters(held, chosen)
+    found = overview.apply_filters(held, chosen)
     assert (len(found.trials), len(found.studies)) == (trials, studies)
 
 
 def test_every_value_that_occurs_can_be_chosen(held):
-    for name, column in filters.FILTERS.items():
+    for name, column in overview.FILTERS.items():
         assert set(held.options[name]) == set(held.trials[column].astype(str))
 
 
 def test_a_machine_has_one_line_with_its_devices_and_counts(held):
-    lines = filters.machine_table(held, filters.apply_filters(held, {}).trials)
+    lines = overview.machine_table(held, overview.apply_filters(held, {}).trials)
     assert [(line["Machine"], line["Trials"], line["Runs"]) for line in lines] == [
         ("Test CPU (feedfa)", 8, 4),
         ("Other CPU (beefbe)", 6, 3),
@@ -83,35 +83,35 @@ def test_a_machine_has_one_line_with_its_devices_and_counts(held):
 
 
 def test_a_machine_without_an_accelerator_says_so(held):
-    (only, *_) = filters.machine_table(held, filters.apply_filters(held, {"in_kind": ["cpu"]}).trials)
+    (only, *_) = overview.machine_table(held, overview.apply_filters(held, {"in_kind": ["cpu"]}).trials)
     assert only["Accelerators"] == "none"
 
 
 def test_filtering_leaves_the_table_as_it_is(held):
     before = held.trials.copy()
-    filters.apply_filters(held, {"in_trust": ["full"]})
-    filters.machine_table(held, filters.apply_filters(held, {}).trials)
+    overview.apply_filters(held, {"in_trust": ["full"]})
+    overview.machine_table(held, overview.apply_filters(held, {}).trials)
     pd.testing.assert_frame_equal(before, held.trials)
 
 
 def test_long_lists_of_names_are_counted_beyond_three():
     many = [dataclasses.replace(row, torch_version=f"2.{n}") for n, row in enumerate(TRIALS[:5])]
-    assert filters.frequent_names(pd.Series([row.torch_version for row in many])).endswith("and 2 more")
+    assert overview.frequent_names(pd.Series([row.torch_version for row in many])).endswith("and 2 more")
 
 
 def test_of_very_many_machines_those_with_the_most_trials_have_a_line(held, monkeypatch):
-    everything = filters.apply_filters(held, {}).trials
-    known = filters.machine_table(held, everything)
+    everything = overview.apply_filters(held, {}).trials
+    known = overview.machine_table(held, everything)
     assert len(known) == 2
-    monkeypatch.setattr(filters, "MAX_MACHINE_LINES", 1)
-    assert filters.machine_table(held, everything) == known[:1]
+    monkeypatch.setattr(overview, "MAX_MACHINE_LINES", 1)
+    assert overview.machine_table(held, everything) == known[:1]
 
 
 def test_decided_and_trusted_studies_come_first_and_what_is_not_measurable_only_if_it_is_wanted(held):
     places = (0, 1)
-    assert filters.select_studies(held, places, ("undecided", "crossing")) == (1, 0)
+    assert overview.select_studies(held, places, ("undecided", "crossing")) == (1, 0)
     trusted_first = tuple(sorted(places, key=lambda place: held.levels[place] != "full"))
-    assert filters.select_studies(held, places, ("crossing", "cpu_always")) == trusted_first
+    assert overview.select_studies(held, places, ("crossing", "cpu_always")) == trusted_first
     neither = ("not_measurable", None)
-    assert filters.select_studies(held, places, neither) == (1,)
-    assert filters.select_studies(held, places, neither, ["not_measurable"]) == (0,)
+    assert overview.select_studies(held, places, neither) == (1,)
+    assert overview.select_studies(held, places, neither, ["not_measurable"]) == (0,)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.gallery import older, table
-from core.answer.gallery.table import StudyLine
-from core.answer.study import keys as study_keys
-from core.answer.study.keys import STUDIES
+from core.answer import study as study_keys
+from core.answer.gallery import older, overview
+from core.answer.gallery.overview import StudyLine
+from core.answer.study import STUDIES
 from core.question.experiment import Point
 from core.results import compaction
 from core.results.finding import keys
@@ -32,16 +32,16 @@ def measured(store: Store, month: int, sizes: tuple[int, ...] = SIZES, *, sweep:
 
 
 def all_lines(store: Store) -> list[StudyLine]:
-    return table.find_study_lines(table.to_dataframe(store.read().table.select(table.SCALARS)))
+    return overview.find_study_lines(overview.to_dataframe(store.read().table.select(overview.SCALARS)))
 
 
 def older_line(store: Store, study_id: str) -> StudyLine | None:
-    return older.line([store], table.load_overview([(store, "measured here")]).frame, study_id)
+    return older.line([store], overview.load_overview([(store, "measured here")]).frame, study_id)
 
 
 @pytest.fixture
 def listed_are_few(monkeypatch):
-    monkeypatch.setattr(table, "MOST_TRIALS", 2)
+    monkeypatch.setattr(overview, "MOST_TRIALS", 2)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_study_is_whole_of_which_some_sizes_are_listed_and_others_older(store)
     measured(store, 1, SIZES[:2])
     measured(store, 2, SIZES[2:])
     (wanted,) = all_lines(store)
-    listed = table.load_overview([(store, "measured here")]).frame
+    listed = overview.load_overview([(store, "measured here")]).frame
     assert set(listed["hidden_size"]) == {64}
     assert older_line(store, wanted.id) == wanted
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from core.answer.gallery.published_studies import PUBLISHED_STUDIES_FOLDER, load_published_studies
+from core.answer.gallery.published import PUBLISHED_STUDIES_FOLDER, load_published_studies
 from core.errors import DamagedFile
 
 

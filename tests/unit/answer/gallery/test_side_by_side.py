@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from core.answer import study
 from core.answer.gallery import side_by_side
-from core.answer.study import study
 from tests import rows
 from tests.studies import OTHER_MACHINE, TRAINING, sweep
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.answer.gallery import table
-from core.answer.run import busy, speedup
+from core.answer import interference, speedup, study
+from core.answer.gallery import overview
 from core.answer.statistics import p90_to_median
-from core.answer.study import study
 from core.question.experiment import MAX_CONTENDERS, Point
 from core.question.fields import SIZE_AXES
 from core.results import compaction
@@ -31,7 +30,7 @@ def store(tmp_path: Path) -> Store:
 
 def frame_of(store: Store, rows: list[Trial]) -> pd.DataFrame:
     store.add_all(to_table(rows))
-    return table.load_overview([(store, "measured here")]).frame
+    return overview.load_overview([(store, "measured here")]).frame
 
 
 def line_of(store: Store, row: Trial) -> pd.Series:
@@ -69,7 +68,7 @@ def test_the_figures_are_those_of_whole_rows(tmp_path_factory, times, steps):
         line, about = frame.loc[row.trial_id], speedup.step_time(row)
         assert same(line["step_s"], about.median_s)
         assert same(line["noise"], about.noise) or math.isclose(line["noise"], about.noise, abs_tol=1e-12)
-        enough = len(row.block_steps) >= busy.SPREAD_BLOCKS
+        enough = len(row.block_steps) >= interference.SPREAD_BLOCKS
         assert same(line["spread90"], p90_to_median(row.step_s) if enough else None)
         assert line["pairs"] == about.blocks
         assert same(line["load_max"], max(row.block_load, default=None))
@@ -79,7 +78,7 @@ def test_the_figures_are_those_of_whole_rows(tmp_path_factory, times, steps):
 def test_scalars_are_as_stored_and_lists_are_not_there(store):
     row = trial()
     line = line_of(store, row)
-    for name in table.SCALARS:
+    for name in overview.SCALARS:
         wanted = getattr(row, name)
         assert np.isnan(float(line[name] or math.nan)) if wanted in (None, math.nan) else line[name] == wanted, name
     assert not {"predictions", "loss", "block_steps", "confusion"} & set(line.index)
@@ -101,10 +100,10 @@ def test_texts_that_many_share_are_categories(store):
 
 
 def test_no_store_and_an_empty_one_have_no_lines_but_all_columns(store):
-    for found in (table.load_overview([]).frame, table.load_overview([(store, "measured here")]).frame):
+    for found in (overview.load_overview([]).frame, overview.load_overview([(store, "measured here")]).frame):
         assert len(found) == 0
-        assert {*table.SCALARS, *table.BLOCK_SUMMARY_SCHEMA.names, "machine", "source"} == set(found.columns)
-        assert table.find_study_lines(found) == []
+        assert {*overview.SCALARS, *overview.BLOCK_SUMMARY_SCHEMA.names, "machine", "source"} == set(found.columns)
+        assert overview.find_study_lines(found) == []
 
 
 # Which lines
@@ -120,7 +119,7 @@ def test_a_trial_in_two_stores_counts_where_it_is_found_first(store, tmp_path):
     gallery = Store(tmp_path / "gallery")
     gallery.add_all(to_table([*run(message="there"), *run(run_id="f" * 12)]))
     store.add_all(to_table([*run(message="here"), *run(run_id="e" * 12, origin="lab.parquet")]))
-    frame = table.load_overview([(store, "measured here"), (gallery, "gallery")]).frame.set_index("run_id")
+    frame = overview.load_overview([(store, "measured here"), (gallery, "gallery")]).frame.set_index("run_id")
     assert len(frame) == 6
     assert set(frame.loc["0123456789ab", "message"]) == {"here"}
     assert {run_id: set(of) for run_id, of in frame["source"].groupby(level=0)} == {
@@ -135,29 +134,29 @@ def test_of_rows_of_one_trial_the_most_complete_has_the_line(store, order):
     rows = [trial(outcome="interrupted", steps=90), trial(steps=50), trial(outcome="stopped", steps=99)]
     for row in rows[::order]:
         store.add(row)
-    frame = table.load_overview([(store, "measured here")]).frame
+    frame = overview.load_overview([(store, "measured here")]).frame
     assert list(frame["steps"]) == [50]
     assert list(frame["steps"]) == [row.steps for row in store.trials()]
 
 
 def test_lines_follow_what_comes_and_goes_and_a_compaction_changes_none(store):
     first = store.add_all(to_table(run()))
-    assert len(table.load_overview([(store, "here")]).frame) == 2
+    assert len(overview.load_overview([(store, "here")]).frame) == 2
     store.add(trial(run_id="f" * 12))
-    before = table.load_overview([(store, "here")]).frame
+    before = overview.load_overview([(store, "here")]).frame
     assert len(before) == 3
     compaction.compact(store.folder)
-    pd.testing.assert_frame_equal(table.load_overview([(store, "here")]).frame, before, check_categorical=False)
+    pd.testing.assert_frame_equal(overview.load_overview([(store, "here")]).frame, before, check_categorical=False)
     assert not first.exists()
     (part,) = store.folder.glob("*.parquet")
     part.unlink()
-    assert len(table.load_overview([(store, "here")]).frame) == 0
+    assert len(overview.load_overview([(store, "here")]).frame) == 0
 
 
 def test_files_that_cannot_be_read_are_named_and_others_shown(store):
     store.add(trial())
     (store.folder / "torn.parquet").write_bytes(b"PAR1")
-    found = table.load_overview([(store, "here")])
+    found = overview.load_overview([(store, "here")])
     assert [entry.name for entry in found.skipped] == ["torn.parquet"]
     assert len(found.frame) == 1
 
@@ -178,7 +177,7 @@ def lines(frame: pd.DataFrame, **options) -> list[tuple]:
             line.newest,
             (line.baseline_name, line.challenger_name),
         )
-        for line in table.find_study_lines(frame, **options)
+        for line in overview.find_study_lines(frame, **options)
     ]
 
 
@@ -202,7 +201,7 @@ def wholes(trials: list[Trial], **options) -> list[tuple]:
 @pytest.mark.slow
 def test_studies_of_the_gallery_are_those_of_its_rows():
     gallery = Store(GALLERY)
-    frame = table.load_overview([(gallery, "gallery")]).frame
+    frame = overview.load_overview([(gallery, "gallery")]).frame
     trials = gallery.trials()
     for axis in (None, *SIZE_AXES):
         for least in (1, 2):
@@ -255,7 +254,7 @@ def test_of_a_run_no_more_rows_are_paired_than_it_may_have_contenders(store):
 
 def test_a_line_says_what_its_study_is_of(store):
     rows = [row for size in (16, 32) for row in run(point=Point(hidden_size=size), run_id=f"{size:012x}")]
-    (line,) = table.find_study_lines(frame_of(store, rows))
+    (line,) = overview.find_study_lines(frame_of(store, rows))
     assert (line.dataset, line.model, line.machine) == ("digits", "mlp", "Test CPU (feedfa)")
     assert (line.baseline_name, line.challenger_name) == ("CPU (Test CPU, 4 threads)", "GPU (NVIDIA Test GPU)")
     assert (line.sizes, line.protocol_version) == ((16.0, 32.0), rows[0].protocol_version)
@@ -269,19 +268,19 @@ def test_the_same_rows_of_another_machine_are_another_study(store):
         for size in (16, 32)
         for row in run(point=Point(hidden_size=size), run_id=f"{size:06x}{machine[:6]}", machine_id=machine)
     ]
-    found = table.find_study_lines(frame_of(store, rows))
+    found = overview.find_study_lines(frame_of(store, rows))
     assert len(found) == len({line.id for line in found}) == 2
     assert {line.machine for line in found} == {"Test CPU (aaaaaa)", "Test CPU (bbbbbb)"}
 
 
 def test_of_very_many_trials_the_newest_files_are_listed_and_the_others_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "MOST_TRIALS", 3)
+    monkeypatch.setattr(overview, "MOST_TRIALS", 3)
     store = Store(tmp_path / "rows")
     for day in range(1, 7):
         store.add(trial(run_id=f"{day:012x}", started_at=f"2026-01-0{day}T00:00:00+00:00"))
-    known = table.load_overview([(store, "measured here")])
+    known = overview.load_overview([(store, "measured here")])
     assert (known.frame["run_id"].tolist(), known.left_out) == ([f"{day:012x}" for day in (6, 5, 4)], 3)
     store.add(trial(run_id="f" * 12, started_at="2026-01-09T00:00:00+00:00"))
-    known = table.load_overview([(store, "measured here")])
+    known = overview.load_overview([(store, "measured here")])
     assert (known.frame["run_id"].tolist()[::2], known.left_out) == (["f" * 12, f"{5:012x}"], 4)
     assert store.trials(run_id=f"{1:012x}")[0].run_id == f"{1:012x}", "what is not listed is found by its name"

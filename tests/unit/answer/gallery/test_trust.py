@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from core.answer import interference, speedup
 from core.answer.gallery import trust
-from core.answer.run import busy, speedup
 from core.answer.statistics import MIN_PAIRS
 from tests import rows
 
@@ -68,7 +68,7 @@ def test_noise_is_held_against_the_same_limits_as_a_verdict():
     disturbed = dataclasses.replace(
         GOOD, block_end_ns=tuple(end + (10**9 if n % 5 == 0 else 0) for n, end in enumerate(GOOD.block_end_ns))
     )
-    assert busy.row_interference([disturbed]).any
+    assert interference.row_interference([disturbed]).any
     assert "One block in ten took at least" in trust.trust_mark([disturbed]).missing[0]
 
 

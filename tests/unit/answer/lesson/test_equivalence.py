@@ -7,8 +7,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from core.answer.lesson.equivalence import MIN_SEEDS, judge_equivalence, student_quantile
-from core.answer.lesson.seed_band import find_seed_band
+from core.answer.lessons.equivalence import MIN_SEEDS, find_seed_band, judge_equivalence, student_quantile
 from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import Trial

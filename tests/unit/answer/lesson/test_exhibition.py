@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from core.answer.lesson import exhibition
-from core.question.demonstration import Demonstration
+from core.answer.lessons import outcomes
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender
 from core.results.exhibits.exhibit import Clock, FirstStep
 from tests import exhibited, rows
@@ -22,29 +22,29 @@ def shown() -> Clock:
 
 
 def test_each_clock_is_set_beside_ours_which_comes_first(shown):
-    found = exhibition.compare_clocks(shown, CPU)
+    found = outcomes.compare_clocks(shown, CPU)
     assert [entry.variant.name for entry in found] == ["ours", "no_drain", "disc"]
     assert [entry.epoch_s for entry in found] == [2.0, 2.0, 3.0]
     assert [entry.against_ours for entry in found] == [1.0, 1.0, 1.5]
     assert [entry.spread for entry in found] == [4.0, pytest.approx(2.2 / 1.8), None]
-    assert exhibition.compare_clocks(shown, "mps") == ()
+    assert outcomes.compare_clocks(shown, "mps") == ()
 
 
 def test_a_speedup_depends_on_the_clock_that_gave_it(shown):
-    assert exhibition.clock_speedups(shown, CPU, GPU) == {"ours": 4.0, "no_drain": pytest.approx(400)}
+    assert outcomes.clock_speedups(shown, CPU, GPU) == {"ours": 4.0, "no_drain": pytest.approx(400)}
 
 
 def test_sentences_change_with_the_readings(shown):
-    ours, no_drain = exhibition.compare_clocks(shown, GPU)
+    ours, no_drain = outcomes.compare_clocks(shown, GPU)
     assert ours.sentence == "An epoch takes 500 ms."
     assert no_drain.sentence == "“No drain” says 5.00 ms, 1 % of what our clock says."
-    disc = exhibition.compare_clocks(shown, CPU)[-1]
+    disc = outcomes.compare_clocks(shown, CPU)[-1]
     assert disc.sentence == (
         "“As the disc tutorial” says 3.00 s, 1.50× what our clock says: no more than our own readings differ."
     )
     slower = dataclasses.replace(disc.variant, epoch_s=(6.0,))
     others = [variant for variant in shown.variants if variant != disc.variant]
-    again = exhibition.compare_clocks(Clock(variants=(*others, slower)), CPU)[-1]
+    again = outcomes.compare_clocks(Clock(variants=(*others, slower)), CPU)[-1]
     assert again.sentence == "“As the disc tutorial” says 6.00 s, 3.00× what our clock says."
 
 
@@ -61,13 +61,13 @@ def test_a_difference_is_judged_by_its_size(difference, words):
     found = FirstStep(
         parameters=(("layer 1 weight", difference), ("layer 1 bias", 0.0)), loss_difference=0.0, contenders=(CPU, GPU)
     )
-    assert words in exhibition.first_step_sentence(found)
+    assert words in outcomes.first_step_sentence(found)
 
 
 def test_the_text_of_a_clock_lesson_has_every_clock_and_note():
     asked = Demonstration(kind="clock", contenders=(Contender(threads=1),))
     content = dataclasses.replace(exhibited.clocks(), notes=("Something was left out.",))
-    text = exhibition.exhibit_text(exhibited.exhibit(asked, content=content))
+    text = outcomes.exhibit_text(exhibited.exhibit(asked, content=content))
     assert text.startswith(f"1 CPU thread: Test CPU; torch {rows.TORCH_VERSION}, 2026-11-21")
     lines = [line.split() for line in text.splitlines() if "tutorial" in line]
     assert lines == [["As", "the", "disc", "tutorial", "1.00", "s", "2.00×", "1"]]
@@ -75,12 +75,12 @@ def test_the_text_of_a_clock_lesson_has_every_clock_and_note():
 
 
 def test_the_text_of_the_moving_lesson_has_code_and_message():
-    text = exhibition.exhibit_text(exhibited.exhibit(exhibited.MOVING))
+    text = outcomes.exhibit_text(exhibited.exhibit(exhibited.MOVING))
     assert "    print(here + there)" in text
     assert "  → RuntimeError: no" in text
 
 
 def test_the_text_of_the_first_step_has_every_parameter():
-    text = exhibition.exhibit_text(exhibited.exhibit(exhibited.FIRST_STEP))
+    text = outcomes.exhibit_text(exhibited.exhibit(exhibited.FIRST_STEP))
     assert "layer 1 weight" in text
     assert "2.0e-07" in text

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from core.answer.lesson import expected
-from core.answer.lesson.expected import PredictionOutcome
-from core.answer.study.result import Crossing, Crossover
+from core.answer.lessons import outcomes
+from core.answer.lessons.outcomes import PredictionOutcome
+from core.answer.result import Crossing, Crossover
 from core.question.experiment import Contender, Point
 from core.question.presets import PRESETS
 from tests import exhibited, rows
@@ -64,22 +64,22 @@ def crossing(low, estimate, high, *, above=True):
     ],
 )
 def test_a_crossing_fits_the_places_that_its_interval_reaches(found, fits):
-    assert expected.crossover_outcome(found, PLACES).fits == fits
+    assert outcomes.crossover_outcome(found, PLACES).fits == fits
 
 
 def test_rows_of_a_tutorial_fit_the_answer_of_their_crossing():
-    found = expected.tutorial_outcome(PRESETS["signal"], measured("signal"), PAIR)
+    found = outcomes.tutorial_outcome(PRESETS["signal"], measured("signal"), PAIR)
     assert found.fits is not None
     assert "faster" in found.fact
-    always = expected.tutorial_outcome(PRESETS["signal"], measured("signal", gpu_s=1e-6), PAIR)
+    always = outcomes.tutorial_outcome(PRESETS["signal"], measured("signal", gpu_s=1e-6), PAIR)
     assert always.fits == (0,)
-    assert expected.tutorial_outcome(PRESETS["signal"], measured("signal"), ("cpu", "mps")) is None
+    assert outcomes.tutorial_outcome(PRESETS["signal"], measured("signal"), ("cpu", "mps")) is None
 
 
 @pytest.mark.parametrize(("times", "fits"), [(0.5, 0), (1.0, 1), (1.5, 2), (3.0, 3), (7.0, 4)])
 def test_one_training_fits_the_answer_of_its_speedup(times, fits):
     run = rows.run({"cpu": 1e-3, "cuda:0": 1e-3 / times}, jitter=0.0)
-    assert expected.tutorial_outcome(PRESETS["mnist-linear"], run, PAIR).fits == (fits,)
+    assert outcomes.tutorial_outcome(PRESETS["mnist-linear"], run, PAIR).fits == (fits,)
 
 
 def test_cells_of_a_grid_that_differ_fit_several_answers():
@@ -88,26 +88,26 @@ def test_cells_of_a_grid_that_differ_fit_several_answers():
         for number, times in enumerate((1.5, 3.0))
         for row in rows.run({"cpu": 1e-3, "cuda:0": 1e-3 / times}, run_id=f"{number:012x}", jitter=0.0)
     ]
-    found = expected.tutorial_outcome(PRESETS["fashion-cnn"], grid, PAIR)
+    found = outcomes.tutorial_outcome(PRESETS["fashion-cnn"], grid, PAIR)
     assert found.fits == (2, 3)
     assert "1.50× in the cell of the grid that gains least and 3.00×" in found.fact
 
 
 @pytest.mark.parametrize(("no_drain", "fits"), [(0.3, 0), (1.0, 1), (1.8, 2)])
 def test_a_clock_that_did_not_wait_is_judged_on_an_accelerator(no_drain, fits):
-    found = expected.clock_outcome([exhibited.clock({"ours": 1.0, "no_drain": no_drain})])
+    found = outcomes.clock_outcome([exhibited.clock({"ours": 1.0, "no_drain": no_drain})])
     assert (found.fits, found.open) == ((fits,), (3,))
 
 
 def test_on_a_cpu_nothing_is_queued_so_what_differs_is_noise():
-    found = expected.clock_outcome([exhibited.exhibit()])
+    found = outcomes.clock_outcome([exhibited.exhibit()])
     assert found.fits == (1,), "the clock without a drain says half in this exhibit, by noise alone"
     assert "noise" in found.fact
 
 
 def test_a_module_is_moved_in_place_and_a_tensor_is_not():
-    assert expected.moving_outcome([]) is None
-    assert expected.moving_outcome([exhibited.exhibit(exhibited.MOVING)]).fits == (1,)
+    assert outcomes.moving_outcome([]) is None
+    assert outcomes.moving_outcome([exhibited.exhibit(exhibited.MOVING)]).fits == (1,)
 
 
 def test_the_loader_is_judged_by_its_share_of_the_parts():
@@ -116,23 +116,23 @@ def test_the_loader_is_judged_by_its_share_of_the_parts():
     parts = dict.fromkeys(("transfer", "forward", "backward", "optimizer"), (1e-4,))
     parts = {f"breakdown_{name}_s": value for name, value in parts.items()}
     quick, slow = (dataclasses.replace(row, breakdown_loader_s=(s,), **parts) for s in (1e-6, 1e-1))
-    assert [expected.loader_outcome([one]).fits for one in (quick, slow)] == [(0,), (3,)]
-    assert expected.loader_outcome([]) is None
+    assert [outcomes.loader_outcome([one]).fits for one in (quick, slow)] == [(0,), (3,)]
+    assert outcomes.loader_outcome([]) is None
 
 
 def test_learning_is_judged_item_by_item_and_by_the_margin():
     seeds = [row for seed in range(5) for row in rows.run(point=Point(seed=seed), run_id=f"{seed:012x}")]
-    assert expected.learning_outcome(seeds, PAIR, 0.01).fits == (0,)
+    assert outcomes.learning_outcome(seeds, PAIR, 0.01).fits == (0,)
     apart = [
         dataclasses.replace(row, predictions=bytes([(row.predictions[0] + 1) % 10]) + row.predictions[1:])
         if row.contender == "cuda:0" and row.seed
         else row
         for row in seeds
     ]
-    found = expected.learning_outcome(apart, PAIR, 0.01)
+    found = outcomes.learning_outcome(apart, PAIR, 0.01)
     assert 0 not in found.fits
     assert 3 in found.fits, "one seed is alike on every item, the others are not"
-    assert expected.learning_outcome([], PAIR, 0.01) is None
+    assert outcomes.learning_outcome([], PAIR, 0.01) is None
 
 
 @pytest.mark.parametrize(("longer", "fits"), [(1.2, 0), (5, 1), (50, 2), (256, 3)])
@@ -141,14 +141,14 @@ def test_a_larger_batch_is_judged_on_the_last_device(longer, fits):
         rows.run({"cpu": 1e-3, "cuda:0": s}, point=Point(batch_size=batch), run_id=f"{batch:012x}", jitter=0.0)
         for batch, s in ((32, 1e-4), (64, 1e-4 * longer))
     )
-    assert expected.batch_size_outcome([*small, *large]).fits == (fits,)
-    assert expected.batch_size_outcome(small) is None
+    assert outcomes.batch_size_outcome([*small, *large]).fits == (fits,)
+    assert outcomes.batch_size_outcome(small) is None
 
 
 def test_rows_that_cannot_be_compared_say_why():
     def refuse():
         Contender.parse("cpu@x")
 
-    found = expected.outcome_or_reason(refuse)
+    found = outcomes.outcome_or_reason(refuse)
     assert found.fits is None
     assert "cpu@x" in found.fact

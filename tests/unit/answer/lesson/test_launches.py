@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from core.answer.lesson.launches import compare_batch_sizes, count_launches, summarize_launches
+from core.answer.lessons.small_models import compare_batch_sizes, count_launches, summarize_launches
 from core.errors import NotComparable
 from core.measure import networks
 from core.question import models

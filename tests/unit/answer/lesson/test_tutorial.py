@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from core.answer.lesson import claims
+from core.answer.lessons import tutorials
 from core.question.presets import PRESETS
-from core.question.published.tutorials import list_published
+from core.question.published import list_published
 from core.question.sweep import Sweep
 from tests import rows
 from tests.studies import compared, measured
@@ -47,7 +47,7 @@ def test_the_sentence_on_what_was_measured_follows_the_rows():
     slow, quick = (compared("signal", measured("signal", gpu_s=gpu_s)) for gpu_s in (4e-4, 1e-6))
     assert slow.sentences[-1] != quick.sentences[-1]
     assert "faster than the CPU (Test CPU, 4 threads) at every size" in quick.sentences[-1]
-    assert slow.sentences[:-1] == quick.sentences[:-1] == claims.claim_sentences(PRESETS["signal"])
+    assert slow.sentences[:-1] == quick.sentences[:-1] == tutorials.claim_sentences(PRESETS["signal"])
 
 
 def test_a_time_is_of_the_training_that_was_asked_for():
@@ -104,12 +104,12 @@ def test_rows_without_times_or_with_one_device_are_no_comparison():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_each_tutorial_has_a_clock_of_its_own_that_differs_from_ours(name):
-    assert claims.clock_shortcut_sentences(PRESETS[name])
+    assert tutorials.clock_shortcut_sentences(PRESETS[name])
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_was_published_is_said_to_be_published(name):
-    said = claims.claim_sentences(PRESETS[name])
+    said = tutorials.claim_sentences(PRESETS[name])
     assert said
     assert all(sentence.startswith("Published: ") for sentence in said)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.answer.own.findings import list_findings
-from core.answer.own.steps import CustomSteps
+from core.answer.custom_findings import CustomSteps, list_findings
 
 FLOOR = (2e-6, 3e-6, 2e-7)
 

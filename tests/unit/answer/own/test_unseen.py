@@ -1,7 +1,6 @@
 """What is said of steps in which PyTorch does nothing, as those of scikit-learn or XGBoost."""
 
-from core.answer.own.findings import list_findings
-from core.answer.own.steps import CustomSteps
+from core.answer.custom_findings import CustomSteps, list_findings
 
 NOTHING = CustomSteps(
     on_host=True,

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from core.answer.run import busy, speedup
+from core.answer import interference, speedup
 from core.results.schema import Trial
 from tests import rows
 
@@ -39,7 +39,7 @@ def spread_out(row: Trial, *, every: int, times: int = 4) -> Trial:
 
 
 def test_a_quiet_machine_leaves_no_mark():
-    assert busy.trial_pair_interference(*pair(2.0)) is None
+    assert interference.trial_pair_interference(*pair(2.0)) is None
     assert speedup.speedup(*pair(2.0)).busy == ""
 
 
@@ -108,38 +108,42 @@ def test_half_of_the_blocks_disturbed_shift_it_by_much():
 
 def test_where_many_programs_wait_fewer_switches_are_a_sign():
     _, two = pair(0.4)
-    few = dataclasses.replace(two, block_switches=tuple(round(busy.DISPLACEMENT_RATE * s) for s in two.block_s))
-    assert not busy.row_interference([few]).any
-    assert busy.row_interference([dataclasses.replace(few, block_load=(two.cores + 1.0,) * PAIRS)]).many
+    few = dataclasses.replace(two, block_switches=tuple(round(interference.DISPLACEMENT_RATE * s) for s in two.block_s))
+    assert not interference.row_interference([few]).any
+    assert interference.row_interference([dataclasses.replace(few, block_load=(two.cores + 1.0,) * PAIRS)]).many
 
 
 def test_workers_of_the_own_loader_are_no_other_programs():
     _, two = pair(0.4)
-    assert busy.row_interference([displaced(two, 0.9)]).many
-    assert not busy.row_interference([displaced(dataclasses.replace(two, loader_workers=2), 0.9)]).any
+    assert interference.row_interference([displaced(two, 0.9)]).many
+    assert not interference.row_interference([displaced(dataclasses.replace(two, loader_workers=2), 0.9)]).any
 
 
 def test_rows_that_did_not_count_switches_are_judged_by_their_times_alone():
     one, two = pair(0.4, block_switches=(), block_steal=())
-    assert busy.trial_pair_interference(one, two) is None
-    assert busy.trial_pair_interference(one, spread_out(two, every=5)) is not None
+    assert interference.trial_pair_interference(one, two) is None
+    assert interference.trial_pair_interference(one, spread_out(two, every=5)) is not None
 
 
 def test_too_few_blocks_tell_nothing_of_one_row_but_those_of_many_sizes_do():
     short = [displaced(row, 1.0) for row in rows.run({"cpu@2": 1e-3}, pairs=3)]
-    assert not busy.row_interference(short).any
+    assert not interference.row_interference(short).any
     sizes = [dataclasses.replace(short[0], run_id=f"{number:012x}") for number in range(4)]
-    assert busy.row_interference(sizes).many
-    assert not busy.row_interference([dataclasses.replace(row, block_switches=(0,) * 3) for row in sizes]).any
+    assert interference.row_interference(sizes).many
+    assert not interference.row_interference([dataclasses.replace(row, block_switches=(0,) * 3) for row in sizes]).any
 
 
 def test_readings_of_a_table_tell_by_their_spread():
     quiet, loud = [(1.0, 1.01, 0.99)] * 5, [(1.0, 1.01, 4.0)] * 5
     assert (
-        busy.pair_interference(busy.readings_interference("cpu", quiet), busy.readings_interference("gpu", quiet))
+        interference.pair_interference(
+            interference.readings_interference("cpu", quiet), interference.readings_interference("gpu", quiet)
+        )
         is None
     )
-    found = busy.pair_interference(busy.readings_interference("cpu", quiet), busy.readings_interference("gpu", loud))
+    found = interference.pair_interference(
+        interference.readings_interference("cpu", quiet), interference.readings_interference("gpu", loud)
+    )
     assert found is not None
     assert found.sentence.startswith("Measured on a busy machine: one block in ten of gpu took at least")
 
@@ -147,17 +151,17 @@ def test_readings_of_a_table_tell_by_their_spread():
 @pytest.mark.parametrize("needs", [(1, 2), (2, 1), (2, 2), (1, 0)])
 @pytest.mark.parametrize("many", [False, True])
 def test_refusals_do_not_depend_on_which_is_the_baseline(needs, many):
-    def company(name: str, processors: int) -> busy.Interference:
-        return busy.Interference(name=name, needs=processors, slow=2.0, displaced=0.9 if many else 0.0)
+    def company(name: str, processors: int) -> interference.Interference:
+        return interference.Interference(name=name, needs=processors, slow=2.0, displaced=0.9 if many else 0.0)
 
     for low, high in [(-3.5, -3.1), (-0.5, -0.3), (-0.5, 0.5), (0.02, 0.3), (0.3, 0.5), (math.log(20.5), 4.0)]:
-        forth = busy.PairInterference(baseline=company("a", needs[0]), challenger=company("b", needs[1]))
-        back = busy.PairInterference(baseline=company("b", needs[1]), challenger=company("a", needs[0]))
+        forth = interference.PairInterference(baseline=company("a", needs[0]), challenger=company("b", needs[1]))
+        back = interference.PairInterference(baseline=company("b", needs[1]), challenger=company("a", needs[0]))
         assert bool(forth.refusal(low, high)) == bool(back.refusal(-high, -low))
 
 
 @pytest.mark.parametrize("spread", [{"slow": 1.501}, {"fast": 1.501}])
 def test_what_is_more_than_is_accepted_never_reads_as_what_is(spread):
-    told = busy.Interference(name="the CPU", needs=1, **spread).description
+    told = interference.Interference(name="the CPU", needs=1, **spread).description
     assert "more than 1.50× " in told
     assert "at least 1.50×" not in told

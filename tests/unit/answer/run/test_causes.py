@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answer.run import causes
+from core.answer import causes
 from core.results.schema import Trial
 from tests.rows import trial
 

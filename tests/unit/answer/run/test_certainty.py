@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from core.answer.run import busy, certainty, speedup
+from core.answer import interference, speedup
 from core.answer.statistics import most_heads
+from core.question.defaults import LOOKS
 from core.question.experiment import Contender, Experiment, Point
-from core.question.usual import LOOKS
 from tests import rows
 
 POINT = Point()
@@ -42,24 +42,24 @@ def pair(*, ratio=2.0, pairs=20, sd=0.03, outcome="completed", displaced=0.0):
     ],
 )
 def test_a_verdict_is_certain_once_1_is_excluded_widely_and_a_tie_as_told_or_all_is_a_tie(ratio, sd, pairs, certain):
-    assert certainty.is_certain(pair(ratio=ratio, sd=sd, pairs=pairs)) is certain
+    assert speedup.is_certain(pair(ratio=ratio, sd=sd, pairs=pairs)) is certain
 
 
 def test_all_looks_together_leave_out_little_and_the_first_can_tell():
-    assert len(LOOKS) * certainty.LEVEL <= 0.02
-    assert most_heads(certainty.LEVEL / 2, LOOKS[0]) == 0
-    assert most_heads(certainty.LEVEL / 2, LOOKS[0] - 1) == -1
+    assert len(LOOKS) * speedup.LEVEL <= 0.02
+    assert most_heads(speedup.LEVEL / 2, LOOKS[0]) == 0
+    assert most_heads(speedup.LEVEL / 2, LOOKS[0] - 1) == -1
 
 
 def test_every_contender_is_told_from_the_first():
     one, two = pair()
     unclear = dataclasses.replace(pair(ratio=1.0, sd=0.3)[1], contender="cpu")
-    assert not certainty.is_certain([one, two, unclear])
+    assert not speedup.is_certain([one, two, unclear])
 
 
 def test_a_verdict_that_others_may_have_caused_is_not_certain():
     assert speedup.speedup(*pair(ratio=0.5, displaced=0.9)).low is None
-    assert not certainty.is_certain(pair(ratio=0.5, displaced=0.9))
+    assert not speedup.is_certain(pair(ratio=0.5, displaced=0.9))
 
 
 def test_who_was_not_timed_is_not_waited_for_and_one_alone_is_timed_long_enough():
@@ -67,10 +67,10 @@ def test_who_was_not_timed_is_not_waited_for_and_one_alone_is_timed_long_enough(
     failed = dataclasses.replace(
         two, outcome="out_of_memory", block_pair=(), block_steps=(), block_begin_ns=(), block_end_ns=()
     )
-    assert certainty.is_certain([one, failed])
-    assert certainty.is_certain([one])
-    assert not certainty.is_certain(pair(pairs=19)[:1])
-    assert certainty.is_certain([])
+    assert speedup.is_certain([one, failed])
+    assert speedup.is_certain([one])
+    assert not speedup.is_certain(pair(pairs=19)[:1])
+    assert speedup.is_certain([])
 
 
 # What answers
@@ -85,13 +85,13 @@ def asked(**changes):
 @pytest.mark.parametrize("changes", [{}, {"whole": True}, {"pairs": 6}])
 def test_a_run_without_a_verdict_because_the_machine_was_busy_answers_nothing(outcome, changes):
     run = pair(ratio=0.5, displaced=0.9, outcome=outcome)
-    assert busy.trial_pair_interference(*run)
-    assert not certainty.answers_experiment(asked(**changes), run)
+    assert interference.trial_pair_interference(*run)
+    assert not speedup.answers_experiment(asked(**changes), run)
 
 
 @pytest.mark.parametrize("displaced", [0.0, 0.9])
 def test_a_run_with_a_verdict_answers_marked_or_not(displaced):
-    assert certainty.answers_experiment(asked(), pair(ratio=2.0, displaced=displaced, outcome="timed"))
+    assert speedup.answers_experiment(asked(), pair(ratio=2.0, displaced=displaced, outcome="timed"))
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,6 @@ def test_a_run_with_a_verdict_answers_marked_or_not(displaced):
 )
 def test_who_may_end_early_is_answered_by_a_run_that_would_have_ended(pairs, outcome, answers):
     run = pair(ratio=1.1, pairs=pairs, sd=0.05, outcome=outcome)
-    assert not certainty.is_certain(run)
-    assert certainty.answers_experiment(asked(), run) is answers
-    assert certainty.answers_experiment(asked(pairs=6), run)
+    assert not speedup.is_certain(run)
+    assert speedup.answers_experiment(asked(), run) is answers
+    assert speedup.answers_experiment(asked(pairs=6), run)

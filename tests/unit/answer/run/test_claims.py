@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.run import claims, speedup
+from core.answer import claims, speedup
 from tests.rows import run
 
 

@@ -2,14 +2,14 @@ from collections import defaultdict
 
 import pytest
 
-from core.answer.run import first_question
-from core.answer.run.speedup import speedup
-from core.question import usual
+from core.answer import expectations
+from core.answer.speedup import speedup
+from core.question import defaults
 from core.question.experiment import Contender, Experiment, Point
 from core.results.store import GALLERY, Store
 from tests import rows
 
-THREADS = usual.default_contenders(["cpu"], 2)
+THREADS = defaults.default_contenders(["cpu"], 2)
 
 
 def stored(**steps):
@@ -35,13 +35,13 @@ def stored(**steps):
     ],
 )
 def test_the_first_training_is_one_at_which_threads_matter_on_this_machine(known, size):
-    assert first_question.first_training(THREADS, stored(**known)) == Point(hidden_size=size)
+    assert expectations.first_training(THREADS, stored(**known)) == Point(hidden_size=size)
 
 
 @pytest.mark.parametrize("contenders", ["cpu cuda:0", "cpu@1", "cpu"])
 def test_against_an_accelerator_or_nobody_it_is_the_usual_one(contenders):
     contenders = tuple(map(Contender.parse, contenders.split()))
-    assert first_question.first_training(contenders, stored()) == Point()
+    assert expectations.first_training(contenders, stored()) == Point()
 
 
 @pytest.mark.slow
@@ -52,6 +52,6 @@ def test_the_gallery_says_that_threads_matter_well_below_the_usual_first_size():
             runs[row.run_id][row.contender] = row
     pairs = [(run["cpu@1"], run["cpu@2"]) for run in runs.values() if {"cpu@1", "cpu@2"} <= set(run)]
     told = {one.hidden_size: speedup(one, other).low for one, other in pairs if len(one.block_pair) >= 6}
-    beyond = [low for size, low in told.items() if 2 * size >= first_question.FIRST_SIZES[0]]
+    beyond = [low for size, low in told.items() if 2 * size >= expectations.FIRST_SIZES[0]]
     assert len(beyond) >= 3
-    assert min(beyond) > first_question.CLEAR_SPEEDUP
+    assert min(beyond) > expectations.CLEAR_SPEEDUP

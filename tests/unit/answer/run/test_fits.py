@@ -3,9 +3,9 @@
 import dataclasses
 import json
 
-from core.answer.charts import runs
-from core.answer.export import run_report
-from core.answer.run import causes, fits, training_time
+from core.answer import causes, training_time
+from core.answer.charts import run_charts
+from core.answer.export import report
 from core.question.experiment import Contender, Experiment, Point
 from tests.rows import run, trial
 
@@ -19,11 +19,11 @@ def of(**changes):
 
 def test_a_fit_is_told_by_rows_rounds_and_leaves_and_what_is_not_known_is_said():
     (first, *_) = of()
-    said = fits.fit_line(first)
+    said = causes.fit_line(first)
     assert "20,000 rows, 50 rounds of at most 31 leaves" in said
     assert "neither parameters nor operations are known" in said
-    assert not fits.is_fit(trial())
-    text = run_report.run_text(of())
+    assert not causes.is_fit(trial())
+    text = report.run_text(of())
     assert "a fit" in text
     assert "0 parameters" not in text
 
@@ -35,7 +35,7 @@ def test_threads_share_a_fit_and_its_start_up_is_paid_back_after_fits():
     said = training_time.find_break_even(one, later).sentence
     assert "fits" in said
     assert "epoch" not in said
-    assert fits.fit_losses_sentence([one, two]).endswith("is 0.300 on 1 CPU thread and 0.300 on 2 CPU threads.")
+    assert causes.fit_losses_sentence([one, two]).endswith("is 0.300 on 1 CPU thread and 0.300 on 2 CPU threads.")
 
 
 def test_what_does_not_depend_on_rows_is_named_from_fits_of_twice_as_many():
@@ -60,6 +60,6 @@ def test_why_a_gpu_differs_is_not_guessed():
 
 
 def test_charts_of_fits_tell_their_times():
-    shown = json.dumps([runs.step_bars_chart(of()), runs.blocks_chart(of())])
+    shown = json.dumps([run_charts.step_bars_chart(of()), run_charts.blocks_chart(of())])
     assert "time per fit" in shown
     assert "time per step" not in shown

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.answer.run import lane_check, speedup, training_time
+from core.answer import lane_check, speedup, training_time
 from tests.rows import run
 
 PLAIN_LOSSES = (2.3, 2.2, 2.1)

@@ -1,6 +1,6 @@
 """What is said where a speedup has no winner, word by word."""
 
-from core.answer.run import speedup
+from core.answer import speedup
 from tests import rows
 
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from core.answer.export import run_report
-from core.answer.run import remedies
+from core.answer import remedies
+from core.answer.export import report
 from core.errors import NotComparable
 from core.question.experiment import Point
 from tests import rows
@@ -197,11 +197,11 @@ def test_rows_that_differ_in_more_are_passed_over_and_of_equal_ones_the_newest_c
 
 def test_the_command_line_has_a_sentence_for_each_lane_and_scripts_have_the_figures():
     trials = laned({"cpu@1": 1e-3, "cpu@1+compiled10": 4e-4, "cpu@1+fused": 9.9e-4})
-    text, document = run_report.run_text(trials), run_report.run_document(trials, from_store=False)
+    text, document = report.run_text(trials), report.run_document(trials, from_store=False)
     (found,) = remedies.lane_remedies(trials)
     for sentence in remedies.remedy_sentences(found):
         assert sentence in text
     assert document["remedies"][0]["same"][0]["value"] == found.same[0].value
     plain = rows.run()
-    assert "remedies" not in run_report.run_document(plain, from_store=False)
-    assert "helps" not in run_report.run_text(plain)
+    assert "remedies" not in report.run_document(plain, from_store=False)
+    assert "helps" not in report.run_text(plain)

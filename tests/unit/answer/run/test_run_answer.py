@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from core.answer.run import learned, run_answer, speedup, training_time
-from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
+from core.answer import accuracy, speedup, training_time
+from core.answer.run import PairAnswer, RowAnswer, RunAnswer, causes
 from core.errors import InvalidValue, NotComparable
 from tests.rows import run, trial
 
@@ -18,14 +18,14 @@ def test_a_run_says_what_its_rows_say():
     assert answer.rows[1].startup_s == training_time.startup_s(other)
     assert pair.verdict == speedup.verdict_sentence(speedup.speedup(base, other))
     assert pair.break_even == training_time.find_break_even(base, other)
-    assert pair.agreement == learned.compare_predictions(base, other)
+    assert pair.agreement == accuracy.compare_predictions(base, other)
     assert answer.remedies == ()
     assert answer.best_variants is None
 
 
 def test_what_was_worked_out_is_kept(monkeypatch):
     asked = []
-    monkeypatch.setattr(run_answer.causes, "step_parts", lambda row: asked.append(row))
+    monkeypatch.setattr(causes, "step_parts", lambda row: asked.append(row))
     row = RowAnswer(trial())
     assert asked == []
     assert (row.parts, row.parts) == (None, None)
@@ -43,7 +43,7 @@ def test_rows_that_cannot_be_compared_are_refused_where_it_is_asked():
 def test_an_accuracy_for_people_is_empty_where_there_is_none():
     row = run()[0]
     wrong = RowAnswer(dataclasses.replace(row, confusion=(1, 2, 3)))
-    assert RowAnswer(row).accuracy_shown == f"{100 * learned.accuracy(row):.1f} %"
+    assert RowAnswer(row).accuracy_shown == f"{100 * accuracy.accuracy(row):.1f} %"
     assert RowAnswer(dataclasses.replace(row, confusion=())).accuracy_shown == ""
     assert wrong.accuracy_shown == ""
     with pytest.raises(InvalidValue):

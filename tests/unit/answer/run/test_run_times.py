@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answer.run import speedup, training_time
-from core.answer.run.run_answer import RowAnswer
+from core.answer import speedup, training_time
+from core.answer.run import RowAnswer
 from core.results.schema import Trial
 from tests.rows import trial
 from tests.unit.answer.run.timed import timed

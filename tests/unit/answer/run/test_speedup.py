@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.answer import comparable
-from core.answer.run import speedup
+from core.answer import comparable, speedup
 from core.answer.statistics import MIN_PAIRS, median_interval
 from core.errors import NotComparable
 from core.question.fields import field_title

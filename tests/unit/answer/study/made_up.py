@@ -4,8 +4,8 @@ import math
 import random
 from dataclasses import replace
 
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.result import Evidence
+from core.answer.crossover import locate_crossover
+from core.answer.result import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.study import best_lanes, study
+from core.answer import best_lanes, study
 from tests.lanes import laned, sweep
 
 

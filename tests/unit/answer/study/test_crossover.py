@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from core.answer.study import wording
-from core.answer.study.result import Evidence
+from core.answer import wording
+from core.answer.result import Evidence
 from core.errors import InvalidValue, NotComparable
 from tests.unit.answer.study.made_up import RISING, answer, evidence
 

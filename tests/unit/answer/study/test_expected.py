@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.expected import LEAST_SIZES, ExpectedSpeedup, compare_with_measured, expect_speedup
-from core.answer.study.result import Evidence
+from core.answer.crossover import locate_crossover
+from core.answer.expectations import LEAST_SIZES, ExpectedSpeedup, compare_with_measured, expect_speedup
+from core.answer.result import Evidence
 
 SIZES = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 

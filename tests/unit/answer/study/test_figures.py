@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.estimate import curve, judging
-from core.answer.study.estimate.curve import Readings
-from core.answer.study.estimate.noise import Noise
-from core.answer.study.result import Evidence
+from core.answer.crossover import locate_crossover
+from core.answer.estimate import curve, judgement
+from core.answer.estimate.curve import Noise, Readings
+from core.answer.result import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))
 OFFSETS = (-1.0, -0.5, 0.0, 0.25, 1.5)
@@ -86,7 +85,7 @@ def test_the_figures_of_the_band():
 
 
 def test_a_curve_that_the_model_finds_too_abrupt_has_the_two_sizes_beside_it_for_an_interval(monkeypatch):
-    monkeypatch.setattr(judging, "_has_jump", lambda *_: False)
+    monkeypatch.setattr(judgement, "_has_jump", lambda *_: False)
     inside, abrupt = located(STEP, noise=0.1), located(STEP, noise=0.13)
     assert (inside.estimate, inside.low, inside.high) == exactly((193.705604, 141.5505, 256.0))
     assert (abrupt.low, abrupt.high) == exactly((128.0, 256.0))

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.study import how_long
+from core.answer import expectations
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 
@@ -19,26 +19,26 @@ GRID = Sweep(point=POINT, axes=(Axis.from_range("hidden_size", 8, 512),), conten
 @pytest.mark.parametrize("took_s", [18, 21, 29, 36, 42, 47, 49, 53])
 def test_searches_of_small_networks_took_what_is_expected_of_them(took_s):
     """Those of docs/crossover.md, of 6 to 20 sizes."""
-    least, most = how_long.estimate_sweep_s(SEARCH, (2e10, 4e10))
+    least, most = expectations.estimate_sweep_s(SEARCH, (2e10, 4e10))
     assert least < took_s < most < 180
 
 
 def test_a_grid_measures_all_its_points():
-    least, most = how_long.estimate_sweep_s(GRID)
+    least, most = expectations.estimate_sweep_s(GRID)
     more = dataclasses.replace(GRID, axes=(Axis.from_range("hidden_size", 8, 4_096),))
     assert least < most
-    assert how_long.estimate_sweep_s(more)[0] > least
+    assert expectations.estimate_sweep_s(more)[0] > least
 
 
 def test_a_slow_machine_takes_longer_and_none_longer_than_the_budget():
-    quick, slow = how_long.estimate_sweep_s(SEARCH, (1e11,)), how_long.estimate_sweep_s(SEARCH, (1e8,))
+    quick, slow = expectations.estimate_sweep_s(SEARCH, (1e11,)), expectations.estimate_sweep_s(SEARCH, (1e8,))
     assert quick[1] < slow[1] <= SEARCH.budget_s
 
 
 def test_compiled_lanes_are_compiled_at_every_size():
     compiled = dataclasses.replace(GRID, contenders=(PAIR[0], Contender.parse("cpu@1+compiled10")))
-    assert how_long.estimate_sweep_s(compiled)[0] > how_long.estimate_sweep_s(GRID)[0] + 0.7 * 7 * (
-        how_long.COMPILING_S - 1
+    assert expectations.estimate_sweep_s(compiled)[0] > expectations.estimate_sweep_s(GRID)[0] + 0.7 * 7 * (
+        expectations.COMPILING_S - 1
     )
 
 
@@ -46,7 +46,7 @@ def test_lanes_are_expected_to_take_their_compiling_and_their_pairs():
     """252 s were taken by compiled, compiled10, kept, fused, foreach and bf16 on one thread of a small machine."""
     words = ("", "+compiled10", "+compiled", "+kept", "+fused", "+bf16", "+foreach")
     lanes = Experiment(point=POINT, contenders=tuple(Contender.parse(f"cpu@1{lane}") for lane in words), pairs=20)
-    least, most = how_long.estimate_lanes_s(lanes, (2e10, 4e10))
+    least, most = expectations.estimate_lanes_s(lanes, (2e10, 4e10))
     assert least < 90 < 252 < most
     plain = dataclasses.replace(lanes, contenders=PAIR)
-    assert how_long.estimate_lanes_s(plain, (2e10,))[1] < least
+    assert expectations.estimate_lanes_s(plain, (2e10,))[1] < least

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from core.answer.study import meaning
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.result import Evidence
+from core.answer import expectations
+from core.answer.crossover import locate_crossover
+from core.answer.result import Evidence
 from core.question.experiment import Point
 
 SIZES = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
@@ -31,7 +31,7 @@ def said(entries, axis="hidden_size", training=TRAINING):
     found = locate_crossover(
         entries, axis=axis, basis="steady", baseline="cpu (Test CPU)", challenger="cuda:0 (Test GPU)"
     )
-    return meaning.meaning_sentences(training, found, entries)
+    return expectations.meaning_sentences(training, found, entries)
 
 
 def rising(size):

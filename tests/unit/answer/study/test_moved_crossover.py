@@ -1,7 +1,7 @@
 """What is said of two crossovers: that of plain steps, and that of the best lanes."""
 
-from core.answer.study import best_lanes
-from core.answer.study.result import Crossover
+from core.answer import best_lanes
+from core.answer.result import Crossover
 
 
 def crossing(estimate, low, high):

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.answer.study import search
-from core.answer.study.crossover import locate_crossover
-from core.answer.study.result import Evidence
-from core.answer.study.search import NARROW_RATIO, next_step
+from core.answer import search
+from core.answer.crossover import locate_crossover
+from core.answer.result import Evidence
+from core.answer.search import NARROW_RATIO, next_step
 from core.question.sweep import Axis
 
 LATTICE = Axis.from_range("hidden_size", 8, 4096, adaptive=True).values

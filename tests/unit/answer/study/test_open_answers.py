@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answer.study.estimate import curve
-from core.answer.study.estimate.curve import CurvePosterior
-from core.answer.study.result import Evidence
+from core.answer.estimate import curve
+from core.answer.estimate.curve import CurvePosterior
+from core.answer.result import Evidence
 from tests.unit.answer.study.made_up import RISING, SIZES, answer, evidence, scaled
 
 

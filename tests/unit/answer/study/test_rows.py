@@ -1,8 +1,8 @@
 """What is said of the rows of a fit, which are the training samples of other trainings."""
 
-from core.answer.charts import captions
-from core.answer.export import sweep_report
-from core.answer.study import study, wording
+from core.answer import study, wording
+from core.answer.charts import look
+from core.answer.export import report
 from core.question import describe
 from core.question.experiment import Point
 from core.question.sweep import Axis, Sweep, vary
@@ -26,8 +26,8 @@ def test_an_axis_of_samples_is_one_of_rows_where_trees_are_fitted():
     answer = study.crossover(fits)
     assert (fits.axis, answer.axis) == ("samples", "rows")
     assert "rows" in answer.sentence
-    text = sweep_report.crossover_text(answer) + sweep_report.study_line(fits)
-    said = " ".join(captions.measurement_lines([pair[0] for pair in fits.runs], "samples"))
+    text = report.crossover_text(answer) + report.study_line(fits)
+    said = " ".join(look.measurement_lines([pair[0] for pair in fits.runs], "samples"))
     assert "rows 1,000 to 64,000" in said
     assert "training samples" not in answer.sentence + text + said
     assert wording.is_whole_axis("rows")

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from core.answer.run import causes, training_time
-from core.answer.study import study
+from core.answer import causes, study, training_time
 from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Point
 from core.question.fields import field_title

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.answer.study import wording
-from core.answer.study.result import Crossing, Crossover
+from core.answer import wording
+from core.answer.result import Crossing, Crossover
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from core.answer.run import certainty
+from core.answer import speedup
 from core.jobs import client, machine
 from core.jobs.shared import member
 from core.jobs.shared.member import Working
@@ -253,7 +253,7 @@ def test_one_process_of_a_machine_works_for_a_store(at, working, store, queue, m
 @pytest.mark.slow
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_a_run_of_a_busy_machine_is_not_repeated_by_it_for_the_same_question(at, working, monkeypatch, adaptive):
-    monkeypatch.setattr(certainty, "answers_experiment", lambda asked, rows: False)
+    monkeypatch.setattr(speedup, "answers_experiment", lambda asked, rows: False)
     axis = dataclasses.replace(sweep().axes[0], values=tuple(2**power for power in range(3, 11)))
     question = asked_of("shared", axes=(axis,), adaptive=adaptive)
     at.ask(question)

@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from core.jobs.worker import sweep_run
-from core.jobs.worker.code import Code
-from core.jobs.worker.sweep_run import Fit
-from core.jobs.worker.worker import Worker
+from core.jobs.worker import sweep
+from core.jobs.worker.sweep import Fit
+from core.jobs.worker.worker import Code, Worker
 from tests.integration import scripted_worker
 from tests.unit.jobs.worker.points import Measure, Visits
 
@@ -19,7 +18,7 @@ def visits() -> Visits:
 
 @pytest.fixture
 def serve(queue, tmp_path, visits, monkeypatch):
-    monkeypatch.setattr(sweep_run, "KEEP_EVERY_S", 0.0)
+    monkeypatch.setattr(sweep, "KEEP_EVERY_S", 0.0)
 
     def serve(measure: Measure, fit: Fit = lambda new, alive: True) -> str:
         bench = dataclasses.replace(scripted_worker.bench(queue), begin=visits.begin(measure), fit=fit)

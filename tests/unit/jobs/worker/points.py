@@ -5,8 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable
 
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.sweep_run import Begin
-from core.jobs.worker.under_way import Measurement
+from core.jobs.worker.sweep import Begin, Measurement
 from core.question.experiment import Experiment
 from core.results.reuse import CUT_OFF
 from core.results.schema import Trial

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.jobs.job_folder import JobFolder
+from core.jobs.job import JobFolder
 from tests.integration.scripted_worker import sweep
 from tests.unit.jobs.worker.points import TWO, Bench
 

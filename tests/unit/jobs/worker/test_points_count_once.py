@@ -10,10 +10,9 @@ from core.files import atomic
 from core.files.shared import mirror
 from core.files.shared.mirror import Mirror
 from core.files.shared.place import Place
-from core.jobs.job_folder import JobFolder
+from core.jobs.job import JobFolder
 from core.jobs.queue import Queue
-from core.jobs.worker.code import Code
-from core.jobs.worker.worker import Worker
+from core.jobs.worker.worker import Code, Worker
 from core.results import compaction
 from core.results.finding import mirrored
 from core.results.reuse import CUT_OFF

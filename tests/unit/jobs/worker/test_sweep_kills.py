@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 
 from core.files import atomic
-from core.jobs import client, process, saving
-from core.jobs.job import Job
-from core.jobs.job_folder import JobFolder
+from core.jobs import client, process, recovery
+from core.jobs.job import Job, JobFolder
 from core.jobs.process import Process
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
@@ -26,13 +25,13 @@ PARTS = (
     (JobFolder, "keep_partial"),
     (JobFolder, "write"),
     (Reporter, "save"),
-    (saving, "save"),
+    (recovery, "save"),
     (atomic, "flush_folder"),
     (Queue, "end"),
 )
 """What writes, or says that something is to be written."""
 
-THE_SAME = {(saving, "save", False), (Reporter, "save", True)}
+THE_SAME = {(recovery, "save", False), (Reporter, "save", True)}
 """Moments at which just as much is written as at others: before the reporter saves, and after rows are dropped."""
 
 MOMENTS = [

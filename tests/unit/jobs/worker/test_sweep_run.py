@@ -6,7 +6,7 @@ import pytest
 
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.jobs.worker import sweep_run
+from core.jobs.worker import sweep as sweep_run
 from core.question.sweep import Axis
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep, timed

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from core.answer.study import search
-from core.answer.study.search import SearchStep
+from core.answer import search
+from core.answer.search import SearchStep
 from core.question.sweep import Axis
 from core.results.store import Store
 from tests.integration.scripted_worker import CROSSING, sweep

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from core.jobs import client
-from core.jobs.worker import sweep_run
 from core.jobs.worker.reporter import Reporter
+from core.jobs.worker.sweep import time
 from core.question.experiment import Experiment
 from core.results.schema import Trial
 from tests.integration.scripted_worker import sweep
@@ -113,7 +113,7 @@ def test_a_sweep_of_which_nothing_could_be_timed_has_failed(queue, store, serve)
 
 def test_after_its_budget_a_sweep_begins_no_further_point_and_says_so(queue, store, serve, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(sweep_run.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def lasting(experiment, record):
         now[0] += 25.0
@@ -132,7 +132,7 @@ def test_no_point_is_begun_beside_others_that_could_not_be_over_within_the_budge
     queue, store, serve, visits, monkeypatch
 ):
     now = [0.0]
-    monkeypatch.setattr(sweep_run.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     visits.then = lambda _: now.__setitem__(0, now[0] + 2.0)
     job = queue.submit(sweep(sizes=SIZES, budget_s=30), store)
     serve(Bench(**{f"_{size}": slow(0.15) for size in SIZES}))

@@ -11,9 +11,8 @@ from core.jobs.machine import measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
-from core.jobs.worker.code import Code
 from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.worker import MeasurementBackend, Worker, serve
+from core.jobs.worker.worker import Code, MeasurementBackend, Worker, serve
 from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from core.results.environment import DeviceInfo

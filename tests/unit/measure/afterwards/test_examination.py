@@ -2,9 +2,8 @@
 
 import torch
 
-from core.measure.afterwards import examination
-from core.measure.data import datasets
-from core.measure.readings.raw_values import RawValues
+from core.measure import breakdown, datasets
+from core.measure.raw_values import RawValues
 
 
 def test_ten_thousand_training_samples_are_classified_at_most_and_all_others(monkeypatch):
@@ -14,8 +13,8 @@ def test_ten_thousand_training_samples_are_classified_at_most_and_all_others(mon
         asked.append((split, at_most))
         return split.labels[:at_most]
 
-    monkeypatch.setattr(examination, "classify", classify)
-    examination.examine(torch.nn.Identity(), 10, data, torch.device("cpu"), raw)
+    monkeypatch.setattr(breakdown, "classify", classify)
+    breakdown.examine(torch.nn.Identity(), 10, data, torch.device("cpu"), raw)
     assert [at_most for _, at_most in asked] == [10_000, None, None]
     assert [split for split, _ in asked] == [data.train, data.validation, data.test]
     assert (raw.train_accuracy, raw.validation_accuracy, sum(raw.confusion[::11])) == (1.0, 1.0, len(data.test.labels))

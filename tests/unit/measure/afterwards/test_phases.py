@@ -7,11 +7,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from core.measure import networks
-from core.measure.afterwards import phases
-from core.measure.data import batches, datasets
-from core.measure.device.devices import Device
-from core.measure.readings.timer import Timer
+from core.measure import batches, breakdown, datasets, networks
+from core.measure.devices import Device
+from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane
@@ -33,7 +31,7 @@ def training():
 
 @pytest.mark.slow
 def test_each_part_has_a_time_for_each_step(training):
-    parts = phases.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
+    parts = breakdown.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
     assert list(parts) == ["loader", "transfer", "forward", "backward", "optimizer"]
     assert {len(entry) for entry in parts.values()} == {12}
     assert all(value > 0 for entry in parts.values() for value in entry)
@@ -41,7 +39,7 @@ def test_each_part_has_a_time_for_each_step(training):
 
 def test_each_part_is_the_time_between_two_readings_and_that_of_the_optimizer_between_four(training):
     ticks = itertools.count(step=1_000_000)
-    parts = phases.measure_breakdown(training, Timer(device=Device(CPU), clock=lambda: next(ticks)), step_s=1.0)
+    parts = breakdown.measure_breakdown(training, Timer(device=Device(CPU), clock=lambda: next(ticks)), step_s=1.0)
     optimizer = parts.pop("optimizer")
     assert set(parts.values()) == {(0.001,) * 3}
     assert optimizer == (0.002,) * 3
@@ -50,7 +48,7 @@ def test_each_part_is_the_time_between_two_readings_and_that_of_the_optimizer_be
 @pytest.mark.slow
 @pytest.mark.parametrize(("step_s", "steps"), [(1e-6, 50), (10.0, 3)])
 def test_the_pass_is_bounded_for_quick_and_slow_steps(training, step_s, steps):
-    assert len(phases.measure_breakdown(training, Timer(device=Device(CPU)), step_s=step_s)["loader"]) == steps
+    assert len(breakdown.measure_breakdown(training, Timer(device=Device(CPU)), step_s=step_s)["loader"]) == steps
 
 
 def test_taking_apart_trains_as_any_step_does(training):
@@ -58,7 +56,7 @@ def test_taking_apart_trains_as_any_step_does(training):
     plain = Training(
         networks.build(POINT.network, seed=0), batches.feed(POINT, data, data.train, CPU), learning_rate=0.1
     )
-    phases.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
+    breakdown.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
     plain.advance(13)
     assert all(torch.equal(a, b) for a, b in zip(training.weights(), plain.weights(), strict=True))
 
@@ -79,9 +77,9 @@ class FakeTraining:
 def test_the_busy_time_leaves_the_launches_out(monkeypatch, busy_s):
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5)
-    monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    monkeypatch.setattr(breakdown, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
     step_s = max(busy_s, 10 * device.launch_s)
-    values = phases.busy_step_s(FakeTraining(device, busy_s), Timer(device=device, clock=clock), GPU, step_s=step_s)
+    values = breakdown.busy_step_s(FakeTraining(device, busy_s), Timer(device=device, clock=clock), GPU, step_s=step_s)
     assert len(values) == 5
     assert statistics.median(values) == pytest.approx(busy_s, rel=0.01)
 
@@ -99,18 +97,18 @@ def test_the_filler_takes_twice_as_long_as_its_steps_of_which_half_are_tried_whe
         asked.append(seconds)
         return lambda: device.launch(seconds)
 
-    monkeypatch.setattr(phases, "_filler", filler)
-    phases.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+    monkeypatch.setattr(breakdown, "_filler", filler)
+    breakdown.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
     assert asked == pytest.approx(filler_s)
 
 
 def test_the_busy_time_of_a_call_is_that_of_all_its_steps(monkeypatch):
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5)
-    monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    monkeypatch.setattr(breakdown, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
     training = FakeTraining(device, 4e-4)
     monkeypatch.setattr(training, "lane", Lane(execution="graph", steps_per_call=4), raising=False)
-    values = phases.busy_step_s(training, Timer(device=device, clock=clock), GPU, step_s=2e-4)
+    values = breakdown.busy_step_s(training, Timer(device=device, clock=clock), GPU, step_s=2e-4)
     assert values == pytest.approx((1e-4,) * 5, rel=0.01)
 
 
@@ -118,13 +116,13 @@ def test_a_busy_time_that_noise_hides_is_none_at_all_and_its_row_can_be_read(mon
     clock = FakeClock()
     device = FakeDevice(clock=clock)
     noisy_s = itertools.cycle([0.005, 0.006])
-    monkeypatch.setattr(phases, "_filler", lambda *_, **__: lambda: device.launch(next(noisy_s)))
+    monkeypatch.setattr(breakdown, "_filler", lambda *_, **__: lambda: device.launch(next(noisy_s)))
     work = FakeTraining(device, 1e-6)
     work.rehearsal()()
     device.synchronize()
     next(noisy_s)  # so that the filler with steps is always the quicker one
-    values = phases.busy_step_s(work, Timer(device=device, clock=clock), GPU, step_s=1e-3)
-    assert values == (0.0,) * phases.BUSY_REPEATS
+    values = breakdown.busy_step_s(work, Timer(device=device, clock=clock), GPU, step_s=1e-3)
+    assert values == (0.0,) * breakdown.BUSY_REPEATS
     checks.validate_rows(to_table([trial(contender="cuda:0", busy_step_s=values)]))
 
 
@@ -132,8 +130,8 @@ def test_without_filler_the_launches_would_be_counted_so_that_nothing_is_known(m
     """The mistake that the filler is there against, and that is noticed."""
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5)
-    monkeypatch.setattr(phases, "_filler", lambda *_, **__: lambda: None)
-    assert phases.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4) == ()
+    monkeypatch.setattr(breakdown, "_filler", lambda *_, **__: lambda: None)
+    assert breakdown.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4) == ()
 
 
 @pytest.mark.parametrize(("depth", "known"), [(1_000, True), (300, True), (30, True), (5, False)])
@@ -141,9 +139,9 @@ def test_no_more_is_queued_than_the_queue_of_a_device_holds(monkeypatch, depth, 
     """Where it is full the host waits, and launches that come late would count to the step."""
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5, depth=depth)
-    monkeypatch.setattr(phases, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
-    values = phases.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
-    assert len(values) == (phases.BUSY_REPEATS if known else 0)
+    monkeypatch.setattr(breakdown, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    values = breakdown.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+    assert len(values) == (breakdown.BUSY_REPEATS if known else 0)
     assert all(value == pytest.approx(1e-4, rel=0.01) for value in values)
 
 
@@ -152,10 +150,10 @@ def test_a_long_filler_is_made_of_few_launches(monkeypatch):
     device = FakeDevice(clock=clock, launch_s=1e-6)
     monkeypatch.setattr(torch, "mm", lambda a, *_, **__: device.launch(3e-4 * (len(a) / 2_048) ** 3))
     timer = Timer(device=device, clock=clock)
-    fill = phases._filler(timer, torch.device("meta"), seconds=2.0)
+    fill = breakdown._filler(timer, torch.device("meta"), seconds=2.0)
     device.log.clear()
     assert timer.time(fill).seconds == pytest.approx(2.0, rel=0.1)
-    assert device.log.count("work") <= phases.FILLER_LAUNCHES
+    assert device.log.count("work") <= breakdown.FILLER_LAUNCHES
 
 
 def test_the_filler_is_made_of_matrices_of_one_size_at_most(monkeypatch):
@@ -166,7 +164,7 @@ def test_the_filler_is_made_of_matrices_of_one_size_at_most(monkeypatch):
         device.launch(1e-6)
 
     monkeypatch.setattr(torch, "mm", multiply)
-    phases._filler(Timer(device=device, clock=device.clock), torch.device("meta"), seconds=2.0)
+    breakdown._filler(Timer(device=device, clock=device.clock), torch.device("meta"), seconds=2.0)
     assert sizes == {2_048, 4_096, 8_192, 16_384}
 
 
@@ -176,9 +174,9 @@ def test_the_filler_lasts_as_long_as_it_should(monkeypatch):
     device = FakeDevice(clock=clock, launch_s=1e-6)
     monkeypatch.setattr(torch, "mm", lambda *_, **__: device.launch(1e-3))
     timer = Timer(device=device, clock=clock)
-    fill = phases._filler(timer, torch.device("meta"), seconds=0.05)
+    fill = breakdown._filler(timer, torch.device("meta"), seconds=0.05)
     assert timer.time(fill).seconds == pytest.approx(0.051, rel=0.02)
 
 
 def test_a_cpu_has_no_busy_time_of_its_own(training):
-    assert phases.busy_step_s(training, Timer(device=Device(CPU)), CPU, step_s=1e-3) == ()
+    assert breakdown.busy_step_s(training, Timer(device=Device(CPU)), CPU, step_s=1e-3) == ()

@@ -9,19 +9,17 @@ import pytest
 import torch
 
 from core.errors import DeviceUnavailable, LibraryFailed, OutOfMemory
+from core.measure import boosting as libraries
 from core.measure import contender as contenders
-from core.measure import trial
-from core.measure.boosting import libraries
-from core.measure.boosting.contender import BoostingContender
-from core.measure.boosting.training import BoostingTraining
-from core.measure.data import datasets
-from core.measure.readings.timer import Timer
+from core.measure import datasets, trial
+from core.measure.boosting import BoostingContender, BoostingTraining
+from core.measure.timer import Timer
 from core.question.experiment import Contender, Experiment, Point
-from core.question.models import boosting
+from core.question.models.boosting import LIBRARIES, explain_missing_library, importlib
 from tests.fakes import FakeClock
 
 POINT = Point(dataset="signal", samples=200, model="hist-boosting", rounds=3, leaves=4)
-FAMILIES = sorted(boosting.LIBRARIES)
+FAMILIES = sorted(LIBRARIES)
 
 
 def of(family, **fields):
@@ -138,12 +136,12 @@ def test_scikit_learn_takes_the_threads_that_it_is_given_and_leaves_no_trace_in_
 
 
 def test_without_its_library_nothing_is_measured_and_what_installs_it_is_said(data, monkeypatch):
-    monkeypatch.setattr(boosting.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         LibraryFailed, match=r"LightGBM is not installed here: pip install -r requirements-boosting.txt"
     ):
         BoostingContender(Contender(), of("lightgbm"), data)
-    assert boosting.explain_missing_library("mlp") == ""
+    assert explain_missing_library("mlp") == ""
 
 
 def test_a_library_that_falls_back_to_the_cpu_is_found_out(place):

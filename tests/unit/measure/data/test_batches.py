@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 import torch
 
-from core.measure.data import batches, datasets
+from core.measure import batches, datasets
 from core.question.experiment import Point
 from core.question.fields import DATA_PATHS
 from tests import idx

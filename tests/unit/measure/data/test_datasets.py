@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.errors import DatasetUnavailable, InvalidValue
-from core.measure.data import datasets
+from core.measure import datasets
 from core.question import catalog
 from core.question.experiment import Point
 from tests import idx

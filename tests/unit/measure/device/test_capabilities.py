@@ -2,13 +2,13 @@
 
 import pytest
 
-from core.measure.device import capabilities
+from core.measure import capabilities
 
 
 def test_a_cpu_with_a_compiler_lacks_only_what_gpus_have(monkeypatch, tmp_path):
     (tmp_path / "Python.h").touch()
     monkeypatch.setattr(capabilities.shutil, "which", lambda name: "/usr/bin/g++" if name == "g++" else None)
-    monkeypatch.setattr(capabilities.host_memory, "why_not", lambda _: "")
+    monkeypatch.setattr(capabilities, "why_not", lambda _: "")
     monkeypatch.setattr(capabilities.sysconfig, "get_path", lambda _: str(tmp_path))
     assert capabilities.refusals("cpu").keys() == {"graph", "tf32"}
 

@@ -8,8 +8,8 @@ import pynvml
 import pytest
 import torch
 
-from core.measure.device import cards
-from core.measure.device.cards import Columns, GpuMonitor
+from core.measure import gpu_telemetry
+from core.measure.gpu_telemetry import Columns, GpuMonitor
 from core.results.allowed import OF_CARDS
 
 CARD = torch.device("cuda:0")
@@ -86,9 +86,9 @@ def library(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: PROPERTIES)
     monkeypatch.setattr(torch.version, "hip", None)
-    cards._find_gpu.cache_clear()
+    gpu_telemetry._find_gpu.cache_clear()
     yield fake
-    cards._find_gpu.cache_clear()
+    gpu_telemetry._find_gpu.cache_clear()
 
 
 def around(library, seconds=0.5, **after) -> Columns:

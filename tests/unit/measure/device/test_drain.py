@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.errors import DeviceUnavailable
-from core.measure.device import devices, drain
+from core.measure import devices
 from tests.fakes import FakeClock, FakeDevice, Undrained
 
 FLOPS = 5e12
@@ -48,28 +48,28 @@ def delayed():
 
 def test_a_device_that_waits_has_nothing_left_but_the_reading_of_a_value(delayed):
     tried = []
-    left = drain.share_left(delayed, products(delayed, tried), delayed.clock)
+    left = devices.share_left(delayed, products(delayed, tried), delayed.clock)
     assert left == pytest.approx(0.0, abs=2e-4)
     size, count = tried[-1]
-    assert 2 * size**3 * count / FLOPS >= drain.WORK_S
+    assert 2 * size**3 * count / FLOPS >= devices.WORK_S
     assert size == 4096
 
 
 def test_a_drain_that_returns_at_once_leaves_all_but_the_queueing(delayed):
-    assert drain.share_left(Undrained(delayed), products(delayed, []), delayed.clock) > 0.98
+    assert devices.share_left(Undrained(delayed), products(delayed, []), delayed.clock) > 0.98
 
 
 @pytest.mark.parametrize("part", [0.61, 0.2])
 def test_a_drain_that_waits_for_a_part_leaves_the_rest(delayed, part):
-    left = drain.share_left(Hasty(delayed, part), products(delayed, []), delayed.clock)
+    left = devices.share_left(Hasty(delayed, part), products(delayed, []), delayed.clock)
     assert left == pytest.approx(part, abs=0.01)
-    assert left > drain.NOTICEABLE
+    assert left > devices.NOTICEABLE
 
 
 def test_of_a_device_too_fast_for_any_work_no_more_is_queued_than_fits(delayed):
     tried, quick = [], lambda size, count: tried.append((size, count)) or (lambda: delayed.clock.pass_s(1e-9))
-    drain.share_left(delayed, quick, delayed.clock)
-    assert tried[-1] == (4096, drain.MOST_PRODUCTS)
+    devices.share_left(delayed, quick, delayed.clock)
+    assert tried[-1] == (4096, devices.MOST_PRODUCTS)
 
 
 @pytest.fixture
@@ -83,27 +83,27 @@ def card(monkeypatch):
 
 
 def test_a_device_that_leaves_work_is_refused_when_it_is_used_first(card, monkeypatch):
-    monkeypatch.setattr(drain, "share_left", lambda *_: 0.61)
+    monkeypatch.setattr(devices, "share_left", lambda *_: 0.61)
     with pytest.raises(DeviceUnavailable, match=r"61 % of the work was left, so every time would be too short"):
         devices.initialise("cuda:0")
 
 
 def test_a_device_that_leaves_none_is_used(card, monkeypatch):
-    monkeypatch.setattr(drain, "share_left", lambda *_: 0.001)
+    monkeypatch.setattr(devices, "share_left", lambda *_: 0.001)
     assert devices.initialise("cuda:0") == 0.5
 
 
 def test_reading_a_value_that_waits_now_and_then_refuses_no_device(card, monkeypatch):
     shares = iter((0.13, 0.4, 0.02))
-    monkeypatch.setattr(drain, "share_left", lambda *_: next(shares))
+    monkeypatch.setattr(devices, "share_left", lambda *_: next(shares))
     assert devices.initialise("cuda:0") == 0.5
 
 
 def test_a_cpu_is_not_tried(monkeypatch):
-    monkeypatch.setattr(drain, "share_left", lambda *_: pytest.fail("a CPU has no queue"))
+    monkeypatch.setattr(devices, "share_left", lambda *_: pytest.fail("a CPU has no queue"))
     devices.initialise.cache_clear()
     assert devices.initialise("cpu") > 0
 
 
 def test_the_products_are_real_ones():
-    assert drain._queue(torch.device("cpu"), 64, 3)() == pytest.approx(1 / 64)
+    assert devices._queue(torch.device("cpu"), 64, 3)() == pytest.approx(1 / 64)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.errors import CustomTrainingFailed, InvalidValue, LaneUnavailable, OutOfMemory, TooSlow
-from core.measure.device import failures
+from core.measure import devices
 from core.question.experiment import Contender
 
 GRAPH = Contender.parse("cuda:0+graph10")
@@ -40,7 +40,7 @@ GRAPH = Contender.parse("cuda:0+graph10")
     ],
 )
 def test_an_allocators_refusal_is_told_from_other_errors(error, missing):
-    assert failures.is_out_of_memory(error) is missing
+    assert devices.is_out_of_memory(error) is missing
 
 
 def test_nothing_holds_what_a_failure_had_allocated_once_its_words_are_there():
@@ -51,17 +51,17 @@ def test_nothing_holds_what_a_failure_had_allocated_once_its_words_are_there():
         held.append(weakref.ref(samples))
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    assert failures.attempt(work, lambda error: str(error) if held[0]() is not None else None) == "CUDA out of memory."
+    assert devices.attempt(work, lambda error: str(error) if held[0]() is not None else None) == "CUDA out of memory."
     assert held[0]() is None
 
 
 def test_work_that_is_done_has_no_failure_and_one_that_nobody_knows_is_raised():
     done = []
-    assert failures.attempt(lambda: done.append(True), str) is None
+    assert devices.attempt(lambda: done.append(True), str) is None
     assert done == [True]
     for nothing in (None, False, ""):
         with pytest.raises(ZeroDivisionError):
-            failures.attempt(lambda: 1 / 0, lambda _, nothing=nothing: nothing)
+            devices.attempt(lambda: 1 / 0, lambda _, nothing=nothing: nothing)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_work_that_is_done_has_no_failure_and_one_that_nobody_knows_is_raised():
     ],
 )
 def test_an_error_ends_a_contender_or_the_run(contender, error, expected):
-    assert failures.ending(Contender.parse(contender), error) == expected
+    assert devices.ending(Contender.parse(contender), error) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_error_ends_a_contender_or_the_run(contender, error, expected):
     ],
 )
 def test_a_lane_that_fails_says_why_in_a_sentence(said, words):
-    outcome, sentence = failures.ending(GRAPH, RuntimeError(said))
+    outcome, sentence = devices.ending(GRAPH, RuntimeError(said))
     assert outcome == "interrupted"
     assert words in sentence
     assert sentence.startswith("cuda:0+graph10 failed: RuntimeError")
@@ -112,5 +112,5 @@ def test_of_an_error_that_announces_another_the_other_is_quoted():
     class BackendFailed(RuntimeError):
         inner_exception = FileNotFoundError("Python.h")
 
-    _, sentence = failures.ending(GRAPH, BackendFailed("backend='inductor' raised:\nFileNotFoundError: Python.h"))
+    _, sentence = devices.ending(GRAPH, BackendFailed("backend='inductor' raised:\nFileNotFoundError: Python.h"))
     assert sentence == "cuda:0+graph10 failed: FileNotFoundError: Python.h."

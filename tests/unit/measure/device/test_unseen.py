@@ -7,19 +7,19 @@ import pynvml
 import pytest
 import torch
 
-from core.measure.device import unseen
+from core.measure import missing_gpu
 
 
 @pytest.fixture
 def machine(monkeypatch):
     """A Linux machine on which PyTorch, built for CUDA 13.0, sees no accelerator, and which has no driver."""
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-    monkeypatch.setattr(unseen.shutil, "which", lambda name: f"/usr/bin/{name}" if name in machine.tools else None)
-    monkeypatch.setattr(unseen.platform, "system", lambda: machine.system)
+    monkeypatch.setattr(missing_gpu.shutil, "which", lambda name: f"/usr/bin/{name}" if name in machine.tools else None)
+    monkeypatch.setattr(missing_gpu.platform, "system", lambda: machine.system)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(torch.version, "hip", None)
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    for name in unseen.HIDING:
+    for name in missing_gpu.HIDING:
         monkeypatch.delenv(name, raising=False)
     machine = SimpleNamespace(tools=(), system="Linux")
     return machine
@@ -51,12 +51,12 @@ def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0):
 def test_a_missing_accelerator_is_explained(machine, monkeypatch, tool, cuda, system, words):
     machine.tools, machine.system = (tool,), system
     monkeypatch.setattr(torch.version, "cuda", cuda)
-    assert words in unseen.hint()
+    assert words in missing_gpu.hint()
 
 
 def test_a_driver_that_is_too_old_is_named_with_the_cuda_that_it_runs(machine, monkeypatch):
     nvidia(monkeypatch, driver="535.104.05", cuda=12_020)
-    assert unseen.hint().startswith(
+    assert missing_gpu.hint().startswith(
         "The NVIDIA driver 535.104.05 is too old: it runs CUDA 12.2, and this PyTorch is built for CUDA 13.0."
     )
 
@@ -71,14 +71,14 @@ def test_a_driver_that_is_too_old_is_named_with_the_cuda_that_it_runs(machine, m
 )
 def test_what_nvml_says_of_its_driver_is_told(machine, monkeypatch, error, words):
     nvidia(monkeypatch, error=error)
-    assert words in unseen.hint()
+    assert words in missing_gpu.hint()
 
 
 @pytest.mark.parametrize(("value", "told"), [("", "set and empty"), ("-1", "set to '-1'"), ("7", "set to '7'")])
 def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, told):
     nvidia(monkeypatch)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert unseen.hint() == (
+    assert missing_gpu.hint() == (
         f"The variable CUDA_VISIBLE_DEVICES is {told}, which leaves PyTorch no GPU: "
         "unset it, or name one that is there."
     )
@@ -86,14 +86,14 @@ def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, to
 
 def test_a_variable_hides_nothing_where_there_is_no_driver(machine, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert "there is no NVIDIA or AMD driver" in unseen.hint()
+    assert "there is no NVIDIA or AMD driver" in missing_gpu.hint()
 
 
 def test_a_variable_of_amd_is_named_too(machine, monkeypatch):
     machine.tools = ("rocm-smi",)
     monkeypatch.setattr(torch.version, "hip", "7.1")
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", "")
-    assert "HIP_VISIBLE_DEVICES is set and empty" in unseen.hint()
+    assert "HIP_VISIBLE_DEVICES is set and empty" in missing_gpu.hint()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_variable_of_amd_is_named_too(machine, monkeypatch):
     ],
 )
 def test_kernels_run_on_their_own_major_version_and_ptx_on_all_later_ones(capability, built, runs):
-    assert unseen.has_kernels(capability, built) is runs
+    assert missing_gpu.has_kernels(capability, built) is runs
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def card(monkeypatch):
 
 def test_a_card_without_kernels_is_named_with_those_there_are(card):
     card(["sm_75", "sm_80"], name="Tesla K80", major=3, minor=7)
-    assert unseen.hint() == (
+    assert missing_gpu.hint() == (
         "cuda:0 (Tesla K80, compute capability 3.7) is left out: this PyTorch has kernels for sm_75, sm_80 only, "
         "so install a build that has them for it."
     )
@@ -146,11 +146,11 @@ def test_a_card_without_kernels_is_named_with_those_there_are(card):
 def test_an_amd_card_needs_kernels_of_its_own_architecture(card, monkeypatch, architecture, left_out):
     monkeypatch.setattr(torch.version, "hip", "7.1")
     card(["gfx90a", "gfx942"], name="AMD", gcnArchName=architecture, major=9, minor=0)
-    assert ("gfx1103) is left out" in unseen.hint()) is left_out
+    assert ("gfx1103) is left out" in missing_gpu.hint()) is left_out
 
 
 def test_where_an_accelerator_can_be_used_nothing_needs_explaining(card):
     card(["sm_90"], name="H100", major=9, minor=0)
-    assert unseen.hint() == ""
+    assert missing_gpu.hint() == ""
     card([], name="H100", major=9, minor=0)
-    assert unseen.hint() == ""
+    assert missing_gpu.hint() == ""

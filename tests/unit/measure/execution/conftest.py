@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.measure.data import datasets
+from core.measure import datasets
 from tests.unit.measure.execution.trained import POINT
 
 

@@ -10,10 +10,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from core.measure import networks
-from core.measure.data import batches
-from core.measure.execution import compiled
-from core.measure.execution.graph import Recorder
+from core.measure import batches, execution, networks
+from core.measure.execution import Recorder
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import Lane
@@ -160,7 +158,7 @@ def test_kernels_of_several_channels_lie_as_their_lane_says(data, words):
 def test_compiling_takes_what_it_took_and_once_more_what_brought_in_the_compiler(data, compilations, monkeypatch):
     training, loading_s = started(data, Lane.parse(["compiled"])), 500.0
     monkeypatch.setattr(
-        compiled, "import_compiler", lambda: loading_s
+        execution, "import_compiler", lambda: loading_s
     )  # earlier in this process, so it takes no time now
     begin = time.perf_counter()
     seconds = training.prepare((data.train.samples[:20], data.train.labels[:20]), remainder=True)

@@ -5,10 +5,9 @@ import dataclasses
 import pytest
 import torch
 
-from core.measure import networks
-from core.measure.data import batches, datasets
-from core.measure.execution.graph import WARM_UPS
-from core.measure.readings.timer import Timer
+from core.measure import batches, datasets, networks
+from core.measure.execution import WARM_UPS
+from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane

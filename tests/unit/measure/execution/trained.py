@@ -2,8 +2,7 @@
 
 import torch
 
-from core.measure import networks
-from core.measure.data import batches
+from core.measure import batches, networks
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from core.measure.data import datasets
-from core.measure.device import devices
-from core.measure.lessons import clock
-from core.measure.lessons.clock import REPEATS, Lesson, Stopwatch
-from core.measure.lessons.stage import Stage, Stopped
-from core.measure.readings.timer import MIN_BLOCK_S
+from core.measure import datasets, devices
+from core.measure.demonstrations import clock
+from core.measure.demonstrations.clock import REPEATS, Lesson, Stopwatch
+from core.measure.demonstrations.stage import Stage, Stopped
+from core.measure.timer import MIN_BLOCK_S
 from core.measure.trial import Hooks
-from core.question.demonstration import RECIPES, Demonstration, Recipe
+from core.question.demonstrations import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point
 from tests.exhibited import DIGITS
 from tests.fakes import FakeClock, FakeDevice

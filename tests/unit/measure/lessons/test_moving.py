@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from core.measure.lessons import moving
-from core.measure.lessons.stage import Stage, Stopped
+from core.measure.demonstrations import moving
+from core.measure.demonstrations.stage import Stage, Stopped
 from core.measure.trial import Hooks
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.results.exhibits.exhibit import Snippet
 
 

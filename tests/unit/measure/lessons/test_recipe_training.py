@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from core.measure.data import datasets
-from core.measure.lessons.recipe_training import RecipeTraining
-from core.question.demonstration import RECIPES
+from core.measure import datasets
+from core.measure.demonstrations.clock import RecipeTraining
+from core.question.demonstrations import RECIPES
 from tests.exhibited import DIGITS
 
 pytestmark = pytest.mark.slow

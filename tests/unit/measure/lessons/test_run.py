@@ -3,10 +3,10 @@ import dataclasses
 import pytest
 
 from core.errors import DatasetUnavailable, DeviceUnavailable, InvalidValue, OutOfMemory
-from core.measure.lessons import run as stage_door
-from core.measure.lessons.run import run_demonstration
+from core.measure import demonstrations as stage_door
+from core.measure.demonstrations import run_demonstration
 from core.measure.trial import Hooks
-from core.question.demonstration import Demonstration
+from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender
 from core.results import environment
 from tests.exhibited import DIGITS
@@ -55,7 +55,7 @@ def test_a_data_set_that_is_not_there_is_said_to_be_missing(monkeypatch):
     def missing(*_, **__):
         raise DatasetUnavailable("MNIST is not on this machine.")
 
-    monkeypatch.setattr("core.measure.data.datasets.load_dataset", missing)
+    monkeypatch.setattr("core.measure.datasets.load_dataset", missing)
     with pytest.raises(DatasetUnavailable):
         run_demonstration(Demonstration(kind="clock", point=DIGITS), hooks=Hooks())
 

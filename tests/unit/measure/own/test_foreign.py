@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from core.errors import CustomTrainingFailed
-from core.measure.own.foreign import UserCode, load_builder
-from core.measure.own.training import CustomTraining
+from core.measure.custom.training import CustomTraining
+from core.measure.custom.user_code import UserCode, load_builder
 from tests.own_trainings import FUNCTION, asked
 
 PARSES = "import argparse\nparser = argparse.ArgumentParser()\n"

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler, TensorDataset
 
-from core.answer.run import own as seen_of_own
-from core.measure.own import loaders
+from core.answer import custom_findings as seen_of_own
+from core.measure.custom import loaders
 from tests import rows
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")

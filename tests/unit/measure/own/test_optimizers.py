@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from core.measure.own.watching import OperationCounter
+from core.measure.custom.op_counter import OperationCounter
 
 
 def waits(step):

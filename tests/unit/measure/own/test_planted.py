@@ -8,9 +8,8 @@ import functools
 import pytest
 import torch
 
-from core.answer.own.findings import list_findings
-from core.answer.own.steps import CustomSteps
-from core.measure.own import floor, watching
+from core.answer.custom_findings import CustomSteps, list_findings
+from core.measure.custom import dispatch_overhead, op_counter
 from tests.delayed import Costs
 
 NO_CLOCK = Costs(asynchronous=False)
@@ -66,14 +65,14 @@ def seen(costs, training):
             one.add_host_time()
 
     def fresh():
-        return watching.OperationCounter(CPU, str, costs.drain, clock)
+        return op_counter.OperationCounter(CPU, str, costs.drain, clock)
 
     step_s, busy_s = undisturbed_s(costs, training), None
     if costs.device and not training.reads:  # what is queued behind filler, where no read waits for it
         busy_s = undisturbed_s(Costs(asynchronous=True, number_s=costs.number_s, call_s=0.0), training.alone())
     with costs:
-        counts = watching.count_step_operations(fresh, step, training.step, 4)
-        least = floor.measure_dispatch_overhead(CPU, costs.drain, clock)
+        counts = op_counter.count_step_operations(fresh, step, training.step, 4)
+        least = dispatch_overhead.measure_dispatch_overhead(CPU, costs.drain, clock)
     return CustomSteps(
         on_host=costs.device is None,
         step_s=step_s,

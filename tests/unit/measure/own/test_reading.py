@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from core.measure.own.watching import OperationCounter
+from core.measure.custom.op_counter import OperationCounter
 
 
 class Labelled(Dataset):

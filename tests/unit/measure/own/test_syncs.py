@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from core.measure.own import syncs
+from core.measure.custom import op_counter
 
 CUDA = torch.device("cuda:0")
 
@@ -33,7 +33,7 @@ def test_each_step_has_as_many_as_it_made_the_host_wait_and_the_place_is_told(cu
         cuda.read()
         warnings.warn("something else", stacklevel=1)
 
-    found = syncs.count_syncs(step, 3, CUDA, lambda name: name == __file__)
+    found = op_counter.count_syncs(step, 3, CUDA, lambda name: name == __file__)
     assert found.times == [2, 2, 2]
     assert found.place.startswith("test_syncs.py:")
     assert cuda.mode == 0
@@ -44,14 +44,14 @@ def test_the_mode_is_as_before_where_a_step_raises(cuda):
         raise ValueError
 
     with pytest.raises(ValueError):
-        syncs.count_syncs(step, 3, CUDA, lambda _: True)
+        op_counter.count_syncs(step, 3, CUDA, lambda _: True)
     assert cuda.mode == 0
 
 
 def test_places_in_libraries_are_not_told(cuda):
-    assert syncs.count_syncs(cuda.read, 1, CUDA, lambda _: False).place == ""
+    assert op_counter.count_syncs(cuda.read, 1, CUDA, lambda _: False).place == ""
 
 
 @pytest.mark.usefixtures("cuda")
 def test_no_other_device_has_such_a_mode():
-    assert syncs.count_syncs(lambda: None, 3, torch.device("cpu"), lambda _: True).times == []
+    assert op_counter.count_syncs(lambda: None, 3, torch.device("cpu"), lambda _: True).times == []

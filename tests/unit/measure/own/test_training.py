@@ -8,8 +8,8 @@ import torch
 from threadpoolctl import threadpool_info
 
 from core.errors import CustomTrainingFailed
-from core.measure.own.foreign import UserCode
-from core.measure.own.training import CustomTraining
+from core.measure.custom.training import CustomTraining
+from core.measure.custom.user_code import UserCode
 
 MINE = UserCode(Path(__file__))
 

@@ -1,7 +1,7 @@
 import pytest
 
 from core.errors import SameTraining
-from core.measure.preparing import different
+from core.measure import preflight
 from core.question.experiment import Contender
 
 
@@ -21,13 +21,13 @@ def contenders(text):
     ],
 )
 def test_contenders_that_differ_are_compared(asked, threads):
-    different.check_distinct(contenders(asked), threads)
+    preflight.check_distinct(contenders(asked), threads)
 
 
 @pytest.mark.parametrize(("asked", "threads"), [("cpu@1 cpu", (1, 1)), ("cuda:0 cuda:0@2", (2, 2))])
 def test_a_training_is_not_compared_with_itself(asked, threads):
     with pytest.raises(SameTraining) as raised:
-        different.check_distinct(contenders(asked), threads)
+        preflight.check_distinct(contenders(asked), threads)
     named = " and ".join(asked.split())
     counted = "1 thread" if threads[0] == 1 else "2 threads"
     assert str(raised.value).startswith(

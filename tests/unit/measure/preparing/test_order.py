@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from core.measure.preparing.order import Orders
+from core.measure.trial import Orders
 
 
 def rounds(takers: str, count: int, seed: str = "seed") -> list[str]:

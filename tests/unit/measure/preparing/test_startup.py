@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from core.measure.device import devices
-from core.measure.preparing import startup
+from core.measure import devices, startup
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 

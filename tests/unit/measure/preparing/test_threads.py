@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.measure.preparing import threads
+from core.measure import thread_search
 from tests.made_up_processors import Processor, cases
 
 
-def tried(pace, counts=(1, 2, 4, 8, 16), *, late=threads.no_deadline):
+def tried(pace, counts=(1, 2, 4, 8, 16), *, late=thread_search.no_deadline):
     """The counts in the order in which they were timed, where each takes what `pace` says, and all times."""
     looks = []
 
@@ -14,7 +14,7 @@ def tried(pace, counts=(1, 2, 4, 8, 16), *, late=threads.no_deadline):
         looks.append(count)
         return pace(count)
 
-    choice = threads.choose_thread_times(counts, look, late=late)
+    choice = thread_search.choose_thread_times(counts, look, late=late)
     while True:
         try:
             next(choice)
@@ -34,7 +34,7 @@ def tried(pace, counts=(1, 2, 4, 8, 16), *, late=threads.no_deadline):
     ],
 )
 def test_powers_of_two_the_cores_and_all_threads_are_tried(usable, physical, counts):
-    assert threads.list_doublings(usable, physical) == counts
+    assert thread_search.list_doublings(usable, physical) == counts
 
 
 def test_no_more_are_tried_after_two_losses_in_a_row():
@@ -46,7 +46,7 @@ def test_no_more_are_tried_after_two_losses_in_a_row():
 def test_one_loss_is_not_the_end():
     _, times = tried(lambda count: {2: 1.5, 4: 0.5}.get(count, 1.0))
     assert list(times) == [1, 2, 4, 8, 16]
-    assert threads.rank_thread_counts(times)[0] == 4
+    assert thread_search.rank_thread_counts(times)[0] == 4
 
 
 def test_a_little_slower_is_not_lost():
@@ -66,23 +66,23 @@ def test_what_may_be_the_fastest_takes_turns_and_the_rest_is_given_up():
 def test_a_disturbance_that_meets_the_fastest_once_does_not_decide():
     disturbed = iter([1.8])
     _, times = tried(lambda count: {1: 1.3, 2: 1.0}[count] * (next(disturbed, 1.0) if count == 2 else 1), (1, 2))
-    assert threads.rank_thread_counts(times)[0] == 2
-    assert threads.median_times(times) == {1: 1.3, 2: 1.0}
+    assert thread_search.rank_thread_counts(times)[0] == 2
+    assert thread_search.median_times(times) == {1: 1.3, 2: 1.0}
 
 
 def test_who_is_late_makes_do_with_the_first_look():
     looks, times = tried(lambda count: 1.0, late=lambda: True)
     assert looks == [1, 2, 4, 8, 16]
-    assert threads.rank_thread_counts(times) == [1, 2, 4, 8, 16]
+    assert thread_search.rank_thread_counts(times) == [1, 2, 4, 8, 16]
 
 
 def test_a_hand_tuner_is_faster_by_more_than_a_twentieth_in_at_most_one_of_twenty_cases():
     lost = []
     for case in cases(2, seed=1):
         processor = case.readings.processor
-        counts = threads.list_doublings(processor.usable, processor.physical)
+        counts = thread_search.list_doublings(processor.usable, processor.physical)
         _, times = tried(case.readings, counts)
-        lost.append(case.loss(threads.rank_thread_counts(times)[0]) > 0.05)
+        lost.append(case.loss(thread_search.rank_thread_counts(times)[0]) > 0.05)
     assert len(lost) == 792
     assert sum(lost) / len(lost) <= 1 / 20
 

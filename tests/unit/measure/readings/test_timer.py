@@ -7,9 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.measure.device import devices
-from core.measure.readings import timer
-from core.measure.readings.timer import Reading, Timer
+from core.measure import devices, timer
+from core.measure.timer import Reading, Timer
 from tests.fakes import FakeClock, FakeDevice, Undrained, queueing
 
 

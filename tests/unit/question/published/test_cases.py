@@ -8,7 +8,7 @@ import pytest
 from core.errors import InvalidValue
 from core.files.project import PROJECT
 from core.question.experiment import Contender
-from core.question.published.cases import (
+from core.question.published import (
     BUDGET_S,
     CASES_FOLDER,
     CAUSES,

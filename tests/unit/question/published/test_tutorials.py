@@ -3,7 +3,7 @@
 import pytest
 
 from core.question.presets import PRESETS, preset
-from core.question.published.tutorials import PUBLISHED, list_published
+from core.question.published import PUBLISHED, list_published
 from core.question.sweep import size_on_axis, vary
 
 

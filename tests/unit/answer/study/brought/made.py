@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answer.study.brought import timings
+from core.answer import timings_csv
 from core.errors import CrossoverError
 
 HEADER = "size,device,seconds"
@@ -17,7 +17,7 @@ def file(*rows: str, header: str = HEADER) -> bytes:
 
 def refusal(data: bytes, **options) -> str:
     with pytest.raises(CrossoverError) as raised:
-        timings.read_timings(data, "mine.csv", **options)
+        timings_csv.read_timings(data, "mine.csv", **options)
     sentence = str(raised.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence

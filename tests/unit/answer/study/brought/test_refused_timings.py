@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from core.answer.study.brought import tables, timings
+from core.answer import timings_csv
 from core.errors import ForeignFile, InvalidValue
 from tests.unit.answer.study.brought.made import BOTH, HEADER, file, refusal
 
@@ -43,7 +43,7 @@ def test_devices_that_cannot_be_chosen_are_refused(devices, words):
 )
 def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
     with pytest.raises(InvalidValue):
-        timings.read_timings(file(BOTH[0], row, *BOTH[1:]), "x")
+        timings_csv.read_timings(file(BOTH[0], row, *BOTH[1:]), "x")
     assert words in refusal(file(BOTH[0], row, *BOTH[1:]))
 
 
@@ -71,7 +71,7 @@ def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
 )
 def test_what_is_no_such_table_is_refused_with_the_place(data, words):
     with pytest.raises(ForeignFile):
-        timings.read_timings(data, "mine.csv")
+        timings_csv.read_timings(data, "mine.csv")
     assert words in refusal(data)
 
 
@@ -90,15 +90,15 @@ def test_one_device_alone_has_nothing_to_be_compared_with():
     ],
 )
 def test_a_file_beyond_the_bounds_is_refused(monkeypatch, bound, rows, words):
-    monkeypatch.setattr(tables if hasattr(tables, bound) else timings, bound, 3)
+    monkeypatch.setattr(timings_csv, bound, 3)
     assert words in refusal(file(*rows))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_lines_are_counted_before_anything_is_made_of_them(monkeypatch, end):
-    monkeypatch.setattr(tables.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
-    data = ("size,device,seconds" + end * (tables.MAX_LINES + 1)).encode()
-    assert f"{tables.MAX_LINES + 1:,} lines; at most" in refusal(data)
+    monkeypatch.setattr(timings_csv.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
+    data = ("size,device,seconds" + end * (timings_csv.MAX_LINES + 1)).encode()
+    assert f"{timings_csv.MAX_LINES + 1:,} lines; at most" in refusal(data)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_row_without_end_is_refused_before_its_cells_are_made(begin, rest):
 
 def test_a_row_over_several_lines_and_many_rows_are_read_all_the_same():
     rows = [f'8,{device},1,"{"x" * 50_000}\n"' for _ in range(4) for device in ("cpu", "gpu")]
-    (entry,) = timings.read_timings(file(*rows, header=f"{HEADER},note"), "x").evidence
+    (entry,) = timings_csv.read_timings(file(*rows, header=f"{HEADER},note"), "x").evidence
     assert len(entry.baseline_s) == 4
 
 
@@ -131,7 +131,7 @@ def test_more_columns_than_any_program_writes_are_refused():
 
 def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
     header = f"{HEADER},{'x' * 90_000}"
-    (note,) = timings.read_timings(file(*(f"{row},1" for row in BOTH), header=header), "x").notes
+    (note,) = timings_csv.read_timings(file(*(f"{row},1" for row in BOTH), header=header), "x").notes
     assert len(note) < 200
     assert len(refusal(file(f"8,cpu,{'1' * 90_000}"))) < 400
 
@@ -140,4 +140,4 @@ def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
 def test_no_bytes_raise_anything_but_a_sentence(data):
     for prefix in (b"", b"size,device,seconds\n", b"size;device;seconds\n8;cpu;"):
         with contextlib.suppress(ForeignFile, InvalidValue):
-            assert timings.read_timings(prefix + data, "x").evidence
+            assert timings_csv.read_timings(prefix + data, "x").evidence

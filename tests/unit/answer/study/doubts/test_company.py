@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from core.answer.export import sweep_report
-from core.answer.study import crossover, study
-from core.answer.study.doubts import company
-from core.answer.study.result import Evidence
+from core.answer import crossover, diagnostics, study
+from core.answer.export import report
+from core.answer.result import Evidence
 from core.question.experiment import Point
 from tests import rows
 
@@ -37,7 +36,7 @@ RISING = (0.3, 0.6, 1.2, 2.4, 4.8)
 def test_a_quiet_sweep_has_no_mark():
     answer = study.crossover(measured(RISING))
     assert (answer.outcome, answer.busy) == ("crossing", "")
-    assert sweep_report.crossover_document(answer)["busy"] == ""
+    assert report.crossover_document(answer)["busy"] == ""
 
 
 def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks_of_its_own():
@@ -49,7 +48,7 @@ def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks
         "slow 2 threads of the processor more than 1 thread."
     )
     assert answer.sentence == f"{quiet.sentence} {answer.busy}"
-    assert answer.busy in sweep_report.crossover_text(answer)
+    assert answer.busy in report.crossover_text(answer)
 
 
 def test_a_device_that_other_programs_may_have_made_win_everywhere_is_not_said_to():
@@ -86,5 +85,5 @@ def test_readings_of_a_table_are_marked_by_their_spread(loud):
         for size in SIZES
     ]
     answer = crossover.locate_crossover(evidence, axis="size", baseline="cpu", challenger="gpu")
-    answer = company.mark_interference(answer, company.evidence_interference(evidence, "cpu", "gpu"))
+    answer = diagnostics.mark_interference(answer, diagnostics.evidence_interference(evidence, "cpu", "gpu"))
     assert ("Measured on a busy machine: one block in ten of" in answer.sentence) is loud

@@ -6,11 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from core.answer.study.estimate import curve
-from core.answer.study.estimate.curve import Readings
-from core.answer.study.estimate.noise import (
-    Noise,
-)
+from core.answer.estimate import curve
+from core.answer.estimate.curve import Noise, Readings
 
 
 def readings(values, *, sizes=None, spread=0.2, sd=0.02, freedom=40, visits=0.0):

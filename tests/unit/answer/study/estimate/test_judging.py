@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from core.answer.estimate.curve import Noise, Readings
+from core.answer.estimate.judgement import judge_readings
 from core.answer.statistics import TIE
-from core.answer.study.estimate.curve import Readings
-from core.answer.study.estimate.judging import judge_readings
-from core.answer.study.estimate.noise import Noise
 
 BELOW, ABOVE = (-1.2, -0.9, -0.7), (0.7, 0.9, 1.2)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.answer.study.estimate.noise import (
+from core.answer.estimate.curve import (
     LEAST_NOISE,
     Noise,
     combine_noise,

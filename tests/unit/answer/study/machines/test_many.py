@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from core.answer.charts import classroom as charts
-from core.answer.study import study
-from core.answer.study.machines import many
+from core.answer import many_machines, study
+from core.answer.charts import class_charts as charts
 from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
@@ -36,7 +35,7 @@ def kept(tmp_path, *rows):
 def test_the_newest_answer_of_each_point_counts_machine_by_machine(tmp_path):
     old, new = measured(FIRST), measured(FIRST, started_at="2026-11-22T09:30:00+00:00", points=ASKED.points[:1], mark=1)
     store = kept(tmp_path, *old, *new, *measured(SECOND))
-    found = many.rows(store, ASKED, {FIRST, SECOND})
+    found = many_machines.rows(store, ASKED, {FIRST, SECOND})
     assert {row.machine_id for row in found} == {FIRST, SECOND}
     assert len(found) == 2 * 2 * len(ASKED.points)
     assert new[0].run_id in {row.run_id for row in found}
@@ -45,12 +44,12 @@ def test_the_newest_answer_of_each_point_counts_machine_by_machine(tmp_path):
 
 def test_rows_of_machines_that_were_not_asked_are_left_out(tmp_path):
     store = kept(tmp_path, *measured(FIRST), *measured(SECOND))
-    assert {row.machine_id for row in many.rows(store, ASKED, {SECOND})} == {SECOND}
-    assert many.rows(store, ASKED, set()) == []
+    assert {row.machine_id for row in many_machines.rows(store, ASKED, {SECOND})} == {SECOND}
+    assert many_machines.rows(store, ASKED, set()) == []
 
 
 def test_every_machine_has_a_study_and_a_crossover_of_its_own():
-    found = many.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
+    found = many_machines.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
     assert list(found) == [FIRST, SECOND]
     answers = {name: study.crossover(entry, "steady") for name, entry in found.items()}
     assert all(answer.outcome == "crossing" for answer in answers.values())
@@ -62,11 +61,11 @@ def test_only_studies_of_other_machines_that_ask_the_same_stand_beside_one():
         study.studies(rows, axis="hidden_size")[0]
         for rows in (measured(FIRST), measured(SECOND), measured(SECOND, asked=other, mark=1))
     )
-    assert many.same_question(first, [first, second, longer]) == [second]
+    assert many_machines.same_question(first, [first, second, longer]) == [second]
 
 
 def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossing():
-    found = many.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
+    found = many_machines.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
     crossing, always = (study.crossover(entry, "steady") for entry in found.values())
     always = dataclasses.replace(always, outcome="gpu_always", crossings=(), estimate=None, low=None, high=None)
     spec = charts.machine_crossovers_chart(
@@ -94,6 +93,8 @@ def test_a_machine_that_has_measured_up_to_a_size_says_nothing_of_larger_ones():
 
 
 def test_machines_that_are_alike_are_told_apart_by_a_number():
-    assert many.label([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
-    assert many.label([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
-    assert many.label([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", "an earlier version does not tell its threads"
+    assert many_machines.label([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
+    assert many_machines.label([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
+    assert many_machines.label([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", (
+        "an earlier version does not tell its threads"
+    )

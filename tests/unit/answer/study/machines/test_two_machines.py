@@ -6,11 +6,10 @@ import random
 
 import pytest
 
+from core.answer import crossover, two_machines
+from core.answer import recorded_machines as accelerators
+from core.answer.result import Evidence
 from core.answer.statistics import ratio_interval
-from core.answer.study import crossover
-from core.answer.study.machines import recorded as accelerators
-from core.answer.study.machines import two_machines
-from core.answer.study.result import Evidence
 from core.errors import NotComparable
 from core.question.experiment import Point
 from core.question.fields import field_title

@@ -1,0 +1,309 @@
+"""Where the time of a step goes, and why a device won, in words computed from the rows.
+
+The parts were timed apart from the headline, with a drain between them, so their sum differs from the
+undisturbed step; by how much is said. Nothing here decides who is faster: that is `core.answer.speedup`.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer import custom_findings
+from core.answer.custom_findings import FLOAT64_NOTE, IDLE, NOTABLE_SHARE, StepFinding
+from core.answer.speedup import is_host, speedup, step_time
+from core.answer.statistics import TIE
+from core.question import models
+from core.question.experiment import inline_name
+from core.question.fields import short_label, value_label
+from core.results.schema import Trial
+
+PART_TITLES = {
+    "loader": "making the batch",
+    "transfer": "copying the batch to the device",
+    "forward": "the forward pass",
+    "backward": "the backward pass",
+    "optimizer": "the update of the weights",
+}
+"""Parts of a step in the order in which they happen."""
+
+MAJORITY = 0.5
+"""Share from which a part is named as the cause: it outweighs all others together."""
+
+BUSY_SHARE = 0.8
+"""Share of its step for which an accelerator must be busy before its own speed is named as the cause."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepParts:
+    """Median seconds a step of each part of one trial.
+
+    Attributes:
+        sum_s: sum of the five; `forward_s` has the loss as well, `optimizer_s` the clearing of gradients.
+        step_s: median of the undisturbed step.
+        excess: sum over undisturbed step, minus 1: the drains between parts forbid that they overlap.
+        launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None where
+            that was not measured, as on a CPU.
+    """
+
+    contender: str
+    loader_s: float
+    transfer_s: float
+    forward_s: float
+    backward_s: float
+    optimizer_s: float
+    sum_s: float
+    step_s: float
+    excess: float
+    launch_share: float | None
+
+    def share(self, part: str) -> float:
+        """Share of one of `PART_TITLES` in the sum of all."""
+        seconds: float = getattr(self, f"{part}_s")
+        return seconds / self.sum_s
+
+    @property
+    def largest(self) -> str:
+        """The part that takes the longest."""
+        return max(PART_TITLES, key=self.share)
+
+    @property
+    def excess_sentence(self) -> str:
+        """How far the parts, timed apart, are from the undisturbed step."""
+        sums, step = units.format_duration(self.sum_s), units.format_duration(self.step_s)
+        return (
+            f"On {inline_name(self.contender)} the parts timed apart add up to {sums}, the undisturbed step takes "
+            f"{step}."
+        )
+
+
+def step_parts(trial: Trial) -> StepParts | None:
+    """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s.
+
+    That of one's own training has other parts, see `core.answer.custom_findings`.
+    """
+    if trial.training:
+        return None
+    times = {part: getattr(trial, f"breakdown_{part}_s") for part in PART_TITLES}
+    medians = {f"{part}_s": statistics.median(values) if values else 0.0 for part, values in times.items()}
+    sum_s, step_s = sum(medians.values()), step_time(trial).median_s
+    if not sum_s or not step_s:
+        return None
+    return StepParts(
+        contender=trial.contender,
+        **medians,
+        sum_s=sum_s,
+        step_s=step_s,
+        excess=sum_s / step_s - 1,
+        # the difference of two timings may stray past 0 and 1
+        launch_share=min(1.0, max(0.0, 1 - statistics.median(busy) / step_s)) if (busy := trial.busy_step_s) else None,
+    )
+
+
+def part_times(trial: Trial) -> dict[str, float]:
+    """Median seconds a step of each part, in the order in which they happen; empty if the step was not taken apart.
+
+    One's own training has parts of its own.
+    """
+    if trial.training:
+        return custom_findings.custom_part_times(trial)
+    known = step_parts(trial)
+    return {part: getattr(known, f"{part}_s") for part in PART_TITLES} if known else {}
+
+
+def difference_cause(baseline: Trial, challenger: Trial) -> str:
+    """Why the two differ as they do, in a few sentences that are true of the numbers in the rows."""
+    if baseline.training:
+        return custom_findings.custom_cause(baseline, challenger)
+    spared = next(
+        (f"On {inline_name(row.contender)} {found.sentence}" for row, found in turn_findings(challenger, baseline)), ""
+    )
+    if not is_fit(baseline):
+        return " ".join(filter(None, (parts_cause(baseline, challenger), spared)))
+    if is_host(baseline) and is_host(challenger):
+        return " ".join(filter(None, (fit_wording(baseline, threads_sentence(baseline, challenger)), spared)))
+    return spared or fit_cause(baseline, challenger)
+
+
+def turn_findings(*rows: Trial) -> list[tuple[Trial, StepFinding]]:
+    """What stands out in the turns that a step took with another form of it: float64, or rows that are too few."""
+    found = ((row, _float64(row) if row.float32_step_s else _rows_finding(row)) for row in rows)
+    return [(row, finding) for row, finding in found if finding is not None]
+
+
+def _float64(row: Trial) -> StepFinding | None:
+    """What a step would be shorter in float32."""
+    left = _ratios(row.float32_step_s, row.turns_step_s)
+    share = 1 - statistics.median(left) if left else 0.0
+    if share < NOTABLE_SHARE or max(left) >= 1:
+        return None
+    said = f"float64 takes {units.format_share(share)} of a step, which float32 would spare; {FLOAT64_NOTE}."
+    return StepFinding(kind="float64", share=share, sentence=said)
+
+
+def _rows_finding(row: Trial) -> StepFinding | None:
+    """What of a fit does not depend on its rows: what twice as many leave of it where all of it would double."""
+    longer = _ratios(row.doubled_step_s, row.turns_step_s)
+    share = min(1.0, 2 - statistics.median(longer)) if longer else 0.0
+    if share < IDLE or max(longer) >= 2:
+        return None
+    few = ": they are too few" if share > MAJORITY else ""
+    said = f"{units.format_share(share)} of a fit does not depend on its rows, as fits with every row twice show{few}."
+    return StepFinding(kind="rows", share=share, sentence=said)
+
+
+def _ratios(times: tuple[float, ...], other_times: tuple[float, ...]) -> list[float]:
+    return [mine / other for mine, other in zip(times, other_times, strict=False) if other > 0]
+
+
+def parts_cause(baseline: Trial, challenger: Trial) -> str:
+    """Why two networks differ, by the parts of a step."""
+    base, other = step_parts(baseline), step_parts(challenger)
+    if base is None or other is None:
+        absent = [
+            inline_name(trial.contender) for trial, known in ((baseline, base), (challenger, other)) if known is None
+        ]
+        in_one_piece = [inline_name(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
+        if in_one_piece:
+            return _one_piece_sentence(in_one_piece)
+        return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
+    shared = _loader_bound(baseline, base, other)
+    if shared:
+        return shared
+    if is_host(baseline) and is_host(challenger):
+        return threads_sentence(baseline, challenger)
+    return accelerator_sentence(base if is_host(challenger) else other)
+
+
+def why_no_breakdown(trial: Trial) -> str:
+    """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
+    if trial.execution == "eager" or not trial.block_steps or step_parts(trial):
+        return ""
+    return _one_piece_sentence([inline_name(trial.contender)])
+
+
+def _one_piece_sentence(names: Sequence[str]) -> str:
+    return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(names)}."
+
+
+def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
+    """The loader as the cause on both sides, with Amdahl's bound where no device can help; empty if it is not."""
+    if min(base.share("loader"), other.share("loader")) <= MAJORITY:
+        return ""
+    ours, theirs = units.format_share(base.share("loader")), units.format_share(other.share("loader"))
+    where = (
+        f"{ours} of the step on both devices"
+        if ours == theirs
+        else f"{ours} of the step on {inline_name(base.contender)} and {theirs} on {inline_name(other.contender)}"
+    )
+    bound = 1 / base.share("loader")
+    # Resident batches are made by the device itself; loader processes work beside it: neither bounds the whole.
+    bounded = baseline.data_path != "resident" and not baseline.loader_workers
+    if not bounded or base.step_s / other.step_s > bound:
+        return f"The loader takes {where}."
+    most = f"{units.format_ratio(bound)} over {inline_name(base.contender)}"
+    return f"The loader takes {where}, so no device can gain more than {most}."
+
+
+def threads_sentence(baseline: Trial, challenger: Trial) -> str:
+    """Two settings of one CPU: whether the step is large enough to be shared by threads."""
+    if baseline.threads == challenger.threads:
+        return (
+            f"Both trained with {units.format_quantity(baseline.threads, 'thread')}, so they did the same work in "
+            "the same way."
+        )
+    few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
+    threads, fewer = (units.format_quantity(row.threads, "thread") for row in (many, few))
+    found, profit = speedup(few, many), is_worth_sharing(baseline, challenger)
+    if profit is None or found.value is None or found.low is None or found.high is None:
+        return f"These blocks do not tell whether it pays to share the step among {threads}."
+    if found.low <= 1 <= found.high:  # no figure of a difference that may be none
+        most = f"{threads} do the step at most {units.format_ratio(found.high)} as fast as {fewer}"
+        return f"{most}: it is too small to be worth sharing."
+    rate = f"{threads} do the step {units.format_ratio(found.value)} as fast as {fewer}"
+    return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
+
+
+def is_worth_sharing(baseline: Trial, challenger: Trial) -> bool | None:
+    """Whether it pays off to share a step among more threads of one CPU; None where the blocks do not decide it."""
+    few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
+    found = speedup(few, many)
+    if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
+        return None
+    return found.low > 1 and found.value > TIE
+
+
+def accelerator_sentence(parts: StepParts) -> str:
+    """What an accelerator's step consists of."""
+    name, largest = inline_name(parts.contender), parts.largest
+    if largest in ("loader", "transfer") and parts.share(largest) > MAJORITY:
+        most = f"{PART_TITLES[largest]} takes {units.format_share(parts.share(largest))} of the step"
+        return f"On {name} {most}, more than the training itself."
+    if parts.launch_share is None:
+        return (
+            f"On {name} the largest part of the step is {PART_TITLES[largest]} with "
+            f"{units.format_share(parts.share(largest))}."
+        )
+    busy = units.format_share(1 - parts.launch_share)
+    if parts.launch_share > MAJORITY:
+        return _launches(parts)
+    if parts.launch_share <= 1 - BUSY_SHARE:
+        return f"For {busy} of a step {name} is busy: its own speed decides, not that of the host."
+    return f"For {busy} of a step {name} is busy, and for the rest it waits for the host."
+
+
+def _launches(parts: StepParts) -> str:
+    idle = units.format_share(parts.launch_share or 0.0)
+    data = parts.share("loader") + parts.share("transfer")
+    if data > 1 - BUSY_SHARE:
+        return (
+            f"For {idle} of a step {inline_name(parts.contender)} is idle: it waits for its data "
+            f"({units.format_share(data)} of "
+            "the parts timed apart) and for the host to launch its kernels."
+        )
+    name = inline_name(parts.contender)
+    return f"On {name} {idle} of a step is launch overhead: it waits for the host to launch its kernels."
+
+
+PIECE = "A fit is one piece: its library does not tell where its time goes."
+
+
+def is_fit(trial: Trial) -> bool:
+    """Whether a step of a row is a whole fit."""
+    return not trial.training and trial.model in models.boosting.LIBRARIES
+
+
+def fit_line(trial: Trial) -> str:
+    """What was fitted, in a line; operations and parameters are not known, and not guessed."""
+    return (
+        f"{value_label('model', trial.model)} on {short_label('dataset', trial.dataset)}: "
+        f"{units.format_count(trial.samples)} rows, "
+        f"{units.format_quantity(trial.rounds, 'round')} of at most {trial.leaves} leaves, learning rate "
+        f"{units.format_significant(trial.learning_rate)}; a step is a whole fit, of which neither parameters nor "
+        "operations "
+        "are known"
+    )
+
+
+def fit_losses_sentence(trials: Sequence[Trial]) -> str:
+    """How well each device's fit tells its own training rows, in a sentence."""
+    said = [f"{units.format_significant(row.loss[-1])} on {inline_name(row.contender)}" for row in trials if row.loss]
+    return f"After a fit, the mean log loss over its first training rows is {' and '.join(said)}."
+
+
+def fit_wording(trial: Trial, text: str) -> str:
+    """A sentence about steps and epochs, as it is said of a row: each is a fit where steps are fits."""
+    return (
+        text.replace("the step", "a fit").replace("epoch", "fit").replace("a step", "a fit") if is_fit(trial) else text
+    )
+
+
+def fit_cause(baseline: Trial, challenger: Trial) -> str:
+    """Why two devices differ, as far as that is known of fits."""
+    library = models.boosting.LIBRARIES[baseline.model].title
+    return (
+        f"Why is not known: a fit is one piece, and {library} does not tell where its time goes. On "
+        f"{inline_name(challenger.contender)} as on {inline_name(baseline.contender)} rows, rounds and leaves "
+        "decide; Crossover "
+        "varies them."
+    )

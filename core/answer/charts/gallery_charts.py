@@ -1,0 +1,303 @@
+"""The gallery as charts: all trials in bins, a study in small, several studies on one chart, a step over the sizes.
+
+A chart holds as many marks as can be read, however many rows stand behind it. Only what is named here reaches one.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from core import units
+from core.answer import wording
+from core.answer.charts import look, study_charts
+from core.answer.charts.look import ChartRow, Spec
+from core.answer.charts.speedup_charts import speedup_axis
+from core.answer.charts.study_charts import size_axis, size_channel
+from core.answer.gallery.published import PublishedStudy
+from core.answer.result import Crossover
+from core.question.devices import DEVICE_KINDS
+from core.question.fields import axis_title
+from core.question.published import Case
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BINS_PER_DECADE = 6
+"""Bins of parameters in each factor of ten: at most some 50 a device kind over all that can be asked for."""
+
+MOST_BINS = 1_000
+"""More than there can be: counts of parameters end below 10^20."""
+
+STEP_TIME_COLUMNS = ("device_kind", "parameters", "step_s")
+"""Columns of all trials that their chart needs."""
+
+SMALL_HEIGHT, PARTS_HEIGHT, COMPARISON_HEIGHT = 240, 320, 420
+"""Pixels of a study's chart among others, of the parts of a step, and of one that stands alone, all included."""
+
+MAX_STUDIES_DRAWN = 4
+"""Studies on one chart: each has two curves, and there are eight dashes to tell curves apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyCurves:
+    """A study as it is put beside others: its name, and those of its baseline and its challenger, tell it from them."""
+
+    name: str
+    devices: tuple[str, str]
+    answer: Crossover
+    kinds: tuple[str, str]
+
+
+def step_times_chart(trials: "pd.DataFrame") -> Spec:
+    """Median time per step against parameters: a point for each device kind and bin, a rule for its middle half.
+
+    Of lines of `core.answer.gallery.overview`; those without timed blocks are left out.
+    """
+    timed = trials.loc[(trials["step_s"] > 0) & (trials["parameters"] > 0), list(STEP_TIME_COLUMNS)]
+    rows = _bins(timed) if len(timed) else []
+    kinds = [kind for kind in look.DEVICE_COLOURS if any(row["kind"] == kind for row in rows)]
+    places = [list(look.DEVICE_COLOURS).index(kind) for kind in kinds]
+    names = [DEVICE_KINDS[kind].title for kind in kinds]
+    legend = look.plain_legend(names, symbolSize=120, symbolOpacity=1)
+    x = _plain_log_channel("parameters (log scale)", [row["parameters"] for row in rows], look.COMPACT_LABEL)
+    ends = [row[end] for row in rows for end in ("low", "high")]
+    y = _plain_log_channel("time per step (log scale)", ends, look.SECONDS_LABEL, grid=True)
+    colour = _plain_names_channel("kind", names, [look.DEVICE_COLOURS[kind] for kind in kinds], legend)
+    shape = _plain_names_channel("kind", names, [look.POINT_SHAPES[place] for place in places], legend)
+    numbers = (("from", "parameters from", ",d"), ("to", "to", ",d"), ("trials", "trials", ",d"))
+    words = (("shown", "median step"), ("half", "middle half of the trials"))
+    tooltip = [_plain_tooltip(*line) for line in (("kind", "device kind"), *numbers, *words)]
+    at: ChartRow = {"x": {"field": "parameters", **x}, "color": colour, "tooltip": tooltip}
+    spans = {**at, "y": {"field": "low", **y}, "y2": {"field": "high"}}
+    points = {**at, "y": {"field": "step", **y}, "shape": shape}
+    layers: list[ChartRow] = [
+        {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5}, "encoding": spans},
+        {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95}, "encoding": points},
+    ]
+    named = [row | {"kind": DEVICE_KINDS[row["kind"]].title if row["kind"] in kinds else row["kind"]} for row in rows]
+    return _plain_spec(layers, named, height=look.CHART_HEIGHT)
+
+
+def _bins(timed: "pd.DataFrame") -> list[ChartRow]:
+    kinds = timed["device_kind"].astype("category").cat
+    sizes, steps = timed["parameters"].to_numpy(float), timed["step_s"].to_numpy(float)
+    bins = np.floor(np.log10(sizes) * BINS_PER_DECADE).astype(np.int64)
+    group = kinds.codes.to_numpy(np.int64) * MOST_BINS + bins
+    order = np.argsort(group, kind="stable")
+    rows: list[ChartRow] = []
+    for places in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        low, middle, high = (float(value) for value in np.quantile(steps[places], (0.25, 0.5, 0.75)))
+        within = sizes[places]
+        rows.append(
+            {
+                "kind": str(kinds.categories[int(group[places[0]]) // MOST_BINS]),
+                "parameters": float(np.exp(np.median(np.log(within)))),
+                "from": float(within.min()),
+                "to": float(within.max()),
+                "trials": len(places),
+                "step": middle,
+                "low": low,
+                "high": high,
+                "shown": units.format_duration(middle),
+                "half": f"{units.format_duration(low)} to {units.format_duration(high)}",
+            }
+        )
+    return rows
+
+
+def study_thumbnail(answer: Crossover, kinds: tuple[str, str]) -> Spec:
+    """A study among others: both devices' median time at each size, and the interval of its crossover shaded."""
+    names = (wording.short_device(answer.baseline), wording.short_device(answer.challenger))
+    rows = _median_rows(StudyCurves(name="", devices=names, answer=answer, kinds=kinds))
+    zones: list[ChartRow] = [{"from": one.low, "to": one.high} for one in answer.crossings]
+    sizes = [row["size"] for row in rows] + [zone[end] for zone in zones for end in ("from", "to")]
+    x = _plain_log_channel(axis_title(answer.axis), sizes, look.COMPACT_LABEL)
+    y = _plain_log_channel(None, [row["time"] for row in rows], look.SECONDS_LABEL)
+    legend = look.plain_legend(names, symbolSize=80, symbolOpacity=1, symbolStrokeWidth=0)
+    said = (("curve", "device"), ("size", axis_title(answer.axis), "~r"), ("shown", "median step"))
+    at: ChartRow = {
+        "x": {"field": "size", **x},
+        "y": {"field": "time", **y},
+        "tooltip": [_plain_tooltip(*line) for line in said],
+    }
+    at["color"] = _plain_names_channel("curve", names, look.contender_colours(kinds), legend)
+    dash, shape = (
+        _plain_names_channel("curve", names, look.DASHES[:2], None),
+        _plain_names_channel("curve", names, look.POINT_SHAPES[:2], legend),
+    )
+    shaded: ChartRow = {"mark": {"type": "rect", "color": look.NEUTRAL, "opacity": 0.35}, "data": {"values": zones}}
+    layers: list[ChartRow] = [
+        {**shaded, "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}}},
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**at, "strokeDash": dash}},
+        {"mark": {"type": "point", "filled": True, "size": 40, "opacity": 1}, "encoding": {**at, "shape": shape}},
+    ]
+    return _plain_spec(layers, rows, height=SMALL_HEIGHT)
+
+
+def _plain_spec(layers: list[ChartRow], rows: list[ChartRow], *, height: int) -> Spec:
+    """A chart in the common look that is written out without Altair, which checks it for longer than a filter may take.
+
+    Tests check it against Vega-Lite's own schema.
+    """
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "width": "container",
+        "height": height,
+        "background": "transparent",
+        "config": look.CONFIG,
+        "layer": look.limit_titles(layers),
+        "data": {"values": rows},
+    }
+
+
+def _plain_names_channel(field: str, names: Sequence[str], looks: Sequence[Any], legend: ChartRow | None) -> ChartRow:
+    """As `look.by`, which Altair does not check."""
+    scale = {"domain": list(names), "range": list(looks)}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def _plain_tooltip(field: str, title: str, number: str = "") -> ChartRow:
+    """As `look.tooltips`, which Altair does not check."""
+    kind = {"type": "quantitative", "format": number} if number else {"type": "nominal"}
+    return {"field": field, "title": title, **kind}
+
+
+def _plain_log_channel(title: str | None, values: Sequence[float], label: str, *, grid: bool = False) -> ChartRow:
+    """A channel of numbers with a scale and an axis over values."""
+    ticks = look.log_ticks(values)
+    axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": grid}
+    axis |= {"values": ticks} if ticks is not alt.Undefined else {}
+    return {"type": "quantitative", "title": title, "scale": look.log_scale(values), "axis": axis}
+
+
+def study_times_chart(curves: Sequence[StudyCurves]) -> Spec:
+    """Time against size of several studies: two curves each, one for each device. At most `MAX_STUDIES_DRAWN`."""
+    shown = curves[:MAX_STUDIES_DRAWN]
+    rows = [row for curve in shown for row in _median_rows(curve)]
+    y = look.log_channel("time per step", [row["time"] for row in rows], look.SECONDS_LABEL, labelOverlap="greedy")
+    base = _sizes_chart(rows, shown[0].answer.axis, ("curve", "device"), ("shown", "median step"))
+    line, points = _draw_curves(base, alt.Y("time:Q", **y), _device_colours(shown))
+    return look.finish_chart(alt.layer(line, points), rows, height=COMPARISON_HEIGHT)
+
+
+def study_speedups_chart(curves: Sequence[StudyCurves]) -> Spec:
+    """Speedup against size of several studies, one curve each with its intervals; at 1 neither device is faster.
+
+    A study has the colour that its challenger has where the times are drawn.
+    """
+    shown = curves[:MAX_STUDIES_DRAWN]
+    rows: list[ChartRow] = [
+        {
+            "curve": curve.name,
+            "size": size.size,
+            "speedup": size.speedup,
+            "low": size.low,
+            "high": size.high,
+            "shown": units.format_ratio(size.speedup),
+        }
+        for curve in shown
+        for size in curve.answer.sizes
+        if size.speedup and 0 < size.size < math.inf
+    ]
+    of_devices = _device_colours(shown)
+    colours = {curve.name: of_devices[curve.devices[1]] for curve in shown}
+    y = speedup_axis("speedup", [row[end] for row in rows for end in ("speedup", "low", "high") if row[end]])
+    base = _sizes_chart(rows, shown[0].answer.axis, ("curve", "study"), ("shown", "speedup"))
+    even = alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5).encode(y=alt.YDatum(1))
+    line, points = _draw_curves(base, alt.Y("speedup:Q", **y), colours)
+    spans = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        y=alt.Y("low:Q", **y), y2="high:Q", color=line.encoding.color
+    )
+    return look.finish_chart(alt.layer(even, spans, line, points), rows, height=COMPARISON_HEIGHT)
+
+
+def parts_over_sizes_chart(steps: Mapping[float, Mapping[str, float]], axis: str) -> Spec:
+    """Where the time of a step goes at each size of one device: shares of the parts that were timed apart, stacked."""
+    rows: list[ChartRow] = [
+        {
+            "size": look.format_size_compactly(size),
+            "at": size,
+            "part": part,
+            "rank": rank,
+            "share": seconds / sum(step.values()),
+            "shown": units.format_duration(seconds),
+        }
+        for size, step in sorted(steps.items())
+        for rank, (part, seconds) in enumerate(step.items())
+    ]
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    x = alt.X("size:O", sort=sizes, title=axis_title(axis), axis=alt.Axis(labelAngle=0, labelOverlap="greedy"))
+    y = alt.Y("share:Q", title="share of the step", stack="normalize", axis=alt.Axis(format="%", tickCount=5))
+    figures = (("shown", "time per step"), ("share", "share", ".1%"))
+    lines = look.tooltips(("at", axis_title(axis), ",~r"), ("part", "part"), *figures)
+    chart = look.stack_parts(alt.Chart().mark_bar().encode(x=x, y=y, tooltip=lines), look.part_colours(steps.values()))
+    return look.finish_chart(chart, rows, height=PARTS_HEIGHT)
+
+
+def _median_rows(curve: StudyCurves) -> list[ChartRow]:
+    return [
+        {"curve": device, "size": at.size, "time": seconds, "shown": units.format_duration(seconds)}
+        for device, field in zip(curve.devices, ("baseline_s", "challenger_s"), strict=True)
+        for at in curve.answer.sizes
+        if (seconds := getattr(at, field)) and 0 < at.size < math.inf
+    ]
+
+
+def _sizes_chart(rows: Sequence[ChartRow], axis: str, curve: tuple[str, str], figure: tuple[str, str]) -> alt.Chart:
+    """A chart over the sizes of an axis, with its tooltip."""
+    sizes = [row["size"] for row in rows]
+    tooltip = look.tooltips(curve, ("size", axis_title(axis), "~r"), figure)
+    return alt.Chart().encode(x=size_channel(axis, sizes)(axis=size_axis(sizes)), tooltip=tooltip)
+
+
+def _device_colours(curves: Sequence[StudyCurves]) -> dict[str, str]:
+    """The colour of every device, the same in each chart of these curves, whichever of them are drawn there."""
+    kinds = {device: kind for curve in curves for device, kind in zip(curve.devices, curve.kinds, strict=True)}
+    return dict(zip(kinds, look.contender_colours(list(kinds.values())), strict=True))
+
+
+def _draw_curves(base: alt.Chart, y: alt.Y, colours: Mapping[str, str]) -> tuple[alt.Chart, alt.Chart]:
+    """A line and points for each curve by its name; curves of one colour still differ in dash and shape."""
+    domain = list(colours)
+    legend = look.names_legend(domain, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
+    base = base.encode(y=y, color=look.names_channel(alt.Color, "curve", domain, list(colours.values()), legend=legend))
+    dash = look.names_channel(alt.StrokeDash, "curve", domain, look.DASHES, legend=None)
+    shape = look.names_channel(alt.Shape, "curve", domain, look.POINT_SHAPES, legend=legend)
+    points = base.mark_point(filled=True, size=55, opacity=1)
+    return base.mark_line(strokeWidth=2).encode(strokeDash=dash), points.encode(shape=shape)
+
+
+CASE_FIGURE_MARGIN = 1.3
+"""Times the longest bar."""
+
+
+def chart_published_study(study: PublishedStudy) -> Spec:
+    """Time against size of the CPU and the GPU, with the source on the picture, so that saving it keeps that."""
+    spec = study_charts.crossing_chart(study.answer, published=True)
+    lines = [f"Published: {study.source.cited}", f"CPU: {study.source.cpu}", f"GPU: {study.source.gpu}"]
+    small = {"anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 8, "limit": look.LEGEND_LIMIT}
+    return {**spec, "title": {"text": lines, **small}}
+
+
+def case_figures_chart(case: Case) -> Spec:
+    """What a thread reported, a hollow bar a figure, in its own unit; empty where it told none."""
+    rows: list[ChartRow] = [
+        {"name": one.name, "value": one.value, "shown": f"{one.value:,}".removesuffix(".0")} for one in case.figures
+    ]
+    if not rows:
+        return {}
+    names = [row["name"] for row in rows]
+    scale = alt.Scale(domain=[0, CASE_FIGURE_MARGIN * max(one.value for one in case.figures)])
+    x = alt.X("value:Q", title=f"{case.unit}, published", scale=scale, axis=alt.Axis(tickCount=4))
+    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, labelLimit=140))
+    base = alt.Chart().encode(y=y, tooltip=look.tooltips(("name", "of"), ("shown", case.unit)))
+    hues = [study_charts.PUBLISHED_COLOURS[at % 2] for at in range(len(names))]
+    bars = base.mark_bar(
+        size=look.BAR_HEIGHT // 2, filled=False, strokeWidth=study_charts.PUBLISHED_LINE, strokeDash=[4, 2]
+    ).encode(x=x, color=look.names_channel(alt.Color, "name", names, hues, legend=None))
+    text = base.mark_text(align="left", dx=8, fontSize=13, fontWeight="bold", color=look.NEUTRAL)
+    return look.finish_chart(alt.layer(bars, text.encode(x=x, text="shown:N")), rows, height=alt.Step(look.BAR_HEIGHT))

@@ -1,0 +1,293 @@
+"""Charts of lessons: clocks beside ours, epochs in parts, seeds, launches. Draws what `core.answer` found."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from core import units
+from core.answer.causes import PART_TITLES
+from core.answer.charts import look
+from core.answer.charts.look import ChartRow, Spec
+from core.answer.charts.speedup_charts import speedup_axis
+from core.answer.lessons.equivalence import SeedBand
+from core.answer.lessons.loader import Bottleneck
+from core.answer.lessons.small_models import Launches, TwoBatches
+from core.answer.lessons.tutorials import ChartNumber, PublishedComparison
+from core.question.experiment import display_name, inline_name
+from core.results.exhibits.exhibit import Clock
+from core.results.schema import Trial
+
+FIXED_PART, GROWING_PART = "the same whatever the batch", "grows with the batch"
+WAITING_PART, COMPUTING_PART = "waits for launches", "computes"
+SHARE_COLOURS = {FIXED_PART: "#EE8866", GROWING_PART: "#77AADD", WAITING_PART: "#EE8866", COMPUTING_PART: "#77AADD"}
+
+
+def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
+    """Seconds an epoch by every clock: each reading, and a line at the median of ours; with each contender's kind."""
+    contenders = list(dict.fromkeys(variant.contender for variant in clock.variants))
+    rows: list[ChartRow] = []
+    for variant in clock.variants:
+        ours = clock.select_variants(variant.contender)[0].epoch_s
+        middle = statistics.median(ours)
+        rows += [
+            {
+                "clock": variant.title,
+                "device": display_name(variant.contender),
+                "time": seconds,
+                "shown": units.format_duration(seconds),
+                "against": units.format_ratio(seconds / middle),
+                "ours": middle,
+            }
+            for seconds in variant.epoch_s
+        ]
+    names = list(dict.fromkeys(variant.title for variant in clock.variants))
+    colours = look.contender_colours([kinds.get(name, "") for name in contenders])
+    contenders = [display_name(name) for name in contenders]
+    legend = look.names_legend(contenders, symbolOpacity=1)
+    x = look.log_channel(
+        "an epoch, by this clock", [row["time"] for row in rows], look.SECONDS_LABEL, labelOverlap="greedy"
+    )
+    base = alt.Chart().encode(color=look.names_channel(alt.Color, "device", contenders, colours, legend=legend))
+    rule = base.mark_rule(strokeWidth=2, strokeDash=[6, 3]).encode(x=alt.X("ours:Q", scale=x["scale"]))
+    points = base.mark_point(filled=True, size=60, opacity=0.8).encode(
+        x=alt.X("time:Q", **x),
+        y=alt.Y("clock:N", sort=names, title=None, axis=look.bar_names_axis(names)),
+        yOffset=alt.YOffset("device:N", sort=contenders),
+        shape=look.names_channel(alt.Shape, "device", contenders, look.POINT_SHAPES, legend=legend),
+        tooltip=look.tooltips(("clock", "clock"), ("device", "device"), ("shown", "an epoch"), ("against", "of ours")),
+    )
+    return look.finish_chart(alt.layer(rule, points), rows, height=alt.Step(look.BAR_HEIGHT // 2))
+
+
+def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
+    """An epoch in its parts for each way of delivering data, a tick at the undisturbed epoch."""
+    unit, scale = look.choose_time_unit([max((sum(way.parts_s.values()), way.epoch_s)) for way in bottleneck.ways])
+    rows: list[ChartRow] = [
+        {
+            "way": way.title,
+            "part": part,
+            "rank": rank,
+            "time": way.parts_s.get(part, 0.0) * scale,
+            "shown": units.format_duration(way.parts_s[part]) if part in way.parts_s else "not measured",
+            "epoch": way.epoch_s * scale,
+            "took": units.format_duration(way.epoch_s),
+        }
+        for way in bottleneck.ways
+        for rank, part in enumerate(PART_TITLES)
+    ]
+    names = [way.title for way in bottleneck.ways]
+    y = alt.Y("way:N", sort=names, title=None, axis=look.bar_names_axis(names))
+    figures = (("shown", "timed apart"), ("took", "undisturbed epoch"))
+    base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
+    title = f"an epoch on {inline_name(bottleneck.contender)} ({unit})"
+    x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
+    legend = alt.Legend(orient="top", title=None, columns=2)  # the names beside the bars leave no room for three
+    bars = look.stack_parts(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS, legend)
+    tick = base.transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
+    return look.finish_chart(alt.layer(bars, tick.encode(x="epoch:Q")), rows, height=alt.Step(look.BAR_HEIGHT))
+
+
+def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
+    """Loss curves of the challenger, a row a seed, on the band that the baseline's seeds draw."""
+    name = f"{display_name(band.baseline)}, all seeds"
+    areas: list[ChartRow] = [
+        {"layer": "band", "step": step, "low": low, "high": high, "band": name}
+        for step, low, high in zip(band.steps, band.low, band.high, strict=True)
+        if 0 < low <= high < math.inf
+    ]
+    curves: list[ChartRow] = [
+        {"layer": "curve", "step": step, "loss": loss, "seed": str(trial.seed)}
+        for trial in trials
+        for step, loss in zip(band.steps, trial.loss, strict=False)  # a curve may go on where the band has ended
+        if 0 < loss < math.inf
+    ]
+    x = alt.X("step:Q", title="steps", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=8, grid=False))
+    drawn = [row[end] for row in (*areas, *curves) for end in ("low", "high", "loss") if end in row]
+    y = look.log_channel("training loss (nats)", drawn, look.NUMBER_LABEL)
+    kind = trials[0].device_kind if trials else ""
+    colour = look.DEVICE_COLOURS.get(kind, look.NEUTRAL)
+    grey = look.names_channel(alt.Color, "band", [name], [look.NEUTRAL], legend=look.names_legend([name]))
+    area = look.layer_chart("band").mark_area(opacity=0.35).encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", color=grey)
+    lines = look.layer_chart("curve").mark_line(color=colour, strokeWidth=1.5)
+    dash = alt.StrokeDash("seed:N", title=f"seed on {display_name(band.challenger)}", legend=alt.Legend(orient="top"))
+    tooltip = look.tooltips(("seed", "seed"), ("step", "steps", ",d"), ("loss", "loss", ".4g"))
+    lines = lines.encode(x=x, y=alt.Y("loss:Q", **y), strokeDash=dash, tooltip=tooltip)
+    return look.finish_chart(alt.layer(area, lines), [*areas, *curves], height=TUTORIAL_CHART_HEIGHT)
+
+
+def step_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
+    """What a step consists of at both batch sizes, as shares: what it costs in any case, and what grows with it."""
+    steps = [(step, pair.fixed_s) for pair in pairs for step in (pair.small, pair.large)]
+    return _shares([(step, min(1.0, fixed_s / step.step_s)) for step, fixed_s in steps], (FIXED_PART, GROWING_PART))
+
+
+def device_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
+    """For how much of a step an accelerator computes; those that were not asked, as CPUs, are left out."""
+    steps = [(step, step.busy_s) for pair in pairs for step in (pair.small, pair.large) if step.busy_s is not None]
+    waiting = [(step, 1 - min(1.0, busy_s / step.step_s)) for step, busy_s in steps]
+    return _shares(waiting, (WAITING_PART, COMPUTING_PART))
+
+
+def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> Spec:
+    """A bar for each step: its share of the first part, and what is left for the second."""
+    rows: list[ChartRow] = [
+        {
+            "step": f"{display_name(step.contender)}, batch {units.format_count(step.batch_size)}",
+            "part": part,
+            "share": share,
+            "rank": rank,
+            "took": units.format_duration(step.step_s),
+        }
+        for step, first in steps
+        for rank, (part, share) in enumerate(zip(parts, (first, 1 - first), strict=True))
+    ]
+    names = list(dict.fromkeys(row["step"] for row in rows))
+    x = alt.X("share:Q", title="share of a step", stack="zero", axis=alt.Axis(format=".0%", tickCount=5))
+    y = alt.Y("step:N", sort=names, title=None, axis=look.bar_names_axis(names))
+    lines = look.tooltips(("step", "step"), ("part", "part"), ("share", "share", ".1%"), ("took", "a step takes"))
+    bars = alt.Chart().mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x, y=y, tooltip=lines)
+    colours = {part: SHARE_COLOURS[part] for part in parts}
+    return look.finish_chart(
+        look.stack_parts(bars, colours, look.names_legend(parts)), rows, height=alt.Step(look.BAR_HEIGHT)
+    )
+
+
+TUTORIAL_CHART_HEIGHT = 400
+"""Pixels of a chart with axes, legend included."""
+
+SPEEDUP = "Speedup over the first device"
+"""What the chart of speedups is called; so its legend need not name both devices, which a phone would cut."""
+
+
+def tutorial_times_chart(comparison: PublishedComparison) -> Spec:
+    """Seconds of a training or an epoch, published and measured, against what the tutorial varies."""
+    y = look.log_channel(f"time per {comparison.per}", _interval_ends(comparison.times), look.SECONDS_LABEL)
+    return _side_by_side(comparison, comparison.times, y, units.format_duration)
+
+
+def tutorial_speedups_chart(comparison: PublishedComparison) -> Spec:
+    """Speedup of the challenger, published and measured; the line at 1 is where neither wins."""
+    y = speedup_axis("speedup", _interval_ends(comparison.speedups))
+    return _side_by_side(comparison, comparison.speedups, y, units.format_ratio, even=True)
+
+
+def _side_by_side(
+    comparison: PublishedComparison,
+    marks: Sequence[ChartNumber],
+    y: dict[str, Any],
+    format_value: Any,
+    *,
+    even: bool = False,
+) -> Spec:
+    placed = [mark for mark in marks if mark.place is not None]
+    rows: list[ChartRow] = [_number_row(mark, format_value) for mark in placed]
+    x = _places_channel(comparison, placed)
+    series = list(dict.fromkeys(mark.series for mark in placed))
+    layers = [
+        *_rules(comparison, marks, x, y, even=even),
+        *_series_layers(series, placed, x, y, line=comparison.axis_kind != "names"),
+    ]
+    rules: list[ChartRow] = [{"layer": "even", "value": 1.0}] if even else []
+    rules += [{"layer": "claim", "value": mark.value, "series": mark.series} for mark in marks if mark.place is None]
+    if comparison.wins_from is not None:
+        rules.append({"layer": "wins", "place": comparison.wins_from, "said": "published: GPU wins from here"})
+    return look.finish_chart(alt.layer(*layers), [*rules, *rows], height=TUTORIAL_CHART_HEIGHT)
+
+
+def _number_row(mark: ChartNumber, format_value: Any) -> ChartRow:
+    spread = (
+        "" if mark.low is None or mark.high is None else f" ({format_value(mark.low)} to {format_value(mark.high)})"
+    )
+    return {
+        "layer": "mark",
+        "series": mark.series,
+        "place": mark.place,
+        "label": mark.label,
+        "value": mark.value,
+        "low": mark.low,
+        "high": mark.high,
+        "shown": f"{format_value(mark.value)}{spread}",
+    }
+
+
+def _places_channel(comparison: PublishedComparison, marks: Sequence[ChartNumber]) -> alt.X:
+    if comparison.axis_kind == "names":
+        names = list(dict.fromkeys(mark.label for mark in sorted(marks, key=lambda mark: mark.place or 0.0)))
+        flat = sum(len(name) + 1 for name in names) <= look.LEGEND_LETTERS
+        axis = alt.Axis(labelAngle=0 if flat else -35, labelLimit=150, labelOverlap=False)
+        return alt.X("label:N", sort=names, title=comparison.axis, axis=axis, scale=alt.Scale(padding=0.5))
+    places = [mark.place for mark in marks if mark.place is not None]
+    if comparison.axis_kind == "log":
+        return alt.X(
+            "place:Q",
+            **look.log_channel(comparison.axis, places, look.COMPACT_LABEL, labelOverlap="greedy", grid=False),
+        )
+    scale = alt.Scale(zero=False, nice=False, padding=look.EDGE * 2)
+    return alt.X("place:Q", title=comparison.axis, scale=scale, axis=alt.Axis(tickMinStep=1, format="d", grid=False))
+
+
+def _rules(
+    comparison: PublishedComparison, marks: Sequence[ChartNumber], x: alt.X, y: dict[str, Any], *, even: bool
+) -> list[alt.Chart | alt.LayerChart]:
+    """Lines across the chart: neither wins, what is said of the whole axis, and where the GPU is said to win."""
+    layers: list[alt.Chart | alt.LayerChart] = []
+    grey: dict[str, Any] = {"color": look.NEUTRAL, "strokeWidth": 1.5}
+    if even:
+        rule = look.layer_chart("even").mark_rule(**grey)
+        layers.append(rule.encode(y=alt.Y("value:Q", **y)))
+    if any(mark.place is None for mark in marks):
+        base = look.layer_chart("claim").encode(y=alt.Y("value:Q", **y))
+        text = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=look.NEUTRAL)
+        layers += [base.mark_rule(strokeDash=[6, 3], **grey), text.encode(text="series:N", x=alt.value(0))]
+    if comparison.wins_from is not None:
+        base = look.layer_chart("wins").encode(x=x)
+        layers.append(base.mark_rule(strokeDash=[6, 3], **grey))
+        text = base.mark_text(align="right", dx=-4, color=look.NEUTRAL)
+        layers.append(text.encode(text="said:N", y=alt.value(8)))
+    return layers
+
+
+def _series_layers(
+    series: Sequence[str], marks: Sequence[ChartNumber], x: alt.X, y: dict[str, Any], *, line: bool
+) -> list[alt.Chart]:
+    first = {mark.series: mark for mark in reversed(marks)}
+    origins = {name: first[name].origin for name in series}
+    colours = _series_colours(series, first)
+    shapes = [look.POINT_SHAPES[at % len(look.POINT_SHAPES)] for at in range(len(series))]
+    dashes = [[5, 4] if origins[name] == "published" else [1, 0] for name in series]
+    legend = look.names_legend(series, symbolSize=100, symbolOpacity=1, symbolStrokeWidth=0)
+    tooltip = look.tooltips(("series", "from"), ("label", "at"), ("shown", "value"))
+    colour = look.names_channel(alt.Color, "series", series, colours, legend=legend)
+    base = look.layer_chart("mark").encode(x=x, color=colour, tooltip=tooltip)
+    value = alt.Y("value:Q", **y)
+    layers = [
+        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q")
+    ]
+    if line:
+        dash = look.names_channel(alt.StrokeDash, "series", series, dashes, legend=None)
+        layers.append(base.mark_line(strokeWidth=2).encode(y=value, strokeDash=dash))
+    filled = [name for name in series if origins[name] != "published"]
+    solid = alt.condition(alt.FieldOneOfPredicate(field="series", oneOf=filled), alt.value(1.0), alt.value(0.0))
+    points = base.mark_point(size=60, strokeWidth=2).encode(
+        y=value,
+        shape=look.names_channel(alt.Shape, "series", series, shapes, legend=legend),
+        fill=look.names_channel(alt.Fill, "series", series, colours, legend=legend),
+        fillOpacity=solid,
+    )
+    return [*layers, points]
+
+
+def _series_colours(series: Sequence[str], first: Mapping[str, ChartNumber]) -> list[str]:
+    """By device kind; the second of one kind and origin has a lighter shade."""
+    colours: dict[str, str] = {}
+    for origin in ("published", "measured", "recorded"):
+        names = [name for name in series if first[name].origin == origin]
+        colours |= dict(zip(names, look.contender_colours([first[name].kind for name in names]), strict=True))
+    return [colours[name] for name in series]
+
+
+def _interval_ends(marks: Sequence[ChartNumber]) -> list[float]:
+    return [value for mark in marks for value in (mark.value, mark.low, mark.high) if value]

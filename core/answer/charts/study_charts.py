@@ -1,0 +1,396 @@
+"""A study as a chart: time against size, with its crossover.
+
+Draws what `core.answer.crossover` found and the readings that it rests on; computes medians and ranges of
+readings for the eye alone, never a verdict. Devices differ in colour, dash and shape; what is shaded has its name in
+the legend.
+"""
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import altair as alt
+
+from core import units
+from core.answer import wording
+from core.answer.charts import look
+from core.answer.charts.look import ChartRow, NamePlace, Spec
+from core.answer.interference import BUSY_MARK
+from core.answer.result import Basis, Crossing, Crossover, Evidence
+from core.question.fields import axis_title
+
+BASIS_AXIS_TITLES: dict[Basis, str] = {
+    "steady": "time per step",
+    "with_transfer": "time per step, copying the data included",
+    "cold_start": "time per step, start-up included",
+    "as_given": "time",
+}
+"""What a reading is, by cost basis."""
+
+MAX_READINGS_DRAWN = 1_000
+"""Raw readings on one chart; beyond, browsers draw slowly. Those that are left out are counted at the axis."""
+
+MOST_MARKED = 60
+"""Sizes of one curve before its points are left out and the line stands alone."""
+
+CROSSOVER_CHART_HEIGHT, CROSSOVER_PLOT_HEIGHT = 420, 230
+"""Pixels of a chart, with its axes and legends, which is what a page gives it, and what is left for the curves."""
+
+INTERVAL_ZONE, TIE_ZONE = "95 % interval of the crossover", "difference within ±10 %"
+"""What is shaded, with its name in the legend."""
+
+OPEN_ZONE, ASSUMPTION_ZONE = "either may be faster", "crossover, if readings scatter as is usual"
+"""The same where no crossover is certain."""
+
+ZONE_FILLS = dict.fromkeys((INTERVAL_ZONE, OPEN_ZONE), "rgba(128, 128, 128, 0.34)") | dict.fromkeys(
+    (TIE_ZONE, ASSUMPTION_ZONE), "rgba(128, 128, 128, 0.18)"
+)
+BAND_OPACITY = 0.2
+
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
+"""The mark at a size that could not be timed, as a path."""
+
+STEP, MOST_LABELS = 16, 4
+"""Pixels from the label of a crossing to that of the next, and how many have one."""
+
+EDGE_SHARE = 0.3
+"""Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
+
+
+def crossover_chart(
+    answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None, recorded: bool = False
+) -> Spec:
+    """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
+
+    Without the kinds of the two devices each is taken for what its name says. The marks of a challenger that was
+    recorded on another machine are hollow diamonds.
+    """
+    shown = [entry for entry in pairs if 0 < entry.size < math.inf]
+    readings, number = _readings(answer, shown)
+    medians = [row for entry in shown for row in _reading_medians(answer, entry)]
+    obstacles: list[ChartRow] = [
+        {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
+    ]
+    close = [*([answer.tie] if answer.tie else []), *answer.also_close]
+    zones = [_zone_row(answer.axis, TIE_ZONE, *zone) for zone in close]  # the wider zones first, so that they lie below
+    zones += [_zone_row(answer.axis, INTERVAL_ZONE, crossing.low, crossing.high) for crossing in answer.crossings]
+    zones += [_zone_row(answer.axis, OPEN_ZONE, *between) for between in _open_ranges(answer)]
+    assumed = answer.assumed.crossings if answer.assumed else ()
+    zones += [_zone_row(answer.axis, ASSUMPTION_ZONE, crossing.low, crossing.high) for crossing in assumed]
+    crossings = crossing_rows(answer)
+    sizes = [entry.size for entry in shown] + [row[end] for row in zones for end in ("from", "to")]
+    times = [row["time"] for row in (*readings, *medians)]
+    times = look.add_headroom(times) if times else times
+    placed = _place_curve_names(answer, medians, sizes, times, recorded=recorded)
+    x, y = (
+        size_channel(answer.axis, sizes),
+        look.log_channel(BASIS_AXIS_TITLES[answer.basis], times, look.SECONDS_LABEL),
+    )
+    if len(readings) < number:
+        y["title"] = [y["title"], f"{len(readings):,} of {number:,} readings drawn"]
+    pointed, bottom = len(shown) <= MOST_MARKED, size_axis(sizes)
+    layers = _zone_layers(x, zones)
+    layers += _curve_layers(answer, kinds, x, y, placed, bottom=bottom, pointed=pointed, recorded=recorded)
+    layers += crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
+    chart = look.add_measurement_mark(
+        alt.layer(*layers).resolve_axis(x="independent"), BUSY_MARK if answer.busy else ""
+    )
+    return look.finish_chart(
+        chart, [*zones, *medians, *readings, *crossings, *obstacles], height=CROSSOVER_CHART_HEIGHT
+    )
+
+
+def _place_curve_names(
+    answer: Crossover, medians: Sequence[ChartRow], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
+) -> dict[str, NamePlace]:
+    """Where the names stand beside the medians, each of which is told whether it has its curve's name."""
+    written = {name: wording.short_device(name) for name in (answer.baseline, answer.challenger)}
+    if recorded:
+        written[answer.challenger] += ", recorded"
+    for row in medians:
+        row["name"] = written[row["device"]]
+    curves = {name: [(row["size"], row["time"]) for row in medians if row["name"] == name] for name in written.values()}
+    placed = (
+        look.place_names(curves, x=sizes, y=times, height=CROSSOVER_PLOT_HEIGHT)
+        if medians and len(curves) == len(written)
+        else {}
+    )
+    for row in medians:
+        row["named"] = row["name"] in placed and placed[row["name"]].at == (row["size"], row["time"])
+    return placed
+
+
+def size_channel(axis: str, sizes: Sequence[float]) -> Any:
+    """Makes the horizontal channel, the same for every layer but for its axis."""
+    title, scale = f"{axis_title(axis)} (log scale)", look.altair_log_scale(sizes)
+
+    def channel(field: str = "size", *, axis: alt.Axis | None = None) -> alt.X:
+        return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+    return channel
+
+
+def size_axis(sizes: Sequence[float]) -> alt.Axis:
+    """The axis of sizes; labels that would touch each other are left out."""
+    return alt.Axis(labelExpr=look.COMPACT_LABEL, values=look.log_ticks(sizes), labelOverlap="greedy", grid=False)
+
+
+def _readings(answer: Crossover, pairs: Sequence[Evidence]) -> tuple[list[ChartRow], int]:
+    """Raw readings, thinned evenly from the fastest to the slowest of each size, and how many there are in all."""
+    known = [
+        (device, entry.size, times)
+        for entry in pairs
+        for device, times in ((answer.baseline, entry.baseline_s), (answer.challenger, entry.challenger_s))
+        if times
+    ]
+    each = max(2, MAX_READINGS_DRAWN // max(1, len(known)))
+    rows = [
+        {"layer": "reading", "device": device, "size": size, "time": time, "shown": units.format_duration(time)}
+        for device, size, times in known
+        for time in _thin_readings([time for time in times if 0 < time < math.inf], each)
+    ]
+    return rows[: 2 * MAX_READINGS_DRAWN], sum(len(times) for _, _, times in known)
+
+
+def _thin_readings(times: Sequence[float], limit: int) -> list[float]:
+    if len(times) <= limit:
+        return list(times)
+    ordered = sorted(times)
+    return [ordered[round(place * (len(ordered) - 1) / (limit - 1))] for place in range(limit)]
+
+
+def _reading_medians(answer: Crossover, entry: Evidence) -> list[ChartRow]:
+    rows: list[ChartRow] = []
+    for device, times in ((answer.baseline, entry.baseline_s), (answer.challenger, entry.challenger_s)):
+        valid = [time for time in times if 0 < time < math.inf]
+        if valid:
+            middle, low, high = statistics.median(valid), *_interquartile_range(valid)
+            rows.append(
+                {
+                    "layer": "median",
+                    "device": device,
+                    "size": entry.size,
+                    "time": middle,
+                    "low": low,
+                    "high": high,
+                    "shown": units.format_duration(middle),
+                    "noise": f"{units.format_duration(low)} to {units.format_duration(high)}",
+                    "readings": len(times),
+                }
+            )
+    return rows
+
+
+def _interquartile_range(times: Sequence[float]) -> tuple[float, float]:
+    """Between these lies the middle half of the readings."""
+    if len(times) < 2:
+        return times[0], times[0]
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    return low, high
+
+
+def _zone_row(axis: str, name: str, low: float, high: float) -> ChartRow:
+    return {"layer": name, "zone": name, "from": low, "to": high, "shown": _range_label(axis, low, high)}
+
+
+def _range_label(axis: str, low: float, high: float) -> str:
+    """An interval of sizes in few characters, rounded as the sentence rounds it."""
+    return look.format_size_range(*wording.round_interval_outwards(axis, low, high))
+
+
+def crossing_rows(answer: Crossover) -> list[ChartRow]:
+    """Where the faster device changes, as it is written above a chart."""
+    return [_crossing_row(answer.axis, at) for at in answer.crossings]
+
+
+def _crossing_row(axis: str, crossing: Crossing) -> ChartRow:
+    """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
+    size, span = (
+        look.format_size_compactly(wording.buildable_size(axis, crossing.estimate)),
+        _range_label(axis, crossing.low, crossing.high),
+    )
+    label = f"about {size} ({span})"
+    if wording.is_whole_axis(axis) and crossing.high <= wording.MOST_WHOLE:
+        label = f"from {size} on" if math.ceil(crossing.low) == math.ceil(crossing.high) else f"from {size} on ({span})"
+    return {"layer": "crossing", "size": crossing.estimate, "shown": f"{size}, {span}", "label": label}
+
+
+def _open_ranges(answer: Crossover) -> list[tuple[float, float]]:
+    """Between which sizes nothing is clear, where it is elsewhere; to an end of the range where that is open."""
+    timed = [size.size for size in answer.sizes if size.speedup is not None]
+    edges = (
+        [timed[0], *(edge for one in answer.clear for edge in (one.begin, one.end)), timed[-1]] if answer.clear else []
+    )
+    return [(low, high) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high]
+
+
+def _zone_layers(x: Any, zones: Sequence[ChartRow]) -> list[alt.Chart]:
+    names = list(dict.fromkeys(row["zone"] for row in zones))
+    return [
+        look.layer_chart(name)
+        .mark_rect()
+        .encode(
+            x=x("from"), x2="to", fill=zone_fill(names), tooltip=look.tooltips(("zone", "shaded"), ("shown", "sizes"))
+        )
+        for name in names
+    ]
+
+
+def zone_fill(names: Sequence[str]) -> alt.Fill:
+    """The fill of what is shaded, with its names in the legend."""
+    legend = look.names_legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
+    fill: alt.Fill = look.names_channel(alt.Fill, "zone", names, [ZONE_FILLS[name] for name in names], legend=legend)
+    return fill
+
+
+def _curve_layers(
+    answer: Crossover,
+    kinds: tuple[str, str] | None,
+    x: Any,
+    y: dict[str, Any],
+    placed: Mapping[str, NamePlace],
+    *,
+    bottom: alt.Axis,
+    pointed: bool,
+    recorded: bool,
+) -> list[alt.Chart]:
+    """Noise, readings, median lines with names and points; the first has the axis that all stand on."""
+    names, width = [answer.baseline, answer.challenger], 0 if pointed else 2
+    legend = None if placed else look.names_legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=width)
+    colours = look.contender_colours(look.resolve_device_kinds((answer.baseline, answer.challenger), kinds))
+    colour = look.names_channel(alt.Color, "device", names, colours, legend=legend)
+    shapes = [look.POINT_SHAPES[0], look.RECORDED if recorded else look.POINT_SHAPES[1]]
+    shape = look.names_channel(alt.Shape, "device", names, shapes, legend=legend)
+    dash = look.names_channel(alt.StrokeDash, "device", names, look.DASHES, legend=None if pointed else legend)
+    which = (("device", "device"), ("size", axis_title(answer.axis), "~r"))
+    summary = (("shown", "median"), ("noise", "middle half of the readings"), ("readings", "readings", ",d"))
+    base = alt.Chart().encode(color=colour, tooltip=look.tooltips(*which, *summary))
+    medians = base.transform_filter("datum.layer == 'median'")
+    readings = base.transform_filter("datum.layer == 'reading'")
+    at = {"x": x(), "y": alt.Y("time:Q", **y)}
+    layers = [
+        medians.mark_area(opacity=BAND_OPACITY).encode(x=x(axis=bottom), y=alt.Y("low:Q", **y), y2="high:Q"),
+        readings.mark_point(filled=True, size=14, opacity=0.45).encode(
+            **at, shape=shape, tooltip=look.tooltips(*which, ("shown", "one reading"))
+        ),
+        medians.mark_line(strokeWidth=2).encode(**at, strokeDash=dash),
+        *look.name_layers(medians.encode(**at), placed, "name"),
+    ]
+    if not pointed:
+        return layers
+    points = medians.mark_point(filled=True, size=55, opacity=1).encode(**at, shape=shape)
+    if not recorded:
+        return [*layers, points]
+    ours, theirs = (f"datum.layer == 'median' && datum.device {sign} {json.dumps(names[1])}" for sign in ("!=", "=="))
+    hollow = base.mark_point(filled=False, size=90, strokeWidth=2, opacity=1).encode(**at, shape=shape)
+    return [*layers, points.transform_filter(ours), hollow.transform_filter(theirs)]
+
+
+def crossing_layers(x: Any, crossings: Sequence[ChartRow], sizes: Sequence[float]) -> list[alt.Chart]:
+    """A thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
+
+    Each label stands higher than the one before, as they would lie on each other where the window is narrow.
+    """
+    tooltip = look.tooltips(("shown", "crossover, 95 % interval"), ("label", "so"))
+    layers: list[alt.Chart] = []
+    for place, row in enumerate(crossings):
+        axis = alt.Axis(
+            orient="top",
+            offset=place * STEP,
+            values=[row["size"]],
+            labelExpr=json.dumps(row["label"] if place < MOST_LABELS else "", ensure_ascii=False),
+            labelAlign=_alignment(row["size"], sizes),
+            labelFontWeight="bold",
+            labelFontSize=13,
+            labelLimit=0,
+            title=None,
+            grid=False,
+            ticks=False,
+            domain=False,
+        )
+        rule = look.layer_chart("crossing").transform_filter(
+            f"datum.label == {json.dumps(row['label'], ensure_ascii=False)}"
+        )
+        layers.append(rule.mark_rule(color=look.NEUTRAL, strokeWidth=1).encode(x=x(axis=axis), tooltip=tooltip))
+    return layers
+
+
+def _alignment(size: float, sizes: Sequence[float]) -> Literal["left", "center", "right"]:
+    """Of a label that would be cut at an end of the axis, inwards."""
+    low, high = math.log(min(sizes)), math.log(max(sizes))
+    share = (math.log(size) - low) / (high - low) if high > low else 0.5
+    return "left" if share < EDGE_SHARE else "right" if share > 1 - EDGE_SHARE else "center"
+
+
+def _obstacle_layers(x: Any, obstacles: Sequence[ChartRow]) -> list[alt.Chart]:
+    if not obstacles:
+        return []
+    crosses = look.layer_chart("obstacle").mark_point(
+        shape=CROSS, size=90, stroke=look.NEUTRAL, strokeWidth=2, filled=False, opacity=1, yOffset=-8
+    )
+    tooltip = look.tooltips(("size", "size", "~r"), ("reason", "not timed"))
+    return [crosses.encode(x=x(), y=alt.value("height"), tooltip=tooltip)]
+
+
+CROSSING_CHART_HEIGHT = 280
+"""Pixels of a chart, with its axes."""
+
+CROSSING_PLOT_HEIGHT = 150
+"""Pixels of it that are left for the curves at least."""
+
+LINE, PUBLISHED_LINE = 3.0, 1.5
+"""Pixels of a line."""
+
+PUBLISHED_COLOURS = ("#A0722A", "#B2508F")
+"""Of the CPU and the GPU of others: no colour of a device that was measured."""
+
+
+def crossing_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None, published: bool = False) -> Spec:
+    """Median times of both devices against size, with their names and the interval of the crossing.
+
+    Args:
+        answer: what was found, with names for people.
+        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+        published: whether others published the times; their points are then hollow, their lines thin, and their
+            colours none of a device that was measured.
+    """
+    names = (answer.baseline, answer.challenger)
+    rows = _curve_rows(answer)
+    crossings = answer.crossings or (answer.assumed.crossings if answer.assumed else ())
+    zones = [{"layer": "zone", "from": one.low, "to": one.high} for one in crossings]
+    curved = {name: [(row["size"], row["time"]) for row in rows if row["device"] == name] for name in names}
+    estimates = crossing_rows(answer)
+    sizes, times = [row["size"] for row in rows], look.add_headroom([row["time"] for row in rows])
+    placed = look.place_names(curved, x=sizes, y=times, height=CROSSING_PLOT_HEIGHT)
+    for row in rows:
+        row["named"] = row["device"] in placed and placed[row["device"]].at[0] == row["size"]
+    x, y = (
+        size_channel(answer.axis, sizes),
+        alt.Y("time:Q", **look.log_channel(BASIS_AXIS_TITLES[answer.basis], times, look.SECONDS_LABEL)),
+    )
+    colours = PUBLISHED_COLOURS if published else look.contender_colours(look.resolve_device_kinds(names, kinds))
+    legend = None if placed else look.names_legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
+    colour = look.names_channel(alt.Color, "device", names, colours, legend=legend)
+    shape = look.names_channel(alt.Shape, "device", names, look.POINT_SHAPES[:2], legend=legend)
+    tooltip = look.tooltips(("device", "device"), ("size", axis_title(answer.axis), "~r"), ("shown", "median"))
+    curves = look.layer_chart("time").encode(x=x(), y=y, color=colour)
+    layers = [
+        look.layer_chart("zone").mark_rect(color=look.NEUTRAL, opacity=0.3).encode(x=x("from"), x2="to"),
+        curves.mark_line(strokeWidth=PUBLISHED_LINE if published else LINE).encode(x=x(axis=size_axis(sizes))),
+        curves.mark_point(filled=not published, size=60, opacity=1, strokeWidth=2).encode(shape=shape, tooltip=tooltip),
+        *look.name_layers(curves, placed, "device"),
+        *crossing_layers(x, estimates, sizes),
+    ]
+    chart = alt.layer(*layers).resolve_axis(x="independent")
+    return look.finish_chart(chart, [*zones, *rows, *estimates], height=CROSSING_CHART_HEIGHT)
+
+
+def _curve_rows(answer: Crossover) -> list[ChartRow]:
+    return [
+        {"layer": "time", "device": device, "size": size.size, "time": time, "shown": units.format_duration(time)}
+        for device, side in ((answer.baseline, "baseline_s"), (answer.challenger, "challenger_s"))
+        for size in answer.sizes
+        if size.speedup and (time := getattr(size, side))
+    ]

@@ -1,0 +1,278 @@
+"""The crossover: along an axis, the size from which one device is faster than the other, with an interval.
+
+The definition. At each size the sign of the speedup is decided by that size's readings, with what the other sizes tell
+of the noise. The crossover is the place where the decided signs change: the smallest size from which the challenger
+wins at all larger sizes measured. A dip that the noise explains decides nothing and is forgiven; one that it does not
+makes the answer `several`. Where between the last size that one device won and the first that the other won the change
+lies is told by the model of `core.answer.estimate`, which interpolates and is never asked beyond these two sizes;
+what is decided is the business of its `judging`.
+
+Works on anyone's timings; rows of the store are brought here by `core.answer.study`.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+
+import numpy as np
+
+from core import units
+from core.answer import diagnostics, wording
+from core.answer.estimate import curve
+from core.answer.estimate.curve import (
+    POOL_CERTAINTY,
+    PRIOR_NOISE,
+    Noise,
+    Readings,
+    SpeedupCurve,
+    Vector,
+    combine_noise,
+    median_spread,
+    pool_noise,
+    posterior_variance,
+    size_variances,
+    visit_share,
+)
+from core.answer.estimate.judgement import SIGN_RISK, Judgement, judge_readings
+from core.answer.result import Assumed, Band, Basis, Crossover, Evidence, Size
+from core.answer.speedup import Verdict
+from core.answer.statistics import TIE
+from core.errors import InvalidValue, NotComparable
+
+TOO_FEW = "{} could be timed on both devices, and two are needed"
+
+BAND_PLACES = 121
+
+ASSUMED_FREEDOM = 10
+"""For how many readings the usual noise counts where each size was read once, and it is assumed."""
+
+DISTURBED = 0.1
+"""Scatter of sizes around a curve, beyond that of their readings, from which the machine does not count as quiet."""
+
+_BY_SIZE = attrgetter("size")
+
+
+def locate_crossover(
+    evidence: Sequence[Evidence], *, axis: str, basis: Basis = "as_given", baseline: str, challenger: str
+) -> Crossover:
+    """Where along `axis` the faster device changes.
+
+    Args:
+        evidence: what was timed, a size each, in any order; sizes named twice are refused.
+        axis: what is varied, for the sentence.
+        basis: what the times stand for.
+        baseline: name of the baseline, for people.
+        challenger: name of the challenger, for people.
+
+    Raises:
+        InvalidValue: a size or a time is not above 0 and finite, or a size is given twice.
+        NotComparable: some readings are paired and some are not.
+    """
+    found = decide_crossover(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
+    timed = [entry for entry in sorted(evidence, key=_BY_SIZE) if not entry.obstacle]
+    found = replace(found, cautions=tuple(diagnostics.caution_sentences(timed, found)))
+    if found.noise is not None and len(timed) > 1:
+        band = _curve_band(log_speedups(timed))
+        zones = _tie_ranges(band) if found.outcome == "crossing" else []
+        at = min(band.sizes, key=lambda size: abs(math.log(size / found.crossings[0].estimate))) if zones else 0.0
+        tie = next((zone for zone in zones if zone[0] <= at <= zone[1]), None)
+        found = replace(found, band=band, tie=tie, also_close=tuple(zone for zone in zones if zone != tie))
+    return replace(found, sentence=wording.crossover_sentence(found))
+
+
+def decide_crossover(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
+    """The answer without what only people need: band, tie zone and sentence; `blank` has names and basis.
+
+    Raises:
+        InvalidValue: as in `locate_crossover`.
+        NotComparable: as in `locate_crossover`.
+    """
+    ordered = sorted(evidence, key=_BY_SIZE)
+    _check(ordered)
+    found = _find_crossover([entry for entry in ordered if not entry.obstacle], blank)
+    sizes = sorted([*found.sizes, *(_obstacle_size(entry) for entry in ordered if entry.obstacle)], key=_BY_SIZE)
+    return replace(found, sizes=tuple(sizes))
+
+
+def _check(ordered: Sequence[Evidence]) -> None:
+    for entry in ordered:
+        if not (math.isfinite(entry.size) and entry.size > 0):
+            raise InvalidValue("size", entry.size, "above 0 and finite")
+        for seconds in (*entry.baseline_s, *entry.challenger_s):
+            if not (math.isfinite(seconds) and seconds > 0):
+                raise InvalidValue("seconds", seconds, "above 0 and finite")
+        if not entry.obstacle and not (entry.baseline_s and entry.challenger_s):
+            raise InvalidValue("readings", entry.size, "of both devices at each size, or an obstacle")
+        if not entry.obstacle and entry.paired and len(entry.baseline_s) != len(entry.challenger_s):
+            raise InvalidValue("readings", entry.size, "of both devices in pairs")
+    for before, after in itertools.pairwise(ordered):
+        if before.size == after.size:
+            raise InvalidValue("size", after.size, "given once")
+    if len({entry.paired for entry in ordered if not entry.obstacle}) > 1:
+        raise NotComparable("Readings that were taken in pairs cannot be mixed with readings that were not.")
+
+
+def _find_crossover(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
+    if not timed:
+        return replace(blank, reason=TOO_FEW.format("no size"))
+    readings = log_speedups(timed)
+    if len(timed) == 1:
+        width = None if readings.noise.sd is None else float(curve.half_width(readings, SIGN_RISK / 2)[0])
+        one = _size(timed[0], float(readings.values[0]), width)
+        return replace(blank, sizes=(one,), noise=readings.noise.sd, reason=TOO_FEW.format("one size only"))
+    if readings.noise.sd is None:
+        return _assuming(timed, readings, blank)
+    found = judge_readings(readings)
+    sizes = tuple(_size(*each) for each in zip(timed, readings.values, found.widths, strict=True))
+    known = replace(
+        blank,
+        outcome=found.outcome,
+        crossings=found.crossings,
+        sizes=sizes,
+        clear=found.clear,
+        contradicting=tuple(timed[at].size for at in found.contradicting),
+        noise=readings.noise.sd,
+        level=1 - found.risk,
+    )
+    if found.outcome == "crossing":
+        (only,) = found.crossings
+        return replace(known, estimate=only.estimate, low=only.low, high=only.high)
+    return replace(known, reason=_reason(known, found))
+
+
+def _reason(answer: Crossover, judgement: Judgement) -> str:
+    if answer.outcome == "several":
+        return wording.several_crossings_reason(
+            answer.axis, answer.crossings, disturbed=judgement.curve.scatter > DISTURBED
+        )
+    if answer.outcome != "undecided":
+        return ""
+    if judgement.contradicting:
+        return wording.contradicting_sizes_reason(answer.contradicting)
+    unclear = [size.size for size, sign in zip(answer.sizes, judgement.signs, strict=True) if not sign]
+    return wording.unclear_sizes_reason(unclear or [answer.sizes[0].size, answer.sizes[-1].size], answer.noise or 0.0)
+
+
+def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -> Crossover:
+    """What single readings allow: nothing for certain, and what they would say if they scattered as is usual."""
+    sizes = tuple(_size(entry, value, None) for entry, value in zip(timed, readings.values, strict=True))
+    usual = replace(
+        readings,
+        spread=np.full(len(timed), 2.0),  # of a ratio: both devices scatter
+        noise=Noise(sd=PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
+        freedom=np.full(len(timed), float(ASSUMED_FREEDOM)),
+    )
+    found = judge_readings(usual)
+    assumed = Assumed(noise=PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=found.clear)
+    known = replace(blank, outcome="undecided", sizes=sizes, assumed=assumed)
+    return replace(known, reason=_single_readings_reason(known))
+
+
+def log_speedups(timed: Sequence[Evidence]) -> Readings:
+    """The log speedup of each size with what is known of its noise."""
+    base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
+    if timed[0].paired:
+        ratios = [b - c for b, c in zip(base, other, strict=True)]
+        values, noise = _group_medians(ratios), pool_noise(ratios)
+        variances = _median_variances(ratios, noise)
+    else:
+        values = _group_medians(base) - _group_medians(other)
+        pools = [pool_noise(groups) for groups in (base, other)]
+        noise = combine_noise(*pools)
+        known = [pool if pool.sd is not None else noise for pool in pools]
+        variances = _median_variances(base, known[0]) + _median_variances(other, known[1])
+    counts = [min(map(len, _times(entry))) for entry in timed]
+    return Readings(
+        sizes=np.log2(np.array([entry.size for entry in timed])),
+        values=values,
+        spread=variances / posterior_variance(noise),
+        noise=noise,
+        freedom=np.array([min(noise.freedom, count - 1 + POOL_CERTAINTY) for count in counts]),
+        visits=np.array([visit_share(n, min(n, entry.visits)) for n, entry in zip(counts, timed, strict=True)]),
+    )
+
+
+def _median_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
+    """Variance of the median of each group of readings."""
+    spreads = np.array([median_spread(len(group)) for group in groups])
+    return np.asarray(size_variances(groups, pool) * spreads)
+
+
+def _group_medians(groups: Sequence[Vector]) -> Vector:
+    """The median of each group; of a few values each, for which numpy's takes twenty times as long."""
+    return np.array([statistics.median(group.tolist()) for group in groups])
+
+
+def _times(entry: Evidence) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return entry.baseline_s, entry.challenger_s
+
+
+def _size(entry: Evidence, value: float, width: float | None) -> Size:
+    baseline_s, challenger_s = (statistics.median(times) for times in _times(entry))
+    verdict, reason = _size_verdict(value, width)
+    return Size(
+        size=entry.size,
+        baseline_s=baseline_s,
+        challenger_s=challenger_s,
+        readings=min(len(entry.baseline_s), len(entry.challenger_s)),
+        speedup=math.exp(value),
+        low=None if width is None else math.exp(value - width),
+        high=None if width is None else math.exp(value + width),
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _size_verdict(value: float, width: float | None) -> tuple[Verdict, str]:
+    if width is None:
+        return "missing", "one reading a device does not tell the noise"
+    if abs(value) <= width:
+        return "too_close", "either could be faster"
+    if abs(value) <= math.log(TIE):
+        return "too_close", f"the difference is within {units.format_share(TIE - 1)}"
+    return ("gpu_faster" if value > 0 else "cpu_faster"), ""
+
+
+def _obstacle_size(entry: Evidence) -> Size:
+    baseline_s, challenger_s = (statistics.median(times) if times else None for times in _times(entry))
+    return Size(
+        size=entry.size,
+        baseline_s=baseline_s,
+        challenger_s=challenger_s,
+        readings=0,
+        speedup=None,
+        low=None,
+        high=None,
+        verdict="missing",
+        reason=entry.obstacle,
+    )
+
+
+def _curve_band(readings: Readings) -> Band:
+    first, last = float(readings.sizes[0]), float(readings.sizes[-1])
+    places = np.linspace(first, last, BAND_PLACES)
+    found = SpeedupCurve(readings, first, last).evaluate(places)
+    sizes, middle = np.exp2(places), found.mean
+    reach = 1.96 * found.sd
+    columns = (sizes, np.exp(middle), np.exp(middle - reach), np.exp(middle + reach))
+    names = ("sizes", "speedup", "low", "high")
+    return Band(**{name: tuple(map(float, column)) for name, column in zip(names, columns, strict=True)})
+
+
+def _tie_ranges(band: Band) -> list[tuple[float, float]]:
+    """Every range of sizes in which the difference is within ±10 %, by the middle of the band."""
+    groups = itertools.groupby(
+        zip(band.sizes, band.speedup, strict=True), key=lambda place: abs(math.log(place[1])) <= math.log(TIE)
+    )
+    zones = [[size for size, _ in places] for close, places in groups if close]
+    return [(sizes[0], sizes[-1]) for sizes in zones]
+
+
+def _single_readings_reason(answer: Crossover) -> str:
+    """What single readings allow: between which sizes they change sides, without an interval."""
+    wins = [(size.size, (size.speedup or 1.0) > 1) for size in answer.sizes]
+    changes = [(below, above) for (below, before), (above, after) in itertools.pairwise(wins) if before != after]
+    return wording.single_readings_reason(answer.axis, changes, answer.challenger if wins[0][1] else answer.baseline)

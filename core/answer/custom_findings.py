@@ -1,0 +1,486 @@
+"""What is known of one's own training from its file: the parts of a step, its losses; and what stays unknown."""
+
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from core import units
+from core.answer import lane_check
+from core.answer.speedup import is_host, step_time
+from core.answer.statistics import median_interval
+from core.question.experiment import inline_name
+from core.question.lanes import PLAIN
+from core.results.schema import Trial
+
+
+def custom_part_times(trial: Trial) -> dict[str, float]:
+    """Median seconds of loader, transfer and step where they were timed apart; a part that it has not is left out."""
+    timed = {
+        "loader": trial.breakdown_loader_s,
+        "transfer": trial.breakdown_transfer_s,
+        "step": trial.breakdown_step_s,
+    }
+    return {part: statistics.median(values) for part, values in timed.items() if values}
+
+
+def custom_facts(trial: Trial) -> dict[str, str]:
+    """What a row knows beside its times, for people, by its title; only what is known."""
+    found = {
+        "Loss after the first step": units.format_if_known(trial.own_first_loss, units.format_significant),
+        "Its own evaluation": units.format_if_known(trial.own_evaluation, units.format_significant),
+    }
+    return {title: text for title, text in found.items() if text}
+
+
+def unknown_facts_sentence(trial: Trial) -> str:
+    """What is not known of a row that was timed, in a sentence; empty where everything is."""
+    given = {
+        "the share of its loader (batches)": trial.breakdown_loader_s,
+        "the share of placing a batch (place)": trial.breakdown_transfer_s,
+        "its loss (loss)": trial.own_first_loss is not None,
+        "its parameters (parameters)": trial.parameters,
+        "the operations of a step (flops)": trial.flops_per_step,
+        "what it learned (evaluate)": trial.own_evaluation is not None,
+    }
+    absent = [name for name, value in given.items() if not value]
+    if not absent or step_time(trial).median_s is None:
+        return ""
+    return f"Not known, because what build returns does not have it: {', '.join(absent)}."
+
+
+Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic"]
+
+MOST_CALLS = 3
+"""Times that calling operations may take what it takes in a training of numbers: modules do more around each. What is
+left beyond counts as arithmetic, since a machine that others use makes all of it longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CustomSteps:
+    """What was timed and counted of steps; times in seconds, empty or None where it is not known.
+
+    Attributes:
+        on_host: whether the CPU does the work.
+        step_s: an undisturbed step, with everything.
+        loader_s: of it, waiting for the batch.
+        before_s: of it, what comes before the forward pass, where the loader is not known.
+        transfer_s: placing it, where that is apart from the step.
+        busy_s: for which an accelerator works, if it never waits.
+        steps: trained.
+        looked: of these, those that were looked at one by one; 0 where that is not done.
+        uneven: share of them that take several times as long as the usual one, and of the time what that costs.
+        operations: of PyTorch in each step that was watched, and so on below.
+        waits: values that the host needed.
+        waits_at: file and line where most often.
+        syncs: times that CUDA made the host wait.
+        syncs_at: file and line where most often.
+        copies: tensors copied to the device.
+        elsewhere: operations on another device.
+        float64: operations in float64.
+        kept: tensors alive.
+        inside_s: in operations, drained and counted.
+        float64_s: of these in float64.
+        between_s: in long stretches between them; the least counts, as others only make stretches longer.
+        floor_s: of an operation with nothing to compute: with its call; counted; reading a value.
+        learns: whether a parameter changes.
+        threads_set: whether they set the number of threads.
+        printed: lines.
+    """
+
+    on_host: bool
+    step_s: float | None = None
+    loader_s: float | None = None
+    before_s: float | None = None
+    transfer_s: float | None = None
+    busy_s: float | None = None
+    steps: int = 0
+    looked: int = 0
+    uneven: tuple[float, float] = (0.0, 0.0)
+    operations: Sequence[int] = ()
+    waits: Sequence[int] = ()
+    waits_at: str = ""
+    syncs: Sequence[int] = ()
+    syncs_at: str = ""
+    copies: Sequence[int] = ()
+    elsewhere: Sequence[int] = ()
+    float64: Sequence[int] = ()
+    kept: Sequence[int] = ()
+    inside_s: Sequence[float] = ()
+    float64_s: Sequence[float] = ()
+    between_s: Sequence[float] = ()
+    floor_s: Sequence[float] = ()
+    learns: bool | None = None
+    threads_set: bool = False
+    printed: int = 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether each step made the host wait for a value."""
+        return bool(self.waits) and min(self.waits) > 0
+
+    @property
+    def unseen(self) -> bool:
+        """Whether PyTorch does nothing in a step, so that none of what happens there can be seen."""
+        return bool(self.operations) and max(self.operations) == 0
+
+    @cached_property
+    def costs(self) -> dict[Cause, float]:
+        """Share of an undisturbed step that each thing costs; nothing where it is not known."""
+        if not self.step_s:
+            return {}
+        known = self._on_host(self.step_s) if self.on_host else self._on_accelerator(self.step_s)
+        return {cause: min(1.0, max(0.0, seconds / self.step_s)) for cause, seconds in known.items()}
+
+    @property
+    def idle(self) -> float | None:
+        """Share of a step for which an accelerator has nothing to do; None where that is not known, and on a CPU."""
+        busy_s = None if self.on_host else self._busy_s
+        return None if busy_s is None or not self.step_s else min(1.0, max(0.0, 1 - busy_s / self.step_s))
+
+    @property
+    def _outside(self) -> dict[Cause, float]:
+        """What was timed apart from the step itself."""
+        timed: tuple[tuple[Cause, float | None], ...] = (
+            ("loader", self.loader_s),
+            ("before", self.before_s),
+            ("transfer", self.transfer_s),
+        )
+        return {cause: seconds for cause, seconds in timed if seconds is not None}
+
+    @property
+    def _counted(self) -> bool:
+        return bool(self.inside_s and self.between_s and self.floor_s and not self.unseen and self.operations)
+
+    @property
+    def _arithmetic_s(self) -> float:
+        """In operations, beyond what they take with nothing to compute."""
+        return max(0.0, statistics.median(self.inside_s) - statistics.median(self.operations) * self.floor_s[1])
+
+    @property
+    def _float64_share(self) -> float:
+        """Of the arithmetic, what is done in float64."""
+        whole = sum(self.inside_s)
+        return sum(self.float64_s) / whole if whole else 0.0
+
+    @property
+    def _busy_s(self) -> float | None:
+        if self.busy_s is not None:
+            return self.busy_s
+        return self._arithmetic_s if self._counted else None
+
+    def _on_host(self, step_s: float) -> dict[Cause, float]:
+        outside = self._outside
+        if not self._counted:
+            return outside
+        left = max(0.0, step_s - sum(outside.values()))
+        reads_s = min(left, _median(self.waits) * self.floor_s[2])
+        host_s = min(left - reads_s, min(self.between_s))
+        left -= reads_s + host_s
+        arithmetic_s = min(self._arithmetic_s, left)
+        least_s = (_median(self.operations) - _median(self.waits)) * self.floor_s[0]
+        calls_s = min(left, max(least_s, min(left - arithmetic_s, MOST_CALLS * least_s)))
+        arithmetic_s = left - calls_s
+        in_float64 = arithmetic_s * self._float64_share
+        return {
+            **outside,
+            "host": host_s,
+            "waits": reads_s,
+            "calls": calls_s,
+            "float64": in_float64,
+            "arithmetic": arithmetic_s - in_float64,
+        }
+
+    def _on_accelerator(self, step_s: float) -> dict[Cause, float]:
+        outside, busy_s = self._outside, self._busy_s
+        if busy_s is None:
+            return outside
+        idle_s = max(0.0, step_s - busy_s)
+        if not self._counted:
+            return {cause: min(seconds, idle_s) for cause, seconds in outside.items()}
+        host_s, calls_s = min(self.between_s), _median(self.operations) * self.floor_s[0]
+        all_s = sum(outside.values()) + host_s + calls_s
+        waits_s = min(idle_s, max(0.0, step_s - all_s)) if self.reads else 0.0
+        costs: dict[Cause, float] = {**outside, "host": host_s, "waits": waits_s}
+        costs = {cause: min(seconds, idle_s) for cause, seconds in costs.items()}
+        costs["calls"] = min(calls_s, idle_s - waits_s)  # calls would be hidden, did the host not wait
+        hidden_s = 0.0 if self.reads else min(all_s, step_s)
+        costs["float64"] = min(busy_s * self._float64_share, step_s - hidden_s)
+        return costs
+
+
+def _median(counts: Sequence[int]) -> float:
+    return statistics.median(counts) if counts else 0.0
+
+
+NOTABLE_SHARE = 0.1
+"""Share of a step from which a cost is named."""
+
+IDLE = 0.2
+"""Share of a step from which on it is said that calling operations takes it, or that a device has nothing to do."""
+
+MANY_OPERATIONS = 0.5
+"""Share of a step's operations from which on they are said to be elsewhere, or in float64."""
+
+FLOAT64_NOTE = "many GPUs do it at a small part of their speed"
+"""What there is to know of float64."""
+
+FEW_STEPS = 3
+"""Steps that must all keep more than the one before; the first ones, which may set up something, are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFinding:
+    """Something that stands out.
+
+    Attributes:
+        kind: what it is about in a word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
+            `elsewhere`, and for what has no share `unseen`, `learns`, `syncs`, `copies`, `grows`, `uneven`, `threads`,
+            `prints`.
+        share: of a step that it costs; None where that cannot be said.
+        sentence: that goes on after the name of a device.
+    """
+
+    kind: str
+    share: float | None
+    sentence: str
+
+
+def list_findings(steps: CustomSteps) -> list[StepFinding]:
+    """All of them, costs first, the largest first."""
+    costs = [*_wrong_device_findings(steps), *_costs(steps), *_idle(steps)]
+    named = {each.kind for each in costs}
+    odd = [StepFinding(kind=kind, share=None, sentence=said) for kind, said in _oddities(steps) if kind not in named]
+    return [*sorted(costs, key=lambda each: (each.kind != "elsewhere", -(each.share or 0.0))), *odd]
+
+
+def grows(counts: Sequence[int]) -> bool:
+    """Whether each of the last counts is higher than the one before."""
+    last = counts[1:]
+    return len(last) >= FEW_STEPS and all(after > before for before, after in itertools.pairwise(last))
+
+
+def _costs(steps: CustomSteps) -> Iterator[StepFinding]:
+    for kind, share in steps.costs.items():
+        least = IDLE if kind == "calls" else NOTABLE_SHARE
+        if kind != "arithmetic" and share >= least:
+            yield StepFinding(
+                kind="small" if kind == "calls" else kind,
+                share=share,
+                sentence=_cost_sentence(kind, units.format_share(share), steps),
+            )
+
+
+def _cost_sentence(kind: Cause, share: str, steps: CustomSteps) -> str:
+    operations = _count_text(steps.operations)
+    match kind:
+        case "loader":
+            return f"waiting for the next batch takes {share} of a step."
+        case "before":
+            return f"what comes before the forward pass takes {share} of a step: the batch, copying it, other work."
+        case "transfer":
+            return f"placing the batch takes {share} of a step."
+        case "host":
+            return (
+                f"what the host does between PyTorch's operations takes {share} of a step: Python, NumPy, files, sleep."
+            )
+        case "waits":
+            most = "" if steps.on_host else "up to "
+            return f"{_reading(steps)}: that takes {most}{share} of a step."
+        case "float64":
+            return f"arithmetic in float64 takes {share} of a step; {FLOAT64_NOTE}."
+        case _ if steps.on_host:
+            each = units.format_duration(steps.floor_s[0])
+            return (
+                f"calling its {operations} operations takes {share} of a step, about {each} each with nothing to "
+                "compute: they are too small."
+            )
+    return f"launching its {operations} operations takes {share} of a step, for which the device has nothing to do."
+
+
+def _wrong_device_findings(steps: CustomSteps) -> Iterator[StepFinding]:
+    share = sum(steps.elsewhere) / (sum(steps.operations) or 1)
+    if share > MANY_OPERATIONS:
+        said = "most operations run on another device: the device that was asked for is not used."
+        yield StepFinding(kind="elsewhere", share=share, sentence=said)
+
+
+def _idle(steps: CustomSteps) -> Iterator[StepFinding]:
+    """Where it is not known what the host does meanwhile, as in rows of before."""
+    idle = steps.idle
+    if idle is not None and idle >= IDLE and "calls" not in steps.costs:
+        launched = f", of {_count_text(steps.operations)} operations" if steps.operations else ""
+        said = f"the device has nothing to do for {units.format_share(idle)} of a step{launched}."
+        yield StepFinding(kind="idle", share=idle, sentence=said)
+
+
+def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
+    operations = sum(steps.operations)
+    if steps.unseen:
+        yield "unseen", "no operation of PyTorch is called: what its steps do is not seen."
+    if steps.learns is False:
+        yield "learns", "no parameter changes: it trains nothing."
+    if steps.reads:
+        yield "waits", f"{_reading(steps)}."
+    if steps.syncs and min(steps.syncs) > 0:
+        where = f", most often at {steps.syncs_at}" if steps.syncs_at else ""
+        yield "syncs", f"CUDA makes the host wait {_count_text(steps.syncs, 'time')} in each step{where}."
+    if steps.float64 and sum(steps.float64) > MANY_OPERATIONS * operations:
+        share = units.format_share(sum(steps.float64) / operations)
+        yield "float64", f"{share} of the operations are in float64, which many GPUs do at a small part of their speed."
+    if steps.copies and min(steps.copies) > 0:
+        yield "copies", f"each step copies {_count_text(steps.copies, 'tensor')} to the device."
+    yield from _change_oddities(steps)
+    if steps.threads_set:
+        yield "threads", "its steps set the number of threads themselves, so it is not the one that was asked for."
+    if 2 * steps.printed > steps.steps > 0:
+        yield "prints", f"it prints {units.format_count(steps.printed)} lines, which are not shown here."
+
+
+def _change_oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
+    """What differs from step to step."""
+    if grows(steps.kept) or grows(steps.operations):
+        yield "grows", "each step leaves more behind than the one before: it grows with every step."
+    often, beyond = steps.uneven
+    if beyond >= NOTABLE_SHARE:
+        yield (
+            "uneven",
+            (
+                f"{units.format_share(often)} of its steps take several times as long as the usual one, which costs "
+                f"{units.format_share(beyond)} of the time: work that is done now and then, or others on this machine."
+            ),
+        )
+
+
+def _reading(steps: CustomSteps) -> str:
+    where = f", most often at {steps.waits_at}" if steps.waits_at else ""
+    waits = "would wait on a GPU" if steps.on_host else "waits"
+    return f"each step reads {_count_text(steps.waits, 'value')}, for which the host {waits}{where}"
+
+
+def _count_text(counts: Sequence[int], noun: str = "") -> str:
+    """How many there are in a step: "3", or "1 value", "3 values" where it is said of what."""
+    if not counts:
+        return "unknown"
+    number = int(statistics.median(counts))
+    return units.format_quantity(number, noun) if noun else units.format_count(number)
+
+
+SAME_LOSS = 0.01
+"""Relative difference of the first losses beyond which devices did not begin alike."""
+
+NOTHING_ODD = "Nothing of what can be seen of its steps stands out: the work itself decides."
+"""What is said to decide where nothing is odd."""
+
+
+def custom_training_line(trial: Trial) -> str:
+    """The training of a row in a line."""
+    known = [
+        f"{units.format_count(trial.parameters)} parameters" if trial.parameters else "parameters unknown",
+        f"{units.format_operations(trial.flops_per_step)} a step" if trial.flops_per_step else "operations unknown",
+    ]
+    return f"{trial.training} (one's own, source {trial.source_hash[:6]}), size {trial.size:,}: {', '.join(known)}"
+
+
+def custom_steps(trial: Trial) -> CustomSteps:
+    """What is known of the steps of a row."""
+    timed: dict[str, Sequence[float]] = {
+        "loader_s": trial.breakdown_loader_s,
+        "transfer_s": trial.breakdown_transfer_s,
+        "busy_s": trial.busy_step_s,
+    }
+    counted = ("operations", "waits", "copies", "elsewhere", "float64", "kept", "learns", "threads_set", "printed")
+    seen = ("waits_at", "syncs", "syncs_at", "inside_s", "float64_s", "between_s", "floor_s")
+    known: dict[str, Any] = {name: statistics.median(values) for name, values in timed.items() if values}
+    known |= {name: getattr(trial, f"own_{name}") for name in (*counted, *seen)}
+    return CustomSteps(on_host=is_host(trial), step_s=step_time(trial).median_s, steps=trial.steps, **known)
+
+
+def finding_sentences(trial: Trial) -> list[str]:
+    """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
+    return [f"On {inline_name(trial.contender)}, {found.sentence}" for found in list_findings(custom_steps(trial))]
+
+
+BATCH_WORDS = {
+    "workers0": "steps are {} as fast without workers of its loader",
+    "workers2": "steps are {} as fast with two workers of its loader that stay from epoch to epoch",
+    "pinned": "steps are {} as fast with batches in pinned memory",
+    "resident": "steps are {} as fast with batches that are on the device already",
+    "larger": "samples are trained {} as fast in batches four times as large",
+}
+"""What was tried in place of its batches, by column, in words that go on after the name of a device."""
+
+LEARNS = {"larger": " It learns differently: each sample makes a fourth of the updates."}
+"""What has to be said of some of them."""
+
+
+def batch_effects(trial: Trial) -> list[str]:
+    """What other batches did in turns with its own, a sentence each, that which helps most first."""
+    told: list[tuple[float, str]] = []
+    for name, words in BATCH_WORDS.items():
+        pairs = zip(trial.own_given_s, getattr(trial, f"own_{name}_s"), strict=False)
+        ratios = [given / other for given, other in pairs if other > 0]
+        if interval := median_interval(ratios):
+            value, low, high = (units.format_ratio(each) for each in (statistics.median(ratios), *interval))
+            unsure = "it cannot be told whether it helps: " if interval[0] <= 1 <= interval[1] else ""
+            said = f"On {inline_name(trial.contender)}, {unsure}{words.format(value)} (95 %: {low} to {high})."
+            said += LEARNS.get(name, "")
+            told.append((statistics.median(ratios), said))
+    return [said for _, said in sorted(told, reverse=True)]
+
+
+def larger_batches_hint(trial: Trial) -> str:
+    """How larger batches could be tried, where they might help a row and were not; empty elsewhere."""
+    if not trial.training or trial.own_given_s or lane_check.find_lane(trial) != PLAIN:
+        return ""
+    if not any(found.kind in ("small", "idle") for found in list_findings(custom_steps(trial))):
+        return ""
+    return (
+        "Larger batches might help, and were not tried: from outside only those of a DataLoader can be made larger. "
+        "Where the code makes its batches itself, let size be the number of samples in a batch, and sweep it."
+    )
+
+
+def oddity_sentences(trials: Sequence[Trial]) -> list[str]:
+    """What stands out in the steps of rows, and whether devices began alike."""
+    return [
+        *itertools.chain.from_iterable(map(finding_sentences, trials)),
+        *filter(None, [first_losses_sentence(trials)]),
+    ]
+
+
+def batch_sentences(trials: Sequence[Trial]) -> list[str]:
+    """What other batches did, or how larger ones could be tried."""
+    return [
+        *itertools.chain.from_iterable(map(batch_effects, trials)),
+        *dict.fromkeys(filter(None, map(larger_batches_hint, trials))),
+    ]
+
+
+def custom_sentences(trials: Sequence[Trial]) -> list[str]:
+    """All that is seen of the steps of rows."""
+    return [*oddity_sentences(trials), *batch_sentences(trials)]
+
+
+def first_losses_sentence(trials: Sequence[Trial]) -> str:
+    """Whether devices began alike, in a sentence; empty where that is so, or not known."""
+    plain = [row for row in trials if lane_check.find_lane(row) == PLAIN]
+    known = [(row.contender, row.own_first_loss) for row in plain if row.own_first_loss is not None]
+    for (first, one), (second, other) in itertools.pairwise(known):
+        if one is not None and other is not None and abs(one - other) > SAME_LOSS * max(abs(one), abs(other)):
+            return (
+                f"After the first step the loss is {units.format_significant(one)} on {inline_name(first)} and "
+                f"{units.format_significant(other)} on {inline_name(second)}: its randomness differs between "
+                "devices. Draw weights "
+                "and batches on the CPU, and move them."
+            )
+    return ""
+
+
+def custom_cause(baseline: Trial, challenger: Trial) -> str:
+    """Why two rows differ as they do, as far as that can be seen."""
+    told = [finding_sentences(row)[:1] for row in (challenger, baseline)]
+    said = " ".join(itertools.chain.from_iterable(told))
+    return said or NOTHING_ODD

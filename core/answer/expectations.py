@@ -1,0 +1,292 @@
+"""What to expect at a size that was not measured, from the sizes of the same training that were.
+
+The curve of `core.answer.estimate` gives the speedup between measured sizes. What a measurement there would
+read differs from it by its own noise and by what a visit of the machine does, so both are in the interval. Beyond the
+measured sizes nothing is expected. An expectation is said, never stored, and never called measured.
+"""
+
+import contextlib
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core import units
+from core.answer import wording
+from core.answer.crossover import log_speedups
+from core.answer.estimate.curve import SpeedupCurve, posterior_variance
+from core.answer.result import Crossover, Evidence
+from core.answer.search import USUAL_SEARCH_SIZES
+from core.answer.speedup import speedup
+from core.errors import InvalidValue
+from core.question import models
+from core.question.devices import inline_device_name
+from core.question.experiment import Contender, Experiment, Point
+from core.question.models import cost
+from core.question.models.boosting import field_of_answer_axis
+from core.question.sweep import Sweep
+from core.results.schema import Trial
+
+LEAST_SIZES = 3
+"""Measured sizes below which nothing is expected between them: two say nothing of how the curve bends."""
+
+MOST_SPREAD = 10.0
+"""Ratio of the ends of an interval from which it tells nothing that one would want to know."""
+
+WIDE_INTERVAL = 1.2
+"""Ratio of the ends of an interval from which a third digit tells nothing."""
+
+REACH = 1.96
+"""Standard deviations of a normal distribution that hold 95 %."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedSpeedup:
+    """The speedup that a measurement at a size is expected to read.
+
+    Attributes:
+        speedup: baseline time over challenger time; a measurement would read it from `low` to `high` with 95 %.
+    """
+
+    size: float
+    speedup: float
+    low: float
+    high: float
+    sizes: int
+
+    @property
+    def figures(self) -> str:
+        """The speedup with its interval, no finer than that is: "about 1.4× (1.2× to 1.7×)", "about 1.04× (…)"."""
+        digits = 2 if self.high > WIDE_INTERVAL * self.low else 3
+        about, low, high = (
+            f"{units.format_significant(ratio, digits)}×" for ratio in (self.speedup, self.low, self.high)
+        )
+        return f"about {about} ({low} to {high})"
+
+    @property
+    def source(self) -> str:
+        """On what it rests: "expected from 12 measured sizes"."""
+        return f"expected from {units.format_quantity(self.sizes, 'measured size')}"
+
+
+def expect_speedup(
+    evidence: Sequence[Evidence], size: float, *, exclude: float | None = None
+) -> ExpectedSpeedup | None:
+    """What to expect at a size; None beyond the measured ones, or where they say too little.
+
+    Args:
+        evidence: what was timed, in any order.
+        size: on the axis.
+        exclude: a size whose own readings are left out, so that they can be set beside what was expected.
+    """
+    timed = sorted((one for one in evidence if not one.obstacle and one.size != exclude), key=lambda one: one.size)
+    if len(timed) < LEAST_SIZES or not timed[0].size <= size <= timed[-1].size:
+        return None
+    readings = log_speedups(timed)
+    if readings.noise.sd is None:
+        return None
+    fitted = SpeedupCurve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
+    at = fitted.evaluate(np.array([math.log2(size)]))
+    own = statistics.median((readings.spread * posterior_variance(readings.noise)).tolist())
+    reach = REACH * math.sqrt(float(at.sd[0]) ** 2 + own + fitted.scatter**2)
+    if 2 * reach > math.log(MOST_SPREAD):
+        return None
+    middle = float(at.mean[0])
+    return ExpectedSpeedup(
+        size=size,
+        speedup=math.exp(middle),
+        low=math.exp(middle - reach),
+        high=math.exp(middle + reach),
+        sizes=len(timed),
+    )
+
+
+def compare_with_measured(expectation: ExpectedSpeedup, measured: float) -> str:
+    """One sentence on what was expected and what was then measured."""
+    was = f"From {units.format_quantity(expectation.sizes, 'other measured size')} {expectation.figures} was expected"
+    if expectation.low <= measured <= expectation.high:
+        return f"{was}; {units.format_ratio(measured)} was measured, as expected."
+    side = "less" if measured < expectation.low else "more"
+    return f"{was}; {units.format_ratio(measured)} was measured, {side} than expected."
+
+
+UNKNOWN_AXIS = "size"
+"""An axis of which nobody but its owner knows what a size is."""
+
+SAVING_FACTOR = 2
+"""Times the size of the crossing at which the saving is told: far enough for one device to be clearly ahead."""
+
+
+def meaning_sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """What a crossing means, a sentence each, for a training of any size; none where there is no single one."""
+    if answer.outcome != "crossing" or answer.estimate is None or answer.axis == UNKNOWN_AXIS:
+        return ()
+    begin = math.ceil(answer.estimate) if wording.is_whole_axis(answer.axis) else answer.estimate
+    return (*_parameters(training, answer.axis, begin), *_saving(training, answer, evidence, SAVING_FACTOR * begin))
+
+
+def _parameters(training: Point, axis: str, size: float) -> Iterable[str]:
+    if axis not in models.AXES:
+        return
+    with contextlib.suppress(InvalidValue):
+        count = _point_at_size(training, axis, size).network.parameters
+        where = wording.place_on_axis(axis, wording.format_size(size))
+        yield f"{where[:1].upper()}{where[1:]} makes {units.format_count(count)} parameters."
+
+
+def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], size: float) -> Iterable[str]:
+    timed = sorted((one for one in answer.sizes if one.speedup and one.baseline_s), key=lambda one: one.size)
+    where = wording.place_on_axis(answer.axis, wording.format_size(float(f"{size:.3g}") if size >= 1_000 else size))
+    if size > timed[-1].size:
+        yield (
+            f"Twice that, {where}, lies beyond the measured sizes, which end at {wording.format_size(timed[-1].size)}: "
+            "what is saved there is not known."
+        )
+        return
+    told, steps = expect_speedup(evidence, size), _epoch_steps(training, answer.axis, size)
+    if told is None or steps is None:
+        return
+    sizes_log, steps_log = np.log([one.size for one in timed]), np.log([one.baseline_s or 0.0 for one in timed])
+    step_s = math.exp(float(np.interp(math.log(size), sizes_log, steps_log)))
+    baseline_s, saved = step_s * steps, [1 - 1 / ratio for ratio in (told.low, told.speedup, told.high)]
+    winner, loser, whole_s = answer.challenger, answer.baseline, baseline_s
+    if not answer.crossings[0].challenger_above:
+        winner, loser, whole_s = answer.baseline, answer.challenger, baseline_s / told.speedup
+        saved = [1 - ratio for ratio in (told.high, told.speedup, told.low)]
+    low, middle, high = (whole_s * share for share in saved)
+    each = "a fit" if training.is_fit else "an epoch"
+    saves = (
+        f"should be saved on {inline_device_name(wording.short_device(winner))} ({_saving_range(low, high)}), "
+        f"{told.source}"
+    )
+    yield (
+        f"At twice that, {where}, about {_rough_duration(max(middle, 0.0))} of the {_rough_duration(whole_s)} that "
+        f"{each} takes on {inline_device_name(wording.short_device(loser))} {saves}."
+    )
+
+
+def _saving_range(low: float, high: float) -> str:
+    if low >= 0:
+        return f"{_rough_duration(low)} to {_rough_duration(high)}"
+    return f"between {_rough_duration(-low)} lost and {_rough_duration(max(high, 0.0))} saved"
+
+
+def _rough_duration(seconds: float) -> str:
+    """A time that is expected and not measured, no finer than its interval."""
+    return units.format_duration(seconds, digits=2)
+
+
+def _epoch_steps(training: Point, axis: str, size: float) -> int | None:
+    """Steps of an epoch at a size; None where no training has it."""
+    if axis == "parameters":
+        return training.steps_per_epoch
+    try:
+        return _point_at_size(training, field_of_answer_axis(axis), size).steps_per_epoch
+    except InvalidValue:
+        return None
+
+
+def _point_at_size(training: Point, axis: str, size: float) -> Point:
+    sized: dict[str, Any] = {axis: int(size)}
+    return replace(training, **sized)
+
+
+BLOCK_S, BLOCK_STEPS = 0.13, 6
+"""Seconds and steps of a block with its lead-in, at least (`core.measure.timer`, which no page may import)."""
+
+BEGIN_S = 0.8
+"""Seconds until a contender of a point has its first block: its network is built, warmed up and counted."""
+
+COMPILING_S = 25.0
+"""The same of a compiled lane."""
+
+ROUND_OVERHEAD = 1.5
+"""Seconds of a visit over those of its blocks."""
+
+SPREAD = (0.7, 1.6)
+"""The range of the estimate of a point, as a share of it."""
+
+LANES_SPREAD = (0.5, 3.5)
+"""The same of lanes, whose compiling takes several times as long on a small busy machine."""
+
+RATES = (2e9, 4e10)
+"""Operations a second, at least and at most, of a machine that nothing is known of."""
+
+
+def estimate_sweep_s(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, float]:
+    """The least and the most seconds that a sweep is expected to take, within its budget.
+
+    Args:
+        sweep: what is asked.
+        rates: operations a second at which this machine trained before.
+    """
+    slowest, fastest = (min(rates), max(rates)) if rates else RATES
+    points = sweep.points
+    ends = [[_point_s(sweep, point, rate) for point in points] for rate in (fastest, slowest)]
+    low, high = (share * sum(each) / len(points) for share, each in zip(SPREAD, ends, strict=True))
+    least, most = (
+        (min(count, len(points)) for count in USUAL_SEARCH_SIZES) if sweep.adaptive else (len(points), len(points))
+    )
+    return min(least * low, sweep.budget_s), min(most * high, sweep.budget_s)
+
+
+def estimate_lanes_s(experiment: Experiment, rates: Sequence[float] = ()) -> tuple[float, float]:
+    """The least and the most seconds that lanes beside plain steps are expected to take, their compiling included."""
+    slowest, fastest = (min(rates), max(rates)) if rates else RATES
+    begin_s = sum(map(_begin_s, experiment.contenders))
+    flops = cost.work(experiment.point)
+    visits = ROUND_OVERHEAD * len(experiment.contenders) * experiment.pairs
+    low, high = (
+        share * (begin_s + min(visits * max(BLOCK_S, BLOCK_STEPS * flops / rate), experiment.budget_s))
+        for share, rate in zip(LANES_SPREAD, (fastest, slowest), strict=True)
+    )
+    return low, high
+
+
+def _point_s(sweep: Sweep, point: Point, rate: float) -> float:
+    step_s, steps = cost.work(point) / rate, 2 if point.is_fit else BLOCK_STEPS
+    pair_s = ROUND_OVERHEAD * len(sweep.contenders) * max(BLOCK_S, steps * step_s)
+    begin_s = sum(_begin_s(contender) for contender in sweep.contenders)
+    return begin_s + min(sweep.pairs * pair_s, sweep.point_budget_s)
+
+
+def _begin_s(contender: Contender) -> float:
+    return COMPILING_S if contender.lane.execution == "compiled" else BEGIN_S
+
+
+FIRST_SIZES = (1_024, 2_048, 4_096)
+"""Hidden sizes to begin with, the usual one first: in the rows of the gallery all threads beat one by more than
+`CLEAR_SPEEDUP` from 512 neurons on, so 1,024 are well beyond. A larger one is taken where rows of this machine say
+otherwise."""
+
+CLEAR_SPEEDUP = 1.2
+"""Speedup from which a first answer is no close call, lower end of its interval."""
+
+
+def first_training(
+    contenders: Sequence[Contender], answers: Callable[[Sequence[Experiment]], Mapping[str, Sequence[Trial]]]
+) -> Point:
+    """The first training for these contenders: several threads of a CPU get a size at which threads matter.
+
+    Args:
+        contenders: who contends, by `core.question.defaults`.
+        answers: the stored runs of this machine by the id of the experiment, of those that have one.
+    """
+    if len(contenders) < 2 or not all(contender.on_host for contender in contenders):
+        return Point()
+    pair = tuple(contenders)
+    asked = [Experiment(point=Point(hidden_size=size), contenders=pair, whole=False) for size in FIRST_SIZES]
+    known = answers(asked)
+    left = [experiment.point for experiment in asked if _is_clear(known.get(experiment.id, ()))]
+    return left[0] if left else asked[-1].point
+
+
+def _is_clear(rows: Sequence[Trial]) -> bool:
+    """Whether more threads were clearly faster, or nothing says that they are not."""
+    if not rows:
+        return True
+    low = speedup(rows[0], rows[-1]).low
+    return low is not None and low >= CLEAR_SPEEDUP

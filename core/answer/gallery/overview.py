@@ -1,0 +1,466 @@
+"""Every stored trial in one light line, and the studies among them: for stores of fifty thousand trials and more.
+
+Scalars as they are stored, and of the lists of blocks what a list of trials shows: medians, noise, how many. Blocks are
+read for that, file by file, and dropped; whole rows are read by whoever opens one. Nothing here estimates or draws.
+"""
+
+import functools
+import itertools
+from collections import namedtuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core import units
+from core.answer import interference, study
+from core.answer.gallery import trust
+from core.answer.gallery.trust import Level
+from core.answer.result import DECIDED, Outcome
+from core.answer.study import Study
+from core.question.devices import DEVICE_KINDS
+from core.results.finding import lookup, mirrored
+from core.results.finding.index import FILE, FolderIndex, Skipped, folder_index
+from core.results.reading import read_piece
+from core.results.reuse import CUT_OFF
+from core.results.schema import SCHEMA, TRIAL_COLUMNS, Trial
+from core.results.store import Store
+
+SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
+"""Columns of a row that are kept as they are."""
+
+LISTS = ("block_steps", "block_begin_ns", "block_end_ns", "block_load", "block_steal", "warmup_steps", "threads_tried")
+"""Columns that are read for what follows from them, and dropped."""
+
+BLOCK_SUMMARY_SCHEMA = pa.schema(
+    {
+        "step_s": pa.float64(),
+        "noise": pa.float64(),
+        "spread90": pa.float64(),
+        "pairs": pa.int64(),
+        "warmed": pa.bool_(),
+        "load_max": pa.float64(),
+        "steal_max": pa.float64(),
+        "threads_tried_count": pa.int64(),
+    }
+)
+"""What follows from them."""
+
+MOST_TRIALS = 100_000
+"""Lines of a store: they are in memory, and worked out anew when a row comes. Nobody reads so many in a list."""
+
+UNIQUE_TEXTS = ("trial_id", "run_id", "started_at", "message")
+"""Texts that hardly two rows share; all others are kept as categories."""
+
+Numbers = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overview:
+    """Everything that can be looked at, a line a trial (see `load_overview`), and the files that could not be read.
+
+    Of files of a newer version the known columns were read. `left_out`: rows of older files, beyond `MOST_TRIALS`.
+    """
+
+    frame: pd.DataFrame
+    skipped: tuple[Skipped, ...]
+    newer: tuple[str, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyLine:
+    """A study as a list shows it; `core.answer.study.Study` with the same id has its rows.
+
+    Attributes:
+        sizes: places of its runs on the axis, ascending, each with its run in `run_ids`.
+        trial_ids: its rows, baseline and challenger of each size in turn.
+        baseline_name: the baseline for people, as in the answer of the study; `baseline` has it as asked for.
+        newest: when its newest run began, ISO 8601.
+    """
+
+    id: str
+    axis: str
+    baseline: str
+    challenger: str
+    sizes: tuple[float, ...]
+    run_ids: tuple[str, ...]
+    trial_ids: tuple[str, ...]
+    dataset: str
+    model: str
+    training: str
+    source_hash: str
+    machine: str
+    baseline_name: str
+    challenger_name: str
+    newest: str
+    protocol_version: int
+
+
+def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
+    """One line for every trial of some stores, none twice, newest run first, and the files that could not be read.
+
+    Of a store of more than `MOST_TRIALS`, those of its newest files; whole rows of all others are found by name.
+
+    Columns are those of `core.results.schema.Trial` in `SCALARS`, and
+
+    - `step_s`: median seconds a step; NaN if nothing was timed,
+    - `noise`: interquartile range over median of the blocks' step times; NaN below 2 blocks,
+    - `spread90`: their 90th percentile over their median; NaN below `busy.SPREAD_BLOCKS` blocks,
+    - `pairs`: number of timed blocks,
+    - `warmed`: whether there is a warm-up block,
+    - `load_max`, `steal_max`: largest of the blocks; NaN if nothing was timed,
+    - `threads_tried_count`: number of thread counts that were tried,
+    - `machine`: the machine for people,
+    - `source`: the word that was given for the store, or "imported".
+
+    Args:
+        stores: with a word for what was measured there; of a trial that is in several the first counts.
+
+    Raises:
+        StoreError: a folder cannot be read.
+    """
+    indexes = [(open_table_index(store).now(), source) for store, source in stores]
+    limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.older]
+    tables = [_with_source(_drop_copies(known.table.drop_columns([FILE])), source) for known, source in indexes]
+    return Overview(
+        frame=to_dataframe(pa.concat_tables([_with_source(_empty_table(), ""), *tables])),
+        skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
+        newer=tuple(name for known, _ in indexes for name in known.newer),
+        left_out=sum(max(0, lookup.count(store.folder) - known.table.num_rows) for store, known in limited),
+    )
+
+
+def open_table_index(store: Store) -> FolderIndex:
+    """The lines of a store's newest files, and which files are older than those."""
+    return folder_index(store.folder, _light, _empty_table, MOST_TRIALS)
+
+
+def find_study_lines(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
+    """The studies that `core.answer.study.studies` finds in the rows of `frame`, with the same ids and order."""
+    columns = (np.asarray(frame[name].array).tolist() for name in study.COLUMNS)
+    lines = cast(Iterable[Trial], map(Line._make, zip(*columns, strict=True)))
+    return [_study_line(found) for found in study.studies(lines, axis=axis, least=least)]
+
+
+# One line a trial
+
+
+@functools.cache
+def _empty_table() -> pa.Table:
+    return pa.schema([*(SCHEMA.field(name) for name in SCALARS), *BLOCK_SUMMARY_SCHEMA]).empty_table()
+
+
+def _light(file: Path) -> tuple[int, pa.Table]:
+    """The lines of one file; raises as `read_piece` does."""
+    piece = read_piece(mirrored.here(file), columns={*SCALARS, *LISTS})
+    lists = {name: piece.table[name].combine_chunks() for name in LISTS}
+    known = {name: piece.table[name] for name in SCALARS} | _summarize_blocks(lists)
+    return piece.version, pa.table(known, schema=_empty_table().schema)
+
+
+def _summarize_blocks(lists: dict[str, pa.ListArray]) -> dict[str, pa.Array]:
+    steps, begin, end = (_values(lists[name]) for name in ("block_steps", "block_begin_ns", "block_end_ns"))
+    counts = _lengths(lists["block_steps"])
+    times = _Ragged((end - begin) / 1e9 / steps, counts)
+    median = times.quantile(0.5, at_least=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = (times.quantile(0.75, at_least=2) - times.quantile(0.25, at_least=2)) / median
+        spread = times.quantile(0.9, at_least=interference.SPREAD_BLOCKS) / median
+    found = {
+        "step_s": median,
+        "noise": np.where(np.isfinite(noise), noise, np.nan),
+        "spread90": np.where(np.isfinite(spread), spread, np.nan),
+        "pairs": counts,
+        "warmed": _lengths(lists["warmup_steps"]) > 0,
+        "load_max": _Ragged(_values(lists["block_load"]), counts).quantile(1.0, at_least=1),
+        "steal_max": _Ragged(_values(lists["block_steal"]), counts).quantile(1.0, at_least=1),
+        "threads_tried_count": _lengths(lists["threads_tried"]),
+    }
+    return {name: pa.array(values, BLOCK_SUMMARY_SCHEMA.field(name).type) for name, values in found.items()}
+
+
+class _Ragged:
+    """Lists of different lengths, sorted, for their quantiles.
+
+    Args:
+        values: of all lists, one behind the other.
+        counts: length of each.
+    """
+
+    def __init__(self, values: npt.NDArray[Any], counts: Places) -> None:
+        place = np.repeat(np.arange(len(counts)), counts)
+        self._sorted = values[np.lexsort((values, place))].astype(float)
+        self._counts, self._first = counts, np.cumsum(counts) - counts
+
+    def quantile(self, share: float, *, at_least: int) -> Numbers:
+        """The quantile of each list, between values in proportion; NaN for those of fewer values than `at_least`."""
+        found = np.full(len(self._counts), np.nan)
+        known = self._counts >= at_least
+        place = share * (self._counts[known] - 1)
+        low = np.floor(place).astype(np.intp)
+        below = self._sorted[self._first[known] + low]
+        above = self._sorted[self._first[known] + np.ceil(place).astype(np.intp)]
+        found[known] = below + (above - below) * (place - low)
+        return found
+
+
+def _lengths(lists: pa.ListArray) -> Places:
+    lengths: Places = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.intp)
+    return lengths
+
+
+def _values(lists: pa.ListArray) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _with_source(table: pa.Table, source: str) -> pa.Table:
+    imported = pc.not_equal(table["origin"], "")
+    return table.append_column("source", pc.if_else(imported, "imported", source).cast(pa.string()))
+
+
+def _drop_copies(table: pa.Table) -> pa.Table:
+    """Of lines of the same trial the most complete, as `core.results.store.keep_most_complete` has it."""
+    if pc.count_distinct(table["trial_id"]).as_py() == table.num_rows:
+        return table
+    whole = pc.invert(pc.is_in(table["outcome"], pa.array(list(CUT_OFF))))
+    rank = pd.DataFrame({"id": table["trial_id"], "whole": whole, "steps": table["steps"]})
+    best = rank.sort_values(["whole", "steps"], ascending=False, kind="stable").drop_duplicates("id")
+    return table.take(pa.array(np.sort(best.index.to_numpy())))
+
+
+def to_dataframe(table: pa.Table) -> pd.DataFrame:
+    """Rows, or lines, as a list has them: with the machine for people, none twice, newest run first."""
+    machine = pc.binary_join_element_wise(
+        table["cpu_name"], " (", pc.utf8_slice_codeunits(table["machine_id"], 0, 6), ")", ""
+    )
+    table = table.append_column("machine", machine)
+    texts = [field.name for field in table.schema if field.type == pa.string()]
+    frame: pd.DataFrame = table.to_pandas(categories=[name for name in texts if name not in UNIQUE_TEXTS])
+    frame = frame.drop_duplicates("trial_id")
+    ordered = frame.sort_values("trial_id").sort_values("started_at", ascending=False, kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+# Studies
+
+
+Line = namedtuple("Line", study.COLUMNS)  # type: ignore[misc]  # its fields are those of the schema
+"""A light line of a row, with what studies are grouped by."""
+
+
+def _study_line(of: Study) -> StudyLine:
+    baselines, challengers = zip(*of.runs, strict=True)
+    first, other = of.runs[0]
+    return StudyLine(
+        id=of.id,
+        axis=of.axis,
+        baseline=of.baseline,
+        challenger=of.challenger,
+        sizes=of.sizes,
+        run_ids=tuple(row.run_id for row in baselines),
+        trial_ids=tuple(row.trial_id for row in itertools.chain.from_iterable(of.runs)),
+        dataset=first.dataset,
+        model=first.model,
+        training=first.training,
+        source_hash=first.source_hash,
+        machine=f"{first.cpu_name} ({first.machine_id[:6]})",
+        baseline_name=study.study_contender_label(first, {row.threads for row in baselines}),
+        challenger_name=study.study_contender_label(other, {row.threads for row in challengers}),
+        newest=of.newest,
+        protocol_version=first.protocol_version,
+    )
+
+
+FILTERS: dict[str, str] = {
+    "in_machine": "machine",
+    "in_kind": "device_kind",
+    "in_device": "device_name",
+    "in_dataset": "dataset",
+    "in_model": "model",
+    "in_training": "training",
+    "in_protocol": "protocol_version",
+    "in_trust": "trust",
+    "in_source": "source",
+    "in_outcome": "outcome",
+}
+"""Name of a filter, as in the link → column of the table."""
+
+MACHINE_LINE_COLUMNS = (
+    *("machine", "cores", "memory_bytes", "device_kind", "device_name", "run_id", "trust", "system"),
+    *("torch_version", "source", "started_at"),
+)
+"""Columns that a line about a machine needs."""
+
+MAX_MACHINE_LINES = 200
+"""Machines that have a line; a line takes some milliseconds, and nobody reads so many."""
+
+ANSWERS: dict[Outcome, str] = {
+    "crossing": "Crossover",
+    "gpu_always": "Second device always",
+    "cpu_always": "First device always",
+    "several": "Several crossovers",
+    "undecided": "Undecided",
+    "not_measurable": "Not measurable",
+}
+"""What a study says, for people; the second device is the GPU where there is one."""
+
+MAX_NAMES_LISTED = 3
+"""Names in one cell before the rest is counted."""
+
+LinePlaces = Sequence[int] | npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GalleryData:
+    """Everything a store holds, with what follows from it.
+
+    Attributes:
+        trials: lines of `core.answer.gallery.overview`, with `trust` (the level) and `mark` (level and count).
+        studies: every study, those with the most sizes first.
+        marks: the mark of each study: a check is met where all its rows meet it; `levels` has its level.
+        row_of: place of a row in `trials`, for each row of each study; `study_of` the place of that study in `studies`.
+        options: of each filter, ascending.
+    """
+
+    trials: pd.DataFrame
+    studies: tuple[StudyLine, ...]
+    marks: tuple[str, ...]
+    levels: tuple[Level, ...]
+    row_of: npt.NDArray[np.intp]
+    study_of: npt.NDArray[np.intp]
+    options: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterResult:
+    """What filters let through, as places in `Held.trials` and in `Held.studies`, ascending."""
+
+    trials: npt.NDArray[np.int32]
+    studies: tuple[int, ...]
+
+
+def build_gallery_data(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> GalleryData:
+    """What follows from the table of all trials and the studies that it holds."""
+    met = trust.check_matrix(trials) if len(trials) else np.ones((0, len(trust.CHECKS)), dtype=bool)
+    known = trials.assign(trust=pd.Categorical(trust.mark_levels(met)), mark=pd.Categorical(trust.mark_labels(met)))
+    known["protocol_version"] = pd.Categorical(known["protocol_version"].astype(str))
+    places = {name: place for place, name in enumerate(known["trial_id"])}
+    rows = [np.array([places[name] for name in line.trial_ids], dtype=np.intp) for line in studies]
+    together = [met[group].all(axis=0) for group in rows]
+    of_studies = np.array(together, dtype=bool).reshape(-1, len(trust.CHECKS))
+    return GalleryData(
+        trials=known,
+        studies=tuple(studies),
+        marks=tuple(trust.mark_labels(of_studies)),
+        levels=tuple(trust.mark_levels(of_studies).tolist()),
+        row_of=np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
+        study_of=np.repeat(np.arange(len(rows)), list(map(len, rows))),
+        options={name: tuple(sorted(set(map(str, known[column].unique())))) for name, column in FILTERS.items()},
+    )
+
+
+def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> FilterResult:
+    """What the chosen values of each filter let through; a filter without any lets all through.
+
+    A study is there if one of its rows is, so that filtering by a GPU finds the study of it; but its own mark counts.
+    """
+    kept = np.ones(len(data.trials), dtype=bool)
+    for name, values in chosen.items():
+        if values and name in FILTERS and name != "in_trust":
+            kept &= data.trials[FILTERS[name]].isin(list(values)).to_numpy()
+    present = np.unique(data.study_of[kept[data.row_of]]).tolist()
+    levels = set(chosen.get("in_trust", ())) or set(trust.LEVELS)
+    if chosen.get("in_trust"):
+        kept &= data.trials["trust"].isin(list(levels)).to_numpy()
+    return FilterResult(
+        trials=np.flatnonzero(kept).astype(np.int32),
+        studies=tuple(place for place in present if data.levels[place] in levels),
+    )
+
+
+def select_studies(
+    data: GalleryData, places: Sequence[int], answers: Sequence[Outcome | None], outcomes: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Of these studies those with a wanted answer, those that are decided and trusted first.
+
+    Runs that happen to differ in one size are no study that anybody asked for: what is not measurable is left out
+    unless it is wanted.
+
+    Args:
+        data: with the trust level of each study.
+        places: of studies.
+        answers: of every study; None where its rows cannot be read or compared, and where nobody has looked yet.
+        outcomes: some of them; none lets all through but what is not measurable.
+    """
+    unasked = {None, *ANSWERS} - {"not_measurable"}
+    shown = [place for place in places if answers[place] in (set(outcomes) or unasked)]
+    levels = list(trust.LEVELS)
+    return tuple(sorted(shown, key=lambda at: (answers[at] not in DECIDED, levels.index(data.levels[at]), at)))
+
+
+def gallery_summary(data: GalleryData) -> str:
+    """What is here, for people: trials, studies, machines, and the sorts of devices."""
+    if not len(data.trials):
+        return "Results of real machines, to look at and to compare."
+    machines, kinds = data.trials["machine_id"].nunique(), data.trials["device_kind"].astype(str).unique()
+    accelerators = sorted(DEVICE_KINDS[kind].title for kind in {*kinds} - {"cpu"} if kind in DEVICE_KINDS)
+    *others, last = ["CPUs", *(f"{title.removeprefix('another ')}s" for title in accelerators)]
+    devices = f"{', '.join(others)} and {last}" if others else "CPUs only"
+    parts = [
+        units.format_quantity(len(data.trials), "trial"),
+        units.format_quantity(len(data.studies), "study", "studies"),
+    ]
+    return f"{parts[0]} in {parts[1]} from {units.format_quantity(machines, 'machine')}; {devices}."
+
+
+def select_lines(data: GalleryData, places: LinePlaces, columns: Sequence[str]) -> pd.DataFrame:
+    """Some columns of some lines."""
+    return data.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
+
+
+def machine_table(data: GalleryData, places: LinePlaces) -> list[dict[str, Any]]:
+    """One line a machine, the one with the most trials first: what it is, its devices, and what was measured on it.
+
+    Of very many machines the `MAX_MACHINE_LINES` with the most trials.
+    """
+    rows = select_lines(data, places, MACHINE_LINE_COLUMNS)
+    counts = rows["machine"].astype(str).value_counts()
+    first = sorted(counts.index, key=lambda name: (-counts[name], name))[:MAX_MACHINE_LINES]
+    some = rows[rows["machine"].isin(first)]
+    known = {str(name): group for name, group in some.groupby("machine", observed=True, sort=False)}
+    return [_machine(name, known[name]) for name in first]
+
+
+def _machine(name: str, rows: pd.DataFrame) -> dict[str, Any]:
+    first = rows.iloc[0]
+    accelerators = rows.loc[(rows["device_kind"] != "cpu").to_numpy(), "device_name"]
+    return {
+        "Machine": name,
+        "Processor threads": int(first["cores"]),
+        "Memory": units.format_memory(float(first["memory_bytes"])),
+        "Accelerators": frequent_names(accelerators) or "none",
+        "Trials": len(rows),
+        "Runs": int(rows["run_id"].nunique()),
+        "Fully trusted": units.format_share(float((rows["trust"] == "full").mean())),
+        "System": str(first["system"]),
+        "torch": frequent_names(rows["torch_version"]),
+        "Source": frequent_names(rows["source"]),
+        "Newest (UTC)": str(max(rows["started_at"]))[:10],
+    }
+
+
+def frequent_names(values: "pd.Series[Any]") -> str:
+    """The names that occur, the most frequent first; those beyond `MAX_NAMES_LISTED` are counted."""
+    names = [str(name) for name, count in values.value_counts().items() if count and name != ""]
+    return ", ".join(names[:MAX_NAMES_LISTED]) + (
+        f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+    )

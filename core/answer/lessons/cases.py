@@ -1,0 +1,256 @@
+"""What a run says of a public thread's training: the cause that it names itself, and what the remedy did.
+
+The thread's own figures and ours are never put into one number: another machine, another clock, often another training.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer import causes, custom_findings, remedies
+from core.answer.custom_findings import IDLE
+from core.answer.custom_findings import list_findings as stands_out
+from core.answer.speedup import is_host, speedup, step_time
+from core.answer.statistics import MIN_PAIRS, closeness_reason, ratio_interval
+from core.question import devices
+from core.question.experiment import display_name, inline_name
+from core.question.models.boosting import LIBRARIES
+from core.question.published import CAUSES, Case
+from core.results.schema import Trial
+
+SAME_CAUSES: dict[str, tuple[str, ...]] = {
+    "small": ("small", "idle", "recurrent"),
+    "recurrent": ("recurrent", "small", "idle"),
+    "rows": ("rows", "small", "idle"),
+    "threads": ("small",),
+    "host": ("host", "waits"),
+    "waits": ("waits", "syncs"),
+    "loader": ("loader",),
+    "float64": ("float64",),
+}
+"""Cause of a thread → what a measurement names where it is the same."""
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+COSTS = {
+    "loader": "waiting for batches",
+    "transfer": "placing batches",
+    "host": "what the host does between operations",
+    "waits": "reading values",
+    "calls": "calling operations",
+    "float64": "arithmetic in float64",
+    "arithmetic": "arithmetic",
+}
+"""What a step of a file is made of, as far as it was counted."""
+
+
+LEAST = 0.01
+"""Share of a step from which a part of it is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedCause:
+    """One cause that a run names.
+
+    Attributes:
+        kind: what `SAME_CAUSES` knows it by; empty of a sentence that names no cause.
+        share: of a step that it costs; None where that is not said.
+    """
+
+    kind: str
+    sentence: str
+    share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What a run says of a case.
+
+    Attributes:
+        named: all that it says, that which costs most first.
+        place: of the thread's cause among those that are named, 1 for the first; None if it is not among them.
+        agrees: whether it is the first; None where none is named.
+    """
+
+    named: tuple[NamedCause, ...]
+    place: int | None
+    agrees: bool | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """What the remedy did on one contender: time of a sample before over that after.
+
+    Attributes:
+        value: above 1 it helps, with its 95 % interval from `low` to `high`; None if that is not known.
+    """
+
+    contender: str
+    value: float | None
+    low: float | None
+    high: float | None
+    sentence: str
+
+
+def diagnose_case(case: Case, before: Sequence[Trial], after: Sequence[Trial] = ()) -> Diagnosis:
+    """The causes that a run of a case names, and which of them is that of the thread.
+
+    Args:
+        case: the thread.
+        before: rows of its training.
+        after: rows of the same with the remedy, which show what is spared by larger batches or one call for all cells.
+    """
+    seen = find_causes(before)
+    spared = (
+        one
+        for one in _saving_causes(case, remedy_gains(case, before, after))
+        if one.kind not in {each.kind for each in seen}
+    )
+    found = tuple(sorted((*seen, *spared), key=lambda one: -(one.share or 0.0)))
+    causing = dict.fromkeys(one.kind for one in found if one.kind)
+    said, same = CAUSES[case.cause], SAME_CAUSES.get(case.cause, ())
+    if not found:
+        sentence = f"No cause was found: these blocks do not show {said}."
+        return Diagnosis(named=_step_composition(before), place=None, agrees=None, sentence=sentence)
+    place = next((number for number, kind in enumerate(causing, 1) if kind in same), None)
+    return Diagnosis(named=found, place=place, agrees=place == 1, sentence=_cause_comparison(said, place))
+
+
+def _cause_comparison(cause: str, place: int | None) -> str:
+    if place == 1:
+        return f"That is the cause of the thread as well: {cause}."
+    if place is None:
+        return f"That is not the cause of the thread, which is {cause}."
+    return f"The cause of the thread, {cause}, is the {ORDINALS[place - 1]} of those that are named here."
+
+
+def find_causes(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
+    """The causes that the rows of a run name, that which costs most first."""
+    if not any(row.step_s for row in rows):
+        return ()
+    baseline, challenger = rows[0], rows[-1]
+    if baseline.training:
+        small = (one for one in _pair_causes(baseline, challenger) if one.kind)
+        return (*_custom_causes(challenger, baseline), *small)
+    return (*_turns(challenger, baseline), *_catalogue(baseline, challenger))
+
+
+def remedy_gains(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> tuple[Gain, ...]:
+    """What the remedy did on each contender of two runs, one without it and one with it."""
+    remedied = {row.contender: row for row in after}
+    return tuple(_gain(case, row, remedied[row.contender]) for row in before if row.contender in remedied)
+
+
+def remedy_verdict(after: Sequence[Trial]) -> str:
+    """Who is faster with the remedy, in a sentence; empty where that is not told."""
+    if len(after) < 2:
+        return ""
+    found = speedup(after[0], after[-1])
+    if found.value is None or found.reason:
+        return ""
+    who, baseline = devices.does(display_name(after[-1].contender), "does", "do"), inline_name(after[0].contender)
+    return f"With it, {who} {units.format_ratio(found.value)} the work of {baseline} in the same time."
+
+
+def _catalogue(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
+    """The cause of two rows of the catalogue."""
+    base, other = causes.step_parts(baseline), causes.step_parts(challenger)
+    if base is None or other is None:
+        return _pair_causes(baseline, challenger)
+    sentence, loader = causes.parts_cause(baseline, challenger), min(base.share("loader"), other.share("loader"))
+    if loader > causes.MAJORITY:
+        return (NamedCause(kind="loader", sentence=sentence, share=loader),)
+    if is_host(baseline) and is_host(challenger):
+        return _pair_causes(baseline, challenger)
+    device = base if is_host(challenger) else other
+    waits = device.launch_share is not None and device.launch_share > causes.MAJORITY
+    return (NamedCause(kind="small" if waits else "", sentence=sentence, share=device.launch_share if waits else None),)
+
+
+def _pair_causes(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
+    """Whether a step is too small to be shared among threads of a CPU, or to fill an accelerator."""
+    if not (is_host(baseline) and is_host(challenger)) or baseline.threads == challenger.threads:
+        return ()
+    shared = causes.is_worth_sharing(baseline, challenger)
+    if shared is None:
+        return ()
+    sentence = causes.fit_wording(baseline, causes.threads_sentence(baseline, challenger))
+    return (NamedCause(kind="" if shared else "small", sentence=sentence),)
+
+
+def _turns(*rows: Trial) -> tuple[NamedCause, ...]:
+    """What a step in float32 spares, or how much of a fit does not depend on rows; said once."""
+    found = (
+        NamedCause(kind=one.kind, sentence=f"On {inline_name(row.contender)} {one.sentence}", share=one.share)
+        for row, one in causes.turn_findings(*rows)
+    )
+    return tuple(found)[:1]
+
+
+def _custom_causes(*rows: Trial) -> tuple[NamedCause, ...]:
+    """What is seen of rows of one's own training, each kind once."""
+    found: dict[str, NamedCause] = {}
+    for row in rows:
+        for one in stands_out(custom_findings.custom_steps(row)):
+            said = f"On {inline_name(row.contender)}, {one.sentence}"
+            found.setdefault(one.kind, NamedCause(kind=one.kind, sentence=said, share=one.share))
+    return tuple(found.values())
+
+
+def _step_composition(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
+    """What the steps of a file are made of, where none of it stands out."""
+    row = next((row for row in rows if row.training and row.step_s), None)
+    costs = custom_findings.custom_steps(row).costs if row else {}
+    parts = sorted(((share, COSTS[name]) for name, share in costs.items() if name in COSTS), reverse=True)
+    told = [f"{name} {units.format_share(share)}" for share, name in parts if share >= LEAST]
+    if row is None or not told:
+        return ()
+    return (NamedCause(kind="", sentence=f"Of a step on {inline_name(row.contender)}: {', '.join(told)}."),)
+
+
+def _saving_causes(case: Case, effects: Sequence[Gain]) -> tuple[NamedCause, ...]:
+    """What the remedy spares on every contender, where it is larger batches, more rows or one call for all cells."""
+    low = [gain for gain in effects if gain.value is not None and gain.low is not None]
+    kind, said = _saving_kind(case)
+    if not kind or not low or len(low) < len(effects) or min(gain.low or 0.0 for gain in low) <= 1:
+        return ()
+    least = min(low, key=lambda gain: gain.value or 0.0)
+    share = 1 - 1 / (least.value or 1.0)
+    if share < IDLE:
+        return ()
+    on, title = inline_name(least.contender), case.remedy.title if case.remedy else ""
+    title = title[:1].upper() + title[1:] if said.startswith("{title}") else title
+    return (
+        NamedCause(kind=kind, sentence=said.format(title=title, on=on, share=units.format_share(share)), share=share),
+    )
+
+
+def _saving_kind(case: Case) -> tuple[str, str]:
+    """The cause that shows in what a remedy spares, and the sentence on it; empty where it changes something else."""
+    if case.remedy is None or case.here is None:
+        return "", ""
+    if "model" in case.remedy.fields:
+        return (
+            "recurrent",
+            "{title} spares {share} of a step on {on}, and computes the same in fewer, larger operations.",
+        )
+    if case.more_work == 1:
+        return "", ""
+    if case.here.fields.get("model") in LIBRARIES:
+        return "rows", "With {title}, a row takes {share} less time on {on}: it was not the rows that took it."
+    return "small", "With {title}, a sample takes {share} less time on {on}: a step had too little to do."
+
+
+def _gain(case: Case, before: Trial, after: Trial) -> Gain:
+    name, title = display_name(before.contender), case.remedy.title if case.remedy else ""
+    if min(len(before.step_s), len(after.step_s)) < MIN_PAIRS:
+        said = f"What it does on {inline_name(before.contender)} is not known."
+        return Gain(contender=before.contender, value=None, low=None, high=None, sentence=said)
+    ours, theirs = list(before.step_s), [step_s / case.more_work for step_s in after.step_s]
+    was, now = step_time(before).median_s or 0.0, (step_time(after).median_s or 0.0) / case.more_work
+    value, (low, high) = was / now, ratio_interval(ours, theirs)
+    doubt = closeness_reason(*map(math.log, (value, low, high)))
+    said = remedies.effect_figures(f"{name}, {title}", value, low, high, doubt)
+    return Gain(contender=before.contender, value=value, low=low, high=high, sentence=f"{said}.")

@@ -1,0 +1,312 @@
+"""What an exhibit says, in figures and sentences: how far each clock is from ours, and how far two devices are apart.
+
+Every sentence with a number is computed from the exhibit that it is about.
+"""
+
+import statistics
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from core import units
+from core.answer import speedup, study
+from core.answer.lessons import equivalence, loader, small_models
+from core.answer.result import Crossover
+from core.errors import CrossoverError
+from core.question.devices import capitalize_name
+from core.question.experiment import display_name, inline_name
+from core.question.presets import Preset
+from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving, Variant
+from core.results.schema import Trial
+
+GRADIENT_ROUNDING = 1e-5
+"""Largest relative difference of a gradient that another order of summation in fp32 usually gives, …"""
+
+SUSPICIOUS_DIFFERENCE = 1e-3
+"""… and the one beyond which something else must differ: a bug, or a precision below fp32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClockReading:
+    """One clock beside ours.
+
+    Attributes:
+        epoch_s: median seconds of an epoch by this clock; `against_ours` is that over the median by our clock.
+        spread: largest reading over smallest; None for a single one.
+        within: whether this median lies between the smallest and the largest reading of ours, so that the difference
+            may be chance.
+    """
+
+    variant: Variant
+    epoch_s: float
+    against_ours: float
+    spread: float | None
+    within: bool
+
+    @property
+    def sentence(self) -> str:
+        """How it compares, in words."""
+        if self.variant.name == "ours":
+            return f"An epoch takes {units.format_duration(self.epoch_s)}."
+        says = f"“{self.variant.title}” says {units.format_duration(self.epoch_s)}"
+        above = self.against_ours >= 1
+        amount = units.format_ratio(self.against_ours) if above else f"{units.format_share(self.against_ours)} of"
+        chance = ": no more than our own readings differ" if self.within else ""
+        return f"{says}, {amount} what our clock says{chance}."
+
+
+def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
+    """Each clock of one contender beside ours, ours first; none for a contender that did not take part."""
+    variants = clock.select_variants(contender)
+    medians = [statistics.median(variant.epoch_s) for variant in variants]
+    ours = variants[0].epoch_s if variants else ()
+    return tuple(
+        ClockReading(
+            variant=variant,
+            epoch_s=median,
+            against_ours=median / medians[0],
+            spread=max(variant.epoch_s) / min(variant.epoch_s) if len(variant.epoch_s) > 1 else None,
+            within=min(ours) <= median <= max(ours),
+        )
+        for variant, median in zip(variants, medians, strict=True)
+    )
+
+
+def clock_speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, float]:
+    """Clock → how many times as fast as the baseline it makes the challenger; those that both have."""
+    ours, theirs = (
+        {entry.variant.name: entry.epoch_s for entry in compare_clocks(clock, contender)}
+        for contender in (baseline, challenger)
+    )
+    return {name: ours[name] / theirs[name] for name in ours if name in theirs}
+
+
+def first_step_sentence(first_step: FirstStep) -> str:
+    """What the differences mean."""
+    one, other = map(inline_name, first_step.contenders)
+    if first_step.largest == 0 == first_step.loss_difference:
+        return f"{capitalize_name(one)} and {other} agree to the last bit after the first step."
+    loss = f"by {units.format_power(first_step.loss_difference)}" if first_step.loss_difference else "not at all"
+    most = units.format_power(first_step.largest)
+    differ = f"The gradients of {one} and {other} differ by at most {most} after the first step, the loss {loss}"
+    if first_step.largest <= GRADIENT_ROUNDING:
+        return f"{differ}: that is rounding, they add up the same numbers in another order."
+    if first_step.largest <= SUSPICIOUS_DIFFERENCE:
+        return f"{differ}: more than rounding usually gives, less than another precision would."
+    return f"{differ}: too much for rounding; one of them computes with less precision, or wrongly."
+
+
+def exhibit_text(exhibit: Exhibit) -> str:
+    """The exhibit for a terminal."""
+    where = ", ".join(f"{display_name(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
+    match exhibit.content:
+        case Clock() as clock:
+            lines = _clock_lines(clock)
+        case Moving() as moving:
+            lines = _moving_lines(moving)
+        case FirstStep() as shown:
+            lines = [first_step_sentence(shown), ""]
+            lines += [f"{name:24} {difference:.1e}" for name, difference in shown.parameters]
+    return "\n".join([f"{where}; torch {exhibit.torch_version}, {exhibit.measured_at}", "", *lines])
+
+
+def _clock_lines(clock: Clock) -> list[str]:
+    lines = []
+    for contender in dict.fromkeys(variant.contender for variant in clock.variants):
+        lines.append(f"{display_name(contender):32} {'an epoch':>12} {'of ours':>9} {'readings':>9}")
+        for entry in compare_clocks(clock, contender):
+            epoch, against = units.format_duration(entry.epoch_s), units.format_ratio(entry.against_ours)
+            lines.append(f"  {entry.variant.title:30} {epoch:>12} {against:>9} {len(entry.variant.epoch_s):>9}")
+        lines.append("")
+    return [*lines, *clock.notes]
+
+
+def _moving_lines(moving: Moving) -> list[str]:
+    lines = [*moving.notes, ""] if moving.notes else []
+    for snippet in moving.snippets:
+        lines.append(f"{snippet.title} [{snippet.device}]")
+        lines += [f"    {line}" for line in snippet.code.splitlines()]
+        lines += [f"  → {line}" for line in [*snippet.output.splitlines(), *snippet.error.splitlines()]]
+        lines.append("")
+    return lines
+
+
+FASTER_EDGES = (1 / 1.1, 1.1, 2.0, 5.0)
+"""Speedups between the answers: slower, about the same, up to twice, up to five times as fast, more."""
+
+SHARE_EDGES = (0.1, 0.5, 0.9)
+"""Shares of the loader between the answers."""
+
+LONGER_EDGES = (1.5, 10.0, 100.0)
+"""How many times as long a step takes, between the answers: about as long, up to 10, up to 100 times, more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionOutcome:
+    """What was measured, beside the answers to a question.
+
+    Attributes:
+        fits: places of the answers that it agrees with; None where it does not tell.
+        fact: what was measured, in sentences.
+        open: places of the answers that it can neither confirm nor refute.
+    """
+
+    fits: tuple[int, ...] | None
+    fact: str
+    open: tuple[int, ...] = ()
+
+    def is_right(self, place: int) -> bool:
+        """Whether an answer is the one that fits."""
+        return self.fits == (place,)
+
+    def sentence(self, options: Sequence[str], place: int) -> str:
+        """What was expected, whether it was so, and what was measured."""
+        expected = f"You expected: {options[place]}."
+        if self.fits is None or place in self.open:
+            return f"{expected} What was measured does not decide that. {self.fact}"
+        if self.is_right(place):
+            return f"{expected} You were right. {self.fact}"
+        if place in self.fits:
+            return f"{expected} That fits, and so does another answer. {self.fact}"
+        instead = f" What fits is: {_either([options[each] for each in self.fits])}." if self.fits else ""
+        return f"{expected} It was not so.{instead} {self.fact}"
+
+
+def _either(answers: Sequence[str]) -> str:
+    """Several answers as a choice; in quotation marks where one has a comma of its own."""
+    if len(answers) > 1 and any("," in answer for answer in answers):
+        answers = [f"“{answer}”" for answer in answers]
+    return " or ".join(answers)
+
+
+def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> PredictionOutcome | None:
+    """From where on, or by how much, the second of a pair is faster; None if no run has timed both."""
+    both = speedup.find_timed_pairs(rows, *pair)
+    if not both:
+        return None
+    if len(preset.axes) == 1:
+        mine = [row for runs in both for row in runs]
+        found = study.studies(mine, axis=preset.axes[0].name, least=1)
+        longest = max(found, key=lambda entry: len(entry.runs), default=None)
+        return crossover_outcome(study.crossover(longest), preset.class_axes[0].values) if longest else None
+    return _gains(both)
+
+
+def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> PredictionOutcome:
+    """The answers "at every", "from … on" for each place but the first, and "at no"."""
+    match crossover.outcome:
+        case "gpu_always":
+            fits: tuple[int, ...] | None = (0,)
+        case "cpu_always":
+            fits = (len(places),)
+        case "crossing":
+            (only,) = crossover.crossings
+            found = {max(1, place) for place in _answer_places(places, only.low, only.high)}
+            fits = tuple(sorted(found)) if only.challenger_above else ()
+        case "several":
+            fits = ()
+        case _:
+            fits = None
+    return PredictionOutcome(fits=fits, fact=crossover.sentence)
+
+
+def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
+    """How many times as fast the second is, by the interval of each cell of a grid, or of the one training."""
+    ratios = []
+    for base, other in pairs:
+        try:
+            ratios.append(speedup.speedup(base, other))
+        except CrossoverError:
+            continue
+    ends = [(ratio.low, ratio.high) for ratio in ratios if ratio.low is not None and ratio.high is not None]
+    if not ends:
+        return PredictionOutcome(fits=None, fact=speedup.verdict_sentence(ratios[0])) if ratios else None
+    fits = sorted({place for low, high in ends for place in _answer_places(FASTER_EDGES, low, high)})
+    if len(ends) == 1:
+        return PredictionOutcome(fits=tuple(fits), fact=speedup.verdict_sentence(ratios[0]))
+    values = [ratio.value for ratio in ratios if ratio.value is not None]
+    fact = (
+        f"The speedup is {units.format_ratio(min(values))} in the cell of the grid that gains least and "
+        f"{units.format_ratio(max(values))} in the one that gains most, of {len(values)}."
+    )
+    return PredictionOutcome(fits=tuple(fits), fact=fact)
+
+
+def clock_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
+    """What the clock says that did not wait: too little, the right time, too much; it is not told of other sizes."""
+    for shown in exhibits:
+        last = shown.participants[-1]
+        if not isinstance(shown.content, Clock):
+            continue
+        for reading in compare_clocks(shown.content, last.contender):
+            if reading.variant.name == "no_drain":
+                return _reading_outcome(reading, on_host=last.kind == "cpu")
+    return None
+
+
+def _reading_outcome(reading: ClockReading, *, on_host: bool) -> PredictionOutcome:
+    if on_host:
+        why = "On a CPU nothing is queued, so there is nothing to wait for, and what differs is noise."
+        return PredictionOutcome(fits=(1,), fact=f"{why} {reading.sentence}", open=(3,))
+    fits = 1 if reading.within else 0 if reading.against_ours < 1 else 2
+    return PredictionOutcome(fits=(fits,), fact=f"{reading.sentence} One size was timed.", open=(3,))
+
+
+def moving_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
+    """The tensor, the module's parameters, both or neither: what PyTorch does, shown by the lines that were run."""
+    fact = "t.to(device) gives another tensor and leaves t where it is; m.to(device) moves the parameters of m itself."
+    return PredictionOutcome(fits=(1,), fact=fact) if exhibits else None
+
+
+def loader_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
+    """The share of the loader where samples are transformed one by one, without workers."""
+    ways = [row for row in rows if (row.data_path, row.loader_workers) == ("tutorial", 0) and row.block_steps]
+    if not ways:
+        return None
+    way = loader.summarize_way(ways[-1] if all(map(speedup.is_host, ways)) else ways[0])
+    fits = None if way.loader_share is None else (bisect_left(SHARE_EDGES, way.loader_share),)
+    return PredictionOutcome(fits=fits, fact=way.sentence)
+
+
+def learning_outcome(rows: Sequence[Trial], pair: tuple[str, str], margin: float) -> PredictionOutcome | None:
+    """Alike on every item, on all but a few, one of them better, or one thing with this seed and another with that."""
+    if not rows:
+        return None
+    found = equivalence.judge_equivalence(rows, baseline=pair[0], challenger=pair[1], margin=margin)
+    fact = f"{found.disagreement_sentence} {found.sentence}"
+    if not found.seeds:
+        return PredictionOutcome(fits=None, fact=fact)
+    alike = [apart == 0 for apart in found.disagreeing]
+    if all(alike):
+        return PredictionOutcome(fits=(0,), fact=fact)
+    if found.verdict == "different":
+        return PredictionOutcome(fits=(2,), fact=fact)
+    by_seed = (3,) if any(alike) else ()
+    if found.verdict == "equivalent":
+        return PredictionOutcome(fits=(1, *by_seed), fact=fact)
+    return PredictionOutcome(fits=by_seed, fact=fact, open=(1, 2))
+
+
+def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
+    """How many times as long a step of the larger batch takes on the last device."""
+    last = rows[-1].contender if rows else ""
+    mine = sorted((row for row in rows if row.contender == last), key=lambda row: row.batch_size)
+    found = small_models.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
+    if found is None:
+        return None
+    return PredictionOutcome(
+        fits=(bisect_left(LONGER_EDGES, found.large.step_s / found.small.step_s),), fact=found.sentence
+    )
+
+
+def outcome_or_reason(work: Callable[[], PredictionOutcome | None]) -> PredictionOutcome | None:
+    """What was measured beside the answers; why it cannot be told where rows cannot be compared."""
+    try:
+        return work()
+    except CrossoverError as error:
+        return PredictionOutcome(fits=None, fact=str(error))
+
+
+def _answer_places(edges: Sequence[float], low: float, high: float) -> range:
+    """Places of the answers between these edges that an interval reaches."""
+    return range(bisect_left(edges, low), bisect_left(edges, high) + 1)

@@ -1,0 +1,153 @@
+"""Why small models lose: operations per step times what each costs to launch, against the arithmetic they do.
+
+How many operations PyTorch dispatches follows from the layers; how long a step takes, and for how much of it an
+accelerator is busy, from rows. In eager mode the host launches every operation on its own, so a step never takes less
+than launches times cost per launch, however little there is to compute. Nothing here measures.
+"""
+
+import statistics
+from dataclasses import dataclass
+
+from core import units
+from core.answer import comparable
+from core.answer.speedup import is_host, step_time
+from core.errors import NotComparable
+from core.question.devices import DEVICE_KINDS
+from core.question.experiment import Point, inline_name
+from core.question.models import Network
+from core.results.schema import Trial
+
+LOSS_OPERATIONS = 5
+"""Cross entropy: log-softmax and pick forward, the gradient's one, both again backward."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launches:
+    """What a step of one trial consists of.
+
+    Attributes:
+        operations: operations dispatched in a step; views, which start no work, are not counted.
+        step_s: seconds of an undisturbed step; `per_operation_s` is that for each operation.
+        busy_s: seconds of it in which the accelerator computes; None on a CPU, which has no queue.
+        flops: operations of arithmetic in a step.
+    """
+
+    contender: str
+    batch_size: int
+    operations: int
+    step_s: float
+    busy_s: float | None
+    per_operation_s: float
+    flops: int
+
+    @property
+    def sentence(self) -> str:
+        """The step in words."""
+        rate = f"{units.format_operations(self.flops / self.step_s)}/s"
+        lead = (
+            f"A step of {units.format_count(self.batch_size)} samples on {inline_name(self.contender)} takes "
+            f"{units.format_duration(self.step_s)} for {self.operations} operations, "
+            f"{units.format_duration(self.per_operation_s)} each, at {rate}"
+        )
+        if self.busy_s is None:
+            return f"{lead}."
+        busy = units.format_share(min(1.0, self.busy_s / self.step_s))
+        return f"{lead}; the device computes for {units.format_duration(self.busy_s)} of it ({busy})."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoBatches:
+    """One model at a small and a large batch on one contender: what a step costs whatever its size, and per sample.
+
+    Attributes:
+        fixed_s: seconds of a step that do not depend on the batch, from a straight line through both, at least 0.
+        per_sample_s: seconds of the line for each sample, at least 0.
+        fixed_per_operation_s: fixed seconds for each operation: the cost of a launch, by this line.
+        gain: samples per second at the large batch over those at the small one.
+    """
+
+    small: Launches
+    large: Launches
+    fixed_s: float
+    per_sample_s: float
+    fixed_per_operation_s: float
+    gain: float
+
+    @property
+    def fixed_share(self) -> float:
+        """Share of the small batch's step that does not depend on the batch, 0 to 1."""
+        return min(1.0, self.fixed_s / self.small.step_s)
+
+    @property
+    def sentence(self) -> str:
+        """What the larger batch brings, and why."""
+        small, large = units.format_count(self.small.batch_size), units.format_count(self.large.batch_size)
+        longer = units.format_ratio(self.large.step_s / self.small.step_s)
+        more = units.format_ratio(self.large.batch_size / self.small.batch_size)
+        each = units.format_duration(self.fixed_per_operation_s)
+        return (
+            f"On {inline_name(self.small.contender)} a step of {large} samples takes {longer} as long as one of "
+            f"{small}, "
+            f"for {more} the samples: {units.format_ratio(self.gain)} the samples per second. By a line through both, "
+            f"{units.format_share(self.fixed_share)} of the small step do not depend on the batch, {each} for each of "
+            f"{self.small.operations} operations."
+        )
+
+
+def count_launches(network: Network, *, foreach: bool) -> int:
+    """Operations that PyTorch dispatches in one eager step of cross entropy and plain SGD; views not counted.
+
+    A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in one operation, and
+    eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
+    """
+    forward_backward = sum(layer.launches for layer in network.layers) - network.first.input_launches
+    updates = 1 if foreach else sum(layer.tensors for layer in network.layers)
+    return LOSS_OPERATIONS + forward_backward + updates
+
+
+def summarize_launches(trial: Trial) -> Launches | None:
+    """What a step of one trial consists of; None if no block was timed, or its operations are not known."""
+    step_s = step_time(trial).median_s
+    if not step_s:
+        return None
+    point = Point.from_row(trial)
+    if any(layer.parameters and not layer.launches for layer in point.network.layers):
+        return None  # how many a recurrent layer or a block of attention is made of depends on the device
+    count = count_launches(point.network, foreach=DEVICE_KINDS[trial.device_kind].foreach)
+    return Launches(
+        contender=trial.contender,
+        batch_size=trial.batch_size,
+        operations=count,
+        step_s=step_s,
+        busy_s=None if is_host(trial) or not trial.busy_step_s else statistics.median(trial.busy_step_s),
+        per_operation_s=step_s / count,
+        flops=trial.flops_per_step,
+    )
+
+
+def compare_batch_sizes(one: Trial, other: Trial) -> TwoBatches | None:
+    """The same model at two batch sizes, in either order; None if one was not timed.
+
+    The straight line assumes that a sample costs the same in both batches. Large batches use a device better, and what
+    they save per sample counts as fixed here: the fixed part is an upper estimate.
+
+    Raises:
+        NotComparable: the rows differ in more than batch size and number of samples, or not in the batch size.
+    """
+    comparable.require_equal(one, other, comparable.BATCH_COLUMNS)
+    if one.batch_size == other.batch_size:
+        raise NotComparable(f"Both rows have a batch size of {one.batch_size}, so they show nothing about batch size.")
+    small, large = map(summarize_launches, sorted((one, other), key=lambda trial: trial.batch_size))
+    if small is None or large is None:
+        return None
+    more = large.batch_size - small.batch_size
+    per_sample_s = max(0.0, (large.step_s - small.step_s) / more)
+    fixed_s = min(small.step_s, max(0.0, small.step_s - per_sample_s * small.batch_size))
+    return TwoBatches(
+        small=small,
+        large=large,
+        fixed_s=fixed_s,
+        per_sample_s=per_sample_s,
+        fixed_per_operation_s=fixed_s / small.operations,
+        gain=(large.batch_size / large.step_s) / (small.batch_size / small.step_s),
+    )

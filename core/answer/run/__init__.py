@@ -1,1 +1,0 @@
-"""What one run says."""

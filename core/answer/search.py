@@ -1,0 +1,249 @@
+"""Adaptive search for a crossover: which size to measure next, and when to stop.
+
+Four movements. Begin in the middle; gallop towards where the other device should win, until the sign flips or the
+range ends; measure at the middle and the ends of the interval until it is narrow; then look at sentinels on either
+side, where a second crossing would show, and wherever the curve leaves room for one. Where sizes together leave open
+how often the faster device changes, those beside the most telling of them are measured. A pure function of what is
+known, so that a search that was cut off goes on as if it had not been. Distances are in ninths of the range, which is
+an octave for the usual range of hidden sizes.
+
+In the manner of probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), with
+magnitudes in place of mere signs. A second crossing narrower than the gap between two sentinels cannot be seen.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core import units
+from core.answer.crossover import decide_crossover, log_speedups
+from core.answer.estimate.curve import SpeedupCurve
+from core.answer.estimate.judgement import judge_readings
+from core.answer.result import Crossing, Crossover, Evidence, Size
+
+NARROW_RATIO = 1.3
+"""Ratio of the ends of the interval at which the search is content: a third of a doubling."""
+
+STRIDES_PER_RANGE = 9
+"""Parts of the range that make one stride."""
+
+GALLOP = 2.0
+SENTINELS = (1.4, 2.5)
+ASIDE_STRIDES = 0.6
+SAME_PLACE_STRIDES = 0.3
+REACHES = (0.6, 1.2, 2.4, 4.8)
+"""In strides: how far a gallop goes; where sentinels stand beside the crossover; how far beside its interval a second
+one is looked for; how near a size counts as already looked at; how far beside an undecided size the next ones are
+tried, the further the noisier it is."""
+
+HIDDEN_CHANCE = 0.2
+"""Probability, by the curve, that the other device wins at a size beside the interval, from which it is measured."""
+
+ENOUGH_NEAR = 5
+"""Sizes measured near one that contradicts others, or near an end of the range that stays undecided, before what they
+say together is believed: at a noise of 10 % a reading, three leave a dip of 1.4 times open in every fourth search."""
+
+USUAL_SEARCH_SIZES = (6, 20)
+"""Sizes that a search measures, at least and at most, as all but one of the sweeps of docs/crossover.md did."""
+
+MOST_UNDECIDED, MAX_SEARCH_SIZES = 16, 40
+"""Sizes after which a search gives up that has not found a winner on either side; and one that is not content."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchStep:
+    """What an adaptive search does next.
+
+    Attributes:
+        size: the candidate to measure next; None if the search is over.
+        reason: why this one, or why it is over; for people.
+    """
+
+    size: float | None
+    reason: str
+
+
+def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> SearchStep:
+    """The size whose measurement closes the interval soonest, or the end of the search.
+
+    Deterministic in its arguments, whatever their order. Sizes that were measured or skipped (an `obstacle`) are not
+    chosen again.
+
+    Args:
+        candidates: sizes that may be chosen.
+        evidence: what is known so far, of sizes among the candidates or not.
+    """
+    search = _Search(candidates, evidence)
+    if not search.free:
+        return SearchStep(size=None, reason="every size that fits was measured")
+    if len(search.tried) >= MAX_SEARCH_SIZES:
+        return SearchStep(size=None, reason=f"{MAX_SEARCH_SIZES} sizes were measured without an end")
+    return search.step()
+
+
+class _Search:
+    """One look at what is known. Places are logarithms to base 2."""
+
+    def __init__(self, candidates: Sequence[float], evidence: Sequence[Evidence]) -> None:
+        self.timed = sorted((entry for entry in evidence if not entry.obstacle), key=lambda entry: entry.size)
+        self.tried = {entry.size for entry in evidence}
+        usable = max((entry.size for entry in self.timed), default=0.0)
+        # What could not be measured beyond all that could, as a rule for want of memory, ends the range.
+        ceiling = min((entry.size for entry in evidence if entry.obstacle and entry.size > usable), default=math.inf)
+        inside = [size for size in sorted(candidates) if size < ceiling]
+        self.free = [size for size in inside if size not in self.tried]
+        self.low, self.high = math.log2(min(candidates)), math.log2(max(inside, default=min(candidates)))
+        self.stride = max((self.high - self.low) / STRIDES_PER_RANGE, 1e-9)
+        self.known = decide_crossover(evidence, Crossover(axis="size", basis="as_given", baseline="", challenger=""))
+        self.sizes = [size for size in self.known.sizes if size.speedup is not None]
+        self.places = [math.log2(size.size) for size in self.sizes]
+
+    def step(self) -> SearchStep:
+        if not self.sizes:
+            return self._take((self.low + self.high) / 2, "the middle of the range")
+        if self.known.contradicting:
+            return self._look_again()
+        if self.known.outcome == "several":
+            return self._confirm()
+        if self.known.outcome == "crossing":
+            return self._close_in(self.known)
+        if (place := self._find_doubtful()) is not None:
+            return self._take(place, "to tell how often the faster device changes")
+        if len(self.sizes) >= MOST_UNDECIDED:
+            noise = units.format_share(self.known.noise or 0.0)
+            return SearchStep(
+                size=None, reason=f"{len(self.sizes)} sizes decide nothing at a noise of {noise} a reading"
+            )
+        return self._find_sides()
+
+    def _close_in(self, answer: Crossover) -> SearchStep:
+        """Narrow the interval, then look beside it."""
+        only = answer.crossings[0]
+        low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
+        if only.high / only.low > NARROW_RATIO:
+            inside = [place for place in self.places if low <= place <= high]
+            targets = (middle, low, high)
+            for turn in range(len(targets)):
+                chosen = self._nearest(targets[(len(inside) + turn) % len(targets)])
+                if low < math.log2(chosen) < high or self._is_within_bracket(math.log2(chosen)):
+                    return SearchStep(size=chosen, reason="inside the interval")
+        for distance, side in itertools.product(SENTINELS, (-1, 1)):
+            place = middle + side * distance * self.stride
+            if self.low <= place <= self.high and not self._has_neighbours(place):
+                return self._take(place, "a look beside the crossover")
+        for size, place in zip(self.sizes, self.places, strict=True):
+            above = (size.speedup or 1.0) > 1
+            astray = not low <= place <= high and above != ((place > high) == only.challenger_above)
+            if astray and self._count_neighbours(place) < ENOUGH_NEAR:
+                return self._take(place, "a second look at a size that may be on the other side")
+        if (hidden := self._find_hidden_crossing(only)) is not None:
+            return self._take(hidden, "a look where a second crossing could hide")
+        narrow = only.high / only.low <= NARROW_RATIO
+        return SearchStep(
+            size=None, reason="the interval is narrow" if narrow else "no size between is left to measure"
+        )
+
+    def _find_hidden_crossing(self, only: Crossing) -> float | None:
+        """Where beside the interval, as far out as sentinels stand, the curve most likely crosses back."""
+        aside, reach = ASIDE_STRIDES * self.stride, (SENTINELS[-1] + SAME_PLACE_STRIDES) * self.stride
+        low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
+        beside = [
+            place
+            for place in map(math.log2, self.free)
+            if self.places[0] < place < self.places[-1]
+            and not low - aside <= place <= high + aside
+            and abs(place - middle) <= reach
+            and not self._has_neighbours(place)
+        ]
+        if not beside:
+            return None
+        above = SpeedupCurve(log_speedups(self.timed), self.places[0], self.places[-1]).evaluate(np.array(beside)).above
+        astray = np.where((np.array(beside) > high) == only.challenger_above, 1 - above, above)
+        return beside[int(astray.argmax())] if astray.max() > HIDDEN_CHANCE else None
+
+    def _find_doubtful(self) -> float | None:
+        """The most telling size that has one to measure beside it, where it is open how often the device changes."""
+        doubtful = judge_readings(log_speedups(self.timed)).doubtful if len(self.timed) > 1 and self.known.noise else ()
+        for place in doubtful:
+            if abs(math.log2(self._nearest(place)) - place) <= ASIDE_STRIDES * self.stride:
+                return place
+        return None
+
+    def _confirm(self) -> SearchStep:
+        """More than one crossing: look twice at a size that stands alone with its sign, it may have been disturbed."""
+        decided = [(size, place) for size, place in zip(self.sizes, self.places, strict=True) if _is_decided(size)]
+        signs = [(size.speedup or 1.0) > 1 for size, _ in decided]
+        for at, (_, place) in enumerate(decided):
+            alone = all(signs[other] != signs[at] for other in (at - 1, at + 1) if 0 <= other < len(signs))
+            if alone and self._count_neighbours(place) < ENOUGH_NEAR:
+                return self._take(place, "a second look at a size that stands alone")
+        return SearchStep(size=None, reason="the faster device changes more than once")
+
+    def _look_again(self) -> SearchStep:
+        """Sizes contradict their neighbours: what a visit did shows beside them, what the curve does is there again."""
+        for size in self.known.contradicting:
+            if self._count_neighbours(math.log2(size)) < ENOUGH_NEAR:
+                return self._take(math.log2(size), "a second look at a size that contradicts its neighbours")
+        return SearchStep(size=None, reason="neighbouring sizes contradict each other")
+
+    def _find_sides(self) -> SearchStep:
+        """Find a size that the one device wins for certain, and one that the other does."""
+        signs = [(size.speedup or 1.0) > 1 for size in self.sizes]
+        change = next((at for at, (a, b) in enumerate(itertools.pairwise(signs)) if a != b), None)
+        if change is not None:
+            return self._decide(change)
+        return self._gallop(upwards=not signs[0])
+
+    def _decide(self, before: int) -> SearchStep:
+        """The readings change sides here but the noise could explain it: try further out where it is undecided."""
+        open_sides = [(at, side) for at, side in ((before, -1), (before + 1, 1)) if not _is_decided(self.sizes[at])]
+        for reach, (at, side) in itertools.product(REACHES, open_sides):
+            aside = self.places[at] + side * reach * self.stride
+            if self.low <= aside <= self.high and not self._has_neighbours(aside):
+                return self._take(aside, "to be certain which device wins there")
+        if open_sides:
+            return self._take(self.places[open_sides[0][0]], "to be certain which device wins there")
+        return self._take((self.places[before] + self.places[before + 1]) / 2, "between the two sides")
+
+    def _gallop(self, *, upwards: bool) -> SearchStep:
+        """One device won at every size so far: go where the other should win, first that way, then the other."""
+        ahead = ((self.places[-1], self.high), (self.places[0], self.low))
+        for place, end in ahead if upwards else reversed(ahead):
+            if abs(end - place) > SAME_PLACE_STRIDES * self.stride or (
+                abs(end - place) > 1e-9 and self._nearest(end) == 2**end
+            ):
+                leap = min(GALLOP * self.stride, abs(end - place))
+                return self._take(place + math.copysign(leap, end - place), "towards where the other device should win")
+        for end in (0, -1) if self.known.outcome == "undecided" else ():
+            if not _is_decided(self.sizes[end]) and self._count_neighbours(self.places[end]) < ENOUGH_NEAR:
+                return self._take(self.places[end], "to decide the end of the range")
+        return SearchStep(size=None, reason="nothing up to the ends of the range points to a crossover")
+
+    def _take(self, place: float, reason: str) -> SearchStep:
+        return SearchStep(size=self._nearest(place), reason=reason)
+
+    def _nearest(self, place: float) -> float:
+        """The free candidate that is nearest to a place, the smaller of two."""
+        return min(self.free, key=lambda size: (abs(math.log2(size) - place), size))
+
+    def _is_within_bracket(self, place: float) -> bool:
+        """Whether a place lies between the decided sizes on either side of the crossing."""
+        decided = [(size, at) for size, at in zip(self.sizes, self.places, strict=True) if _is_decided(size)]
+        middle = math.log2(self.known.crossings[0].estimate)
+        below = max((at for _, at in decided if at <= middle), default=self.low)
+        above = min((at for _, at in decided if at > middle), default=self.high)
+        return below < place < above
+
+    def _has_neighbours(self, place: float) -> bool:
+        return self._count_neighbours(place) > 0
+
+    def _count_neighbours(self, place: float) -> int:
+        return sum(abs(other - place) <= SAME_PLACE_STRIDES * self.stride for other in self.places)
+
+
+def _is_decided(size: Size) -> bool:
+    """Whether the readings of this size alone tell the faster device, by however little."""
+    return size.low is not None and size.high is not None and not size.low <= 1 <= size.high

@@ -1,1 +1,0 @@
-"""What many sizes say together."""

@@ -1,0 +1,281 @@
+"""A crossover in words. Every number in a sentence is one of the answer that it describes; nothing is computed here."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from core import units
+from core.answer import interference
+from core.answer.result import Assumed, Basis, Clear, Crossing, Crossover
+from core.answer.statistics import TIE
+from core.question.devices import capitalize_name, does, inline_device_name
+from core.question.fields import FIELDS, SIZE_AXES
+from core.question.models.boosting import field_of_answer_axis
+
+BASIS_CLAUSES: dict[Basis, str] = {
+    "steady": ", counting the steps alone",
+    "with_transfer": ", counting the steps and the copy of the data to the device",
+    "cold_start": ", counting the steps and the whole start-up",
+    "as_given": "",
+}
+
+USUAL_CAUSE = "; thresholds of threads, caches or tiles are the usual cause"
+
+MOST_WHOLE = 100
+"""Up to which a place on an axis of whole numbers is told as the first whole one; beyond, three digits are as good."""
+
+CERTAIN_SPAN = 2
+"""Whole numbers between the ends of an interval up to which its estimate is not said to be "about" one of them."""
+
+MAX_SIZES_LISTED = 3
+"""Sizes that a sentence names before it counts the rest."""
+
+
+def crossover_sentence(answer: Crossover) -> str:
+    """The answer in some sentences, with what speaks against it."""
+    known = answer.reason.startswith(interference.TOO_BUSY)  # so that it is not said twice
+    cautions = [one for one in answer.cautions if not (known and one.startswith(interference.BUSY_MARK))]
+    return " ".join((_outcome_sentence(answer), *cautions))
+
+
+def crossover_headline(answer: Crossover) -> str:
+    """The answer in one short sentence, with names that stand after "training on"."""
+    crossings = answer.crossings or (answer.assumed.crossings if answer.assumed else ())
+    if len(crossings) != 1:
+        return _outcome_sentence(answer)
+    (only,) = crossings
+    winner, loser = _rank_devices(answer, challenger_faster=only.challenger_above)
+    winner, loser = inline_device_name(winner), inline_device_name(loser)
+    if answer.assumed and not answer.crossings:
+        becomes = f"{_somewhere(answer.axis, only).capitalize()}, training on {winner} becomes faster than on {loser}"
+        return f"{becomes} (if readings scatter by about {units.format_share(answer.assumed.noise)})."
+    begin, interval = (
+        place_on_axis(answer.axis, crossing_start(answer.axis, only)),
+        " to ".join(interval_ends(answer.axis, only.low, only.high)),
+    )
+    return f"From {begin} on, training on {winner} is faster than on {loser} (95 % interval {interval})."
+
+
+def _outcome_sentence(answer: Crossover) -> str:
+    match answer.outcome:
+        case "crossing":
+            return _crossing_sentence(answer)
+        case "gpu_always" | "cpu_always":
+            return _always(answer)
+        case "several":
+            return f"There is no single crossover{BASIS_CLAUSES[answer.basis]}: {answer.reason}."
+        case "undecided" if answer.assumed is not None:
+            return f"{_assumption_sentence(answer, answer.assumed)} Not certain: {answer.reason}."
+        case "undecided" if answer.clear:
+            clear = capitalize_name(_clear_sentence(answer, answer.clear))
+            return f"{clear}{BASIS_CLAUSES[answer.basis]}. Elsewhere it cannot be told: {answer.reason}."
+        case "undecided":
+            return f"No crossover can be told{BASIS_CLAUSES[answer.basis]}: {answer.reason}."
+    return f"Not measurable: {answer.reason}."
+
+
+def format_size(value: float) -> str:
+    """A size: whole ones that were measured as they are, estimates to three digits; 1,024 and 9.43 and 562,000."""
+    if value == math.floor(value):
+        return f"{math.floor(value):,}"
+    return f"{value:.3g}" if value < 1_000 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+def short_device(device: str) -> str:
+    """A device without what is known of it: `cuda:0 (NVIDIA H200)` → `cuda:0`."""
+    return device.partition(" (")[0]
+
+
+def is_whole_axis(axis: str) -> bool:
+    """Whether nothing can be built between two neighbouring whole numbers of an axis; a mere "size" may be anything."""
+    axis = field_of_answer_axis(axis)
+    return axis in SIZE_AXES and axis != "size" and isinstance(FIELDS[axis].default, int)
+
+
+def crossing_start(axis: str, crossing: Crossing) -> str:
+    """The size from which the faster device is another: "about 147"; of few whole ones the first beyond it: "8"."""
+    certain = is_whole_axis(axis) and math.ceil(crossing.high) - math.floor(crossing.low) <= CERTAIN_SPAN
+    return nearest_size(axis, crossing.estimate) if certain else f"about {nearest_size(axis, crossing.estimate)}"
+
+
+def buildable_size(axis: str, estimate: float) -> float:
+    """A size that was estimated; of few whole numbers the first that is not below it."""
+    return math.ceil(estimate) if is_whole_axis(axis) and estimate <= MOST_WHOLE else estimate
+
+
+def nearest_size(axis: str, estimate: float) -> str:
+    """A size that was estimated, to three digits where it need not be a whole one."""
+    return format_size(_round_size(buildable_size(axis, estimate)))
+
+
+def round_interval_outwards(axis: str, low: float, high: float) -> tuple[float, float]:
+    """Both ends of an interval of sizes, as sentences and charts say them: few whole numbers are rounded outwards."""
+    return (math.floor(low), math.ceil(high)) if is_whole_axis(axis) and high < 1_000 else (low, high)
+
+
+def interval_ends(axis: str, low: float, high: float) -> tuple[str, str]:
+    """Both ends of an interval of sizes, as `round_interval_outwards` rounds them, written."""
+    low, high = round_interval_outwards(axis, low, high)
+    return format_size(low), format_size(high)
+
+
+def place_on_axis(axis: str, text: str) -> str:
+    """A place on an axis: "a hidden size of 147", "562,000 parameters", "32 virtual CPUs"; unnamed, "a size of 147"."""
+    if axis in SIZE_AXES:
+        return FIELDS[axis].place.format(text)
+    return f"a size of {text}" if axis == "size" else f"{text} {axis}"
+
+
+def _range_on_axis(axis: str, low: str, high: str, words: tuple[str, str] = ("from", "to")) -> str:
+    """A range on an axis: "from a depth of 4 to 10", "between 1,000 and 562,000 parameters"."""
+    first, last = place_on_axis(axis, low), place_on_axis(axis, high)
+    named = (low, last) if last.startswith(high) else (first, high)
+    return " ".join(itertools.chain(*zip(words, named, strict=True)))
+
+
+def _somewhere(axis: str, crossing: Crossing) -> str:
+    """Where the faster device changes, if all that is known is a range: "somewhere between a depth of 4 and 10"."""
+    low, high = interval_ends(axis, _round_size(crossing.low), _round_size(crossing.high))
+    return f"somewhere {_range_on_axis(axis, low, high, ('between', 'and'))}"
+
+
+def several_crossings_reason(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
+    """Why there is no single number, to go on after a colon; a `disturbed` machine may be the cause as well."""
+    places = _join_words([f"between {' and '.join(interval_ends(axis, one.low, one.high))}" for one in crossings])
+    changes = f"the faster device changes {len(crossings)} times beyond the noise"
+    return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
+
+
+def contradicting_sizes_reason(sizes: Sequence[float]) -> str:
+    """Which sizes contradict their neighbours, to go on after a colon."""
+    verb = "contradicts its neighbours" if len(sizes) == 1 else "contradict their neighbours"
+    return (
+        f"{_list_sizes(sizes)} {verb} by more than readings of one visit scatter, and by no more than a slower spell "
+        "of "
+        "the machine explains, so measure again, in turns"
+    )
+
+
+def unclear_sizes_reason(sizes: Sequence[float], noise: float) -> str:
+    """Why nothing is decided, to go on after a colon."""
+    return (
+        f"at {_list_sizes(sizes)} either may be faster, as the difference is smaller than the noise "
+        f"({units.format_share(noise)} "
+        "from one reading to the next, more when a size is measured again), so more readings or other sizes are needed"
+    )
+
+
+def _list_sizes(sizes: Sequence[float]) -> str:
+    shown, more = [format_size(value) for value in sizes[:MAX_SIZES_LISTED]], len(sizes) - MAX_SIZES_LISTED
+    if more > 0:
+        return f"{', '.join(shown)} and {units.format_quantity(more, 'other size')}"
+    return _join_words(shown)
+
+
+def _join_words(things: Sequence[str]) -> str:
+    """Things one after the other, with "and" before the last."""
+    return " and ".join((", ".join(things[:-1]), things[-1])) if len(things) > 1 else things[0]
+
+
+def single_readings_reason(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:
+    """What readings say of which there is one a size and device, to go on after a colon."""
+    lead = "every size was measured once on each device, which does not tell the noise, so there is no interval"
+    if not changes:
+        return f"{lead}; the readings favour {favoured} everywhere"
+    places = ", and between ".join(f"{format_size(below)} and {format_size(above)}" for below, above in changes)
+    return f"{lead}; the readings change sides between {places} ({axis.replace('_', ' ')})"
+
+
+def _crossing_sentence(answer: Crossover) -> str:
+    only = answer.crossings[0]
+    begin = place_on_axis(answer.axis, crossing_start(answer.axis, only))
+    said = (
+        f"{capitalize_name(_faster_clause(answer, challenger_faster=only.challenger_above))} from {begin} on "
+        f"(95 % interval {' to '.join(interval_ends(answer.axis, only.low, only.high))}){BASIS_CLAUSES[answer.basis]}."
+    )
+    return f"{said}{_close_sentence(answer)}"
+
+
+def _close_sentence(answer: Crossover) -> str:
+    """Between which sizes the difference is small, every range of them; empty where nothing lies in one."""
+    zones = sorted((*([answer.tie] if answer.tie else []), *answer.also_close))
+    places = [place for zone in zones if (place := _zone_clause(answer.axis, *zone))]
+    listed = ", and ".join(places)
+    return (
+        f" {listed[:1].upper()}{listed[1:]} the difference is within {units.format_share(TIE - 1)}." if places else ""
+    )
+
+
+def _zone_clause(axis: str, low: float, high: float) -> str:
+    """A range of sizes; empty where no whole number lies in it on an axis of whole numbers."""
+    if not is_whole_axis(axis) or high > MOST_WHOLE:
+        return f"between about {nearest_size(axis, low)} and {nearest_size(axis, high)}"
+    first, last = math.ceil(low), math.floor(high)
+    return "" if first > last else f"at {format_size(first)}" if first == last else f"from {first} to {last}"
+
+
+def _faster_clause(answer: Crossover, *, challenger_faster: bool) -> str:
+    winner, loser = _rank_devices(answer, challenger_faster=challenger_faster)
+    return f"{does(winner, 'is', 'are')} faster than {inline_device_name(loser)}"
+
+
+def _rank_devices(answer: Crossover, *, challenger_faster: bool) -> tuple[str, str]:
+    """The two devices by name, the faster one first."""
+    return (answer.challenger, answer.baseline) if challenger_faster else (answer.baseline, answer.challenger)
+
+
+def _clear_sentence(answer: Crossover, clear: Sequence[Clear]) -> str:
+    """Where one device is faster for certain: from a size on, up to one, or between two."""
+    timed = [each.size for each in answer.sizes if each.speedup is not None]
+    return ", and ".join(_clear_part(answer, one, timed) for one in clear)
+
+
+def _clear_part(answer: Crossover, one: Clear, timed: Sequence[float]) -> str:
+    if one.begin == one.end:
+        where = f"at {place_on_axis(answer.axis, format_size(one.begin))}"
+    elif one.end == timed[-1]:
+        where = f"from {place_on_axis(answer.axis, format_size(one.begin))} on"
+    elif one.begin == timed[0]:
+        where = f"up to {place_on_axis(answer.axis, format_size(one.end))}"
+    else:
+        where = _range_on_axis(answer.axis, format_size(one.begin), format_size(one.end))
+    ratios = units.format_ratio(one.least) + (f" to {units.format_ratio(one.most)}" if one.most > one.least else "")
+    return f"{_faster_clause(answer, challenger_faster=one.challenger_faster)} {where} ({ratios})"
+
+
+def _assumption_sentence(answer: Crossover, assumed: Assumed) -> str:
+    """What single readings say under an assumption, which is named first."""
+    lead = f"If readings scatter by about {units.format_share(assumed.noise)}, "
+    if assumed.outcome == "crossing":
+        (only,) = assumed.crossings
+        winner, loser = _rank_devices(answer, challenger_faster=only.challenger_above)
+        becomes = f"{does(winner, 'becomes', 'become')} faster than {inline_device_name(loser)}"
+        return f"{lead}{becomes} {_somewhere(answer.axis, only)}{BASIS_CLAUSES[answer.basis]}."
+    if assumed.outcome in ("gpu_always", "cpu_always"):
+        faster = _faster_clause(answer, challenger_faster=assumed.outcome == "gpu_always")
+        return f"{lead}{faster} at every size of the table{BASIS_CLAUSES[answer.basis]}."
+    if assumed.outcome == "several":
+        return f"{lead}the faster device changes {len(assumed.crossings)} times{BASIS_CLAUSES[answer.basis]}."
+    if assumed.clear:
+        return f"{lead}{_clear_sentence(answer, assumed.clear)}{BASIS_CLAUSES[answer.basis]}."
+    return f"{lead}no crossover can be told{BASIS_CLAUSES[answer.basis]}."
+
+
+def _round_size(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _always(answer: Crossover) -> str:
+    timed = [(of.size, of.speedup) for of in answer.sizes if of.speedup is not None]
+    clear = all(of.low is None or of.high is None or not of.low <= 1 <= of.high for of in answer.sizes)
+    challenger_faster = answer.outcome == "gpu_always"
+    speedups = [speedup for _, speedup in timed]
+    least = min(speedups) if challenger_faster else 1 / max(speedups)
+    faster = capitalize_name(_faster_clause(answer, challenger_faster=challenger_faster))
+    span = _range_on_axis(answer.axis, format_size(timed[0][0]), format_size(timed[-1][0]))
+    if not clear:
+        return f"{faster} at every size {span} that the noise lets decide{BASIS_CLAUSES[answer.basis]}."
+    return (
+        f"{faster} at every size measured {span}{BASIS_CLAUSES[answer.basis]}: "
+        f"at least {units.format_ratio(least)}. A crossover, if there is one, lies outside."
+    )

@@ -1,0 +1,524 @@
+"""What became of one point of a sweep, and the sentence that says so where it has no times.
+
+Plain facts; which point is measured next, and when one is too slow to be, is decided elsewhere.
+"""
+
+import functools
+import itertools
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from core import units
+from core.answer import search, speedup, study
+from core.answer.result import Evidence
+from core.answer.search import MAX_SEARCH_SIZES, USUAL_SEARCH_SIZES
+from core.errors import TooSlow
+from core.jobs.machine import Machine
+from core.jobs.worker.reporter import Reporter
+from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
+from core.progress import SweepProgress
+from core.question import describe, models
+from core.question.experiment import Experiment, Point
+from core.question.models import cost
+from core.question.sweep import Sweep, size_on_axis
+from core.results.schema import Trial
+from core.results.store import Store
+
+Trouble = Literal["", "memory", "slow"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointResult:
+    """What became of one point.
+
+    Attributes:
+        rows: measured or found in the store, one a contender; none if it was skipped.
+        seconds: that measuring it took; None if it was not measured by this job.
+        trouble: why not every contender has times: one did not fit, or the point was too slow.
+        note: the same in a sentence, or that a lane failed; empty if all is well.
+    """
+
+    rows: tuple[Trial, ...] = ()
+    seconds: float | None = None
+    trouble: Trouble = ""
+    note: str = ""
+
+    @property
+    def timed(self) -> bool:
+        """Whether any block was timed."""
+        return any(row.block_steps for row in self.rows)
+
+
+def describe_point(sweep: Sweep, point: Point) -> str:
+    """Where a point lies, for people: `hidden size 512, batch size 64`."""
+    return ", ".join(
+        f"{describe.label_axis(axis.name, sweep.point.model)} {size_on_axis(point, axis.name):,.9g}"
+        for axis in sweep.axes
+    )
+
+
+def result_from_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
+    """What became of a point with these rows; one that was measured and has none was too slow.
+
+    Args:
+        sweep: that the point is of.
+        point: where it is.
+        rows: measured or found.
+        seconds: that measuring it took; None if the rows were found.
+    """
+    if not rows:
+        return build_skipped_result(
+            sweep, point, f"nothing could be timed within {units.format_duration(sweep.point_budget_s)}", seconds
+        )
+    full = [row.contender for row in rows if row.outcome == "out_of_memory"]
+    notes = [f"{_where(sweep, point)} did not fit into the memory of {' and '.join(full)}."] if full else []
+    notes += [f"{_where(sweep, point)}: {row.message}" for row in rows if row.lane_failed]
+    note = " ".join(notes)
+    return PointResult(rows=tuple(rows), seconds=seconds, trouble="memory" if full else "", note=note)
+
+
+def build_skipped_result(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> PointResult:
+    """What becomes of a point that is too slow, for a reason in words that go on after a colon."""
+    note = f"{_where(sweep, point)} was skipped as too slow: {reason}."
+    return PointResult(seconds=seconds, trouble="slow", note=note)
+
+
+def _where(sweep: Sweep, point: Point) -> str:
+    text = describe_point(sweep, point)
+    return text[:1].upper() + text[1:]
+
+
+class Measurement(Protocol):
+    """One point while it is measured, a pair of blocks at a time."""
+
+    def run_round(self) -> bool:
+        """Time one more pair, the first time after the start and the warm-up; whether more are to come.
+
+        Raises:
+            CrossoverError: the point cannot be measured.
+        """
+
+    def rows(self) -> list[Trial]:
+        """The point's rows so far, as they are if it ends now; those of its end once no more pairs are to come."""
+
+    def release(self) -> None:
+        """Give the memory of the point back, whether it came to its end or not."""
+
+
+class ActivePoint:
+    """A point between its first visit and its last.
+
+    Attributes:
+        point: where it is.
+        visits: that were made, a pair of blocks each.
+        visited: number of the last visit among those of all points; the lowest waits longest.
+        seconds: that were spent on it alone.
+        rows: as they were after the last visit.
+    """
+
+    def __init__(self, point: Point, measurement: Measurement) -> None:
+        """Take a measurement of which nothing was done yet."""
+        self.point, self._measurement = point, measurement
+        self.visits = self.visited = 0
+        self.seconds = self._first_s = 0.0
+        self.rows: tuple[Trial, ...] = ()
+
+    def run_round(self, number: int) -> bool:
+        """Make the next visit, which has this number among all; whether more are to come.
+
+        Raises:
+            CrossoverError: the point cannot be measured.
+        """
+        began = time.monotonic()
+        self.visits, self.visited = self.visits + 1, number
+        try:
+            more = self._measurement.run_round()
+        finally:
+            self.seconds += time.monotonic() - began
+            self._first_s = self._first_s or self.seconds
+        self.rows = tuple(self._measurement.rows())
+        return more
+
+    def remaining_s(self, sweep: Sweep) -> float:
+        """Seconds of the pairs that the point lacks, and of one more for what follows, from how long visits take."""
+        left = max(0, sweep.pairs - self.visits) + 1
+        visit_s = (self.seconds - self._first_s) / max(1, self.visits - 1)
+        return max(pairs_s(self.rows, left), left * visit_s)
+
+    def result(self, sweep: Sweep) -> PointResult:
+        """What the point has by now, as if it had all its pairs."""
+        return result_from_rows(sweep, self.point, self.rows, seconds=self.seconds + self.remaining_s(sweep))
+
+    def release(self) -> None:
+        """Give the memory of the point back."""
+        self._measurement.release()
+
+
+TOO_SLOW = 2.0
+"""A point is skipped if its pairs would take over so many times what one point may: less than half could be timed."""
+
+FARTHEST = 16.0
+"""Highest ratio of operations over which a step time is stretched. Beyond it a small point, whose time is overhead,
+says too little of a large one; that one is tried, and gives up once its budget is spent."""
+
+
+def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -> str:
+    """Why a point is too slow to be begun, in words that go on after a colon; empty if nothing is known against it.
+
+    What is known comes from points that differ from it on one axis only and have no more operations a step.
+    """
+    lesser = [
+        other for other in results if _work(other) <= _work(point) and _count_axis_differences(sweep, point, other) == 1
+    ]
+    for other in lesser:
+        if results[other].trouble == "slow":
+            return f"so was {describe_point(sweep, other)}, which needs no more operations"
+    timed = [other for other in lesser if results[other].timed]
+    if not timed:
+        return ""
+    near = max(timed, key=_work)
+    stretch = _work(point) / _work(near)
+    expected_s = pairs_s(results[near].rows, sweep.pairs, stretch)
+    if stretch > FARTHEST or expected_s <= TOO_SLOW * sweep.point_budget_s:
+        return ""
+    limit = units.format_duration(sweep.point_budget_s)
+    return f"{sweep.pairs} pairs would take about {units.format_duration(expected_s)}, and a point may take {limit}"
+
+
+def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
+    """Seconds of the blocks of some pairs, were every step `stretch` times as long as in `rows`; lead-in left out."""
+    steps_s = [statistics.median(row.step_s) for row in rows if row.block_steps]
+    return pairs * sum(max(MIN_BLOCK_S, MIN_BLOCK_STEPS * step_s * stretch) for step_s in steps_s)
+
+
+def remaining_s(
+    sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
+) -> float | None:
+    """Seconds that the points of `left` may take, for an adaptive sweep at most; None before one was measured.
+
+    Each takes what the measured one nearest in operations took, its blocks stretched by their ratio, and none takes
+    much longer than a point may. The sweep's budget bounds the whole, but for the point that it ends in.
+    """
+    expected_s = _total_s(sweep, left, results)
+    if expected_s is None:
+        return None
+    return min(expected_s, max(0.0, sweep.budget_s - elapsed_s) + (0.0 if sweep.adaptive else sweep.point_budget_s))
+
+
+def search_s(
+    sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
+) -> tuple[float, float] | None:
+    """The least and the most seconds that an adaptive sweep will still take; None before a point was measured.
+
+    Which points it will choose is not known: they are taken for the average of those that it may, and for as many as
+    searches usually measure.
+    """
+    whole_s = _total_s(sweep, left, results)
+    if whole_s is None:
+        return None
+    fewest, usual = USUAL_SEARCH_SIZES
+    mean_s, begun = whole_s / max(1, len(left)), len(results)
+    least = max(0, fewest - begun)
+    most = max(1, (usual if begun < usual else MAX_SEARCH_SIZES) - begun)
+    within_s = max(0.0, sweep.budget_s - elapsed_s)
+    least_s, most_s = (min(min(count, len(left)) * mean_s, within_s) for count in (least, most))
+    return least_s, most_s
+
+
+def _total_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
+    """Seconds of all that is left, whatever the budget; None before a point was measured."""
+    measured = [(_work(point), result) for point, result in results.items() if result.seconds is not None]
+    return sum(_point_s(sweep, _work(point), measured) for point in left) if measured else None
+
+
+def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult]]) -> float:
+    near, result = min(measured, key=lambda entry: abs(math.log(flops / entry[0])))
+    blocks_s = pairs_s(result.rows, sweep.pairs)
+    stretched_s = pairs_s(result.rows, sweep.pairs, flops / near)
+    return max(0.0, (result.seconds or 0.0) - blocks_s) + min(stretched_s, max(blocks_s, sweep.point_budget_s))
+
+
+_work = functools.lru_cache(maxsize=1024)(cost.work)
+
+
+def _count_axis_differences(sweep: Sweep, point: Point, other: Point) -> int:
+    """On how many axes two points differ."""
+    names = [models.family(point.model).size if axis.name == "parameters" else axis.name for axis in sweep.axes]
+    return sum(getattr(point, name) != getattr(other, name) for name in names)
+
+
+MOST_AT_ONCE = 40
+"""Points that are kept alive at once, memory permitting: as many as a search may choose."""
+
+KEEP_EVERY_S = 2.0
+"""How often the rows so far are written down, for whoever watches and in case the measuring process is killed."""
+
+Begin = Callable[[Experiment, Reporter], Measurement]
+"""Makes a measurement of one point, of which nothing is done before its first visit."""
+
+Fit = Callable[[Sequence[Experiment], Sequence[Experiment]], bool]
+"""Whether there is memory for the first points at once, beside the second ones, which are alive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepEnd:
+    """How a sweep came to its end.
+
+    Attributes:
+        stopped: whether somebody wanted it to end; `rows` are then those of the points that lack pairs.
+        rows: of points that were cut off.
+        refusal: why the store did not take the rows of the last point; empty if it did.
+        summary: in a sentence, what has no times; empty if everything was timed.
+    """
+
+    stopped: bool = False
+    rows: tuple[Trial, ...] = ()
+    refusal: str = ""
+    summary: str = ""
+
+
+class SweepRun:
+    """One sweep under way.
+
+    Attributes:
+        sweep: what was asked for.
+        reporter: of its job.
+        results: what became of each point that is settled.
+    """
+
+    def __init__(self, sweep: Sweep, reporter: Reporter, machine: Machine, *, begin: Begin, fit: Fit) -> None:
+        self.sweep, self.reporter = sweep, reporter
+        self.results: dict[Point, PointResult] = {}
+        self._begin, self._fit, self._machine = begin, fit, machine
+        self._points = sweep.points
+        self._alive: dict[Point, ActivePoint] = {}
+        self._group: Sequence[Point] = ()
+        self._full, self._crowded = False, set[Point]()
+        self._order, self._numbers = random.Random(reporter.job.id), itertools.count(1)
+        self._began = self._kept_at = time.monotonic()
+        self._end, self._late = "", False
+
+    def run(self) -> SweepEnd:
+        """Visit points until there is a reason to end.
+
+        Raises:
+            CrossoverError: a point cannot be measured, or the store cannot be read.
+        """
+        self._recall()
+        try:
+            while not self.reporter.should_stop():
+                if ended := self._advance_sweep():
+                    return ended
+            return self._end_as_stopped()
+        except Exception:
+            self._keep()
+            raise
+        finally:
+            for entry in self._alive.values():
+                entry.release()
+
+    def _recall(self) -> None:
+        """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
+        job, asked = self.reporter.job, {point: self.sweep.experiment(point) for point in self._points}
+        since = job.created_at if job.fresh else ""
+        here = self._machine.local_machine
+        here = replace(here, machine_id=job.measured_as or here.machine_id)
+        answers = Store(job.store).answers(asked.values(), here, since=since, accepted=speedup.answers_experiment)
+        for point, experiment in asked.items():
+            if rows := answers.get(experiment.id):
+                self.reporter.count_cached_rows(rows)
+                self.results[point] = result_from_rows(self.sweep, point, rows)
+
+    def _advance_sweep(self) -> SweepEnd | None:
+        """Begin a point, or visit all that are alive in a new order; how the sweep ended if it did."""
+        fresh = self._next()
+        if fresh is None and not self._alive:
+            self._tell(None)
+            return SweepEnd(summary=self._summary())
+        for point in self._turns(fresh):
+            if self.reporter.should_stop():
+                break
+            if ended := self._run_point_round(point):
+                return ended
+        return None
+
+    def _turns(self, fresh: Point | None) -> Sequence[Point]:
+        """Whose turn it is; beside a size that the search chose, that of the one that waits longest."""
+        if fresh is None:
+            return self._order.sample(list(self._alive), len(self._alive))
+        waiting = sorted(self._alive.values(), key=lambda entry: entry.visited) if self.sweep.adaptive else []
+        return [fresh, *(entry.point for entry in waiting[:1])]
+
+    def _next(self) -> Point | None:
+        """The point to begin now; None if those that are alive go on first, or the sweep is over.
+
+        What is begun beside others must fit into memory and, as far as can be told, be over within the budget.
+        """
+        left = [point for point in self._points if point not in self.results and point not in self._alive]
+        point = self._next_search_point() if left and self.sweep.adaptive else self._next_group_point(left)
+        if point is None:
+            return None
+        if self._alive:
+            self._full = self._full or not self._can_join_active(point)
+            return None if self._full else point
+        if self._read_elapsed_s() >= self.sweep.budget_s:
+            self._end, self._late = self._out_of_time(), True
+            return None
+        self._full = point in self._crowded
+        return point
+
+    def _next_search_point(self) -> Point | None:
+        """The size that the search wants next; None if it is content with what it has."""
+        sizes = {self.sweep.size(point): point for point in self._points}
+        step = search.next_step(tuple(sizes), evidence(self.sweep, self._provisional_results()))
+        if step.size is None:
+            self._end = "" if self._alive else f"The search ended: {step.reason}."
+            return None
+        return sizes[step.size]
+
+    def _next_group_point(self, left: Sequence[Point]) -> Point | None:
+        """The next point of those that take turns together: all, or where they do not fit, every second, or fewer.
+
+        Points that do not even fit alone, as far as can be told, come last, one by one.
+        """
+        if not self._alive and left:
+            small = [point for point in left if self._fit_alone([point])] or left[:1]
+            strides = range(math.ceil(len(small) / MOST_AT_ONCE), len(small))
+            self._group = next((small[::stride] for stride in strides if self._fit_alone(small[::stride])), small[:1])
+        return next((point for point in self._group if point in left), None)
+
+    def _fit_alone(self, points: Sequence[Point]) -> bool:
+        return self._fit([self.sweep.experiment(point) for point in points], ())
+
+    def _can_join_active(self, point: Point) -> bool:
+        """Whether a point can be begun beside those that are alive."""
+        alive = [self.sweep.experiment(other) for other in self._alive]
+        known, owed_s = self._provisional_results(), self._active_remaining_s()
+        expected_s = remaining_s(self.sweep, [point], known, elapsed_s=0.0) or 0.0
+        in_time = self._read_elapsed_s() + owed_s + expected_s <= self.sweep.budget_s
+        return in_time and len(alive) < MOST_AT_ONCE and self._fit([self.sweep.experiment(point)], alive)
+
+    def _run_point_round(self, point: Point) -> SweepEnd | None:
+        """Visit a point, and settle it if that was the last time; how the sweep ended if it did."""
+        self._tell(point)
+        if point not in self._alive:
+            if reason := too_slow(self.sweep, point, self._provisional_results()):
+                self.results[point] = build_skipped_result(self.sweep, point, reason)
+                return None
+            self._alive[point] = ActivePoint(point, self._begin(self.sweep.experiment(point), self.reporter))
+        entry = self._alive[point]
+        try:
+            more = entry.run_round(next(self._numbers))
+        except TooSlow as error:
+            self._give_up(entry)
+            self.results[point] = build_skipped_result(self.sweep, point, error.reason, entry.seconds)
+            return None
+        if len(self._alive) > 1 and any(row.outcome == "out_of_memory" for row in entry.rows):
+            self._give_up(entry)  # it is begun again, alone, once nothing else takes memory
+            self._crowded.add(point)
+            self._full = True
+        elif not more:
+            return self._settle(entry)
+        if time.monotonic() - self._kept_at >= KEEP_EVERY_S:
+            self._keep()
+        return None
+
+    def _settle(self, entry: ActivePoint) -> SweepEnd | None:
+        """Bring the rows of a point that came to its end to the store; how the sweep ended if it did."""
+        rows = entry.rows
+        if any(row.outcome == "stopped" for row in rows) or (not rows and self.reporter.should_stop()):
+            return self._end_as_stopped()
+        self._give_up(entry)
+        if rows and (refusal := self.reporter.save(rows)):
+            return SweepEnd(refusal=refusal)
+        self.results[entry.point] = result_from_rows(self.sweep, entry.point, rows, seconds=entry.seconds)
+        return None
+
+    def _give_up(self, entry: ActivePoint) -> None:
+        del self._alive[entry.point]
+        entry.release()
+
+    def _end_as_stopped(self) -> SweepEnd:
+        return SweepEnd(stopped=True, rows=tuple(self._so_far()))
+
+    def _so_far(self) -> list[Trial]:
+        """Rows of points that lack pairs."""
+        return [row for entry in self._alive.values() for row in entry.rows if row.block_steps]
+
+    def _keep(self) -> None:
+        self.reporter.keep(self._so_far())
+        self._kept_at = time.monotonic()
+
+    def _provisional_results(self) -> dict[Point, PointResult]:
+        """What is known of each point, whether it is settled or has its first pairs."""
+        alive = {point: entry.result(self.sweep) for point, entry in self._alive.items() if entry.rows}
+        return self.results | alive
+
+    def _active_remaining_s(self) -> float:
+        return sum(entry.remaining_s(self.sweep) for entry in self._alive.values())
+
+    def _tell(self, point: Point | None) -> None:
+        """Report how far the sweep is, with the point whose turn it is."""
+        known = self._provisional_results()
+        left = [other for other in self._points if other not in known]
+        rest = self._rest_s(left, known) if point else None
+        notes = [result.note for result in known.values() if result.note]
+        self.reporter.sweep_progress(
+            SweepProgress(
+                done=len(self.results),
+                total=len(self._points),
+                alive=len(self._alive),
+                pairs=sum(entry.visits for entry in self._alive.values()),
+                pairs_each=self.sweep.pairs,
+                size_label=describe_point(self.sweep, point) if point else "",
+                remaining_s=rest[1] if rest else None,
+                least_s=rest[0] if rest else None,
+                notes=tuple([*notes, self._end] if self._end else notes),
+            )
+        )
+
+    def _rest_s(self, left: Sequence[Point], results: Mapping[Point, PointResult]) -> tuple[float, float] | None:
+        """Seconds that the rest may take, at least and at most: of a grid one figure, of a search an estimate."""
+        elapsed_s, owed_s = self._read_elapsed_s(), self._active_remaining_s()
+        if self.sweep.adaptive:
+            found = search_s(self.sweep, left, results, elapsed_s=elapsed_s)
+            return (found[0] + owed_s, found[1] + owed_s) if found else None
+        rest_s = remaining_s(self.sweep, left, results, elapsed_s=elapsed_s)
+        return None if rest_s is None else (rest_s + owed_s, rest_s + owed_s)
+
+    def _read_elapsed_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def _out_of_time(self) -> str:
+        budget = units.format_duration(self.sweep.budget_s)
+        if self.sweep.adaptive:
+            return f"The budget of {budget} ended before the search did."
+        return (
+            f"The budget of {budget} ended before {_count_points(len(self._points) - len(self.results))} could be "
+            "begun."
+        )
+
+    def _summary(self) -> str:
+        """What has no times, counted, in one sentence."""
+        troubles = [result.trouble for result in self.results.values()]
+        memory, slow = troubles.count("memory"), troubles.count("slow")
+        clauses = [f"{_count_points(memory)} did not fit into memory"] if memory else []
+        if slow:
+            clauses.append(f"{_count_points(slow)} {'was' if slow == 1 else 'were'} skipped as too slow")
+        counted = f"{' and '.join(clauses)}." if clauses else ""
+        return " ".join(filter(None, [counted, self._end if self._late else ""]))
+
+
+def evidence(sweep: Sweep, results: Mapping[Point, PointResult]) -> list[Evidence]:
+    """What is known at each size that was measured or skipped, of the first contender against the last."""
+    rows = {point: result.rows for point, result in results.items()}
+    return study.sweep_evidence(sweep, rows, {point: result.note for point, result in results.items()})
+
+
+def _count_points(count: int) -> str:
+    return f"{count} point{'' if count == 1 else 's'}"

@@ -1,0 +1,189 @@
+"""How data reach the device: endless batches of one training in an order that depends on the seed alone.
+
+Every data path yields the same batches in the same order, so that devices and paths can be compared. A batch
+is made (the loader's part) and then placed on the device (the transfer); `core.measure.breakdown` times the
+two apart.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
+
+from core.measure.datasets import Data, Split
+from core.measure.execution import Batch
+from core.question.experiment import Point
+
+PREFETCHED_PER_WORKER = 2
+"""torch's own default; a DataLoader worker keeps as many batches ready."""
+
+GATHERED_BYTES = 256 * 2**10
+"""Resident batches are indexed several at once as long as they stay within so much, which fits any cache: small ones
+cost as much to ask for as to make, and large ones are read while they are still there if each is made by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """Batches of one training.
+
+    Attributes:
+        batches: endless; drawing from it is the loader's part of a step.
+        take: the next batches, as many as are asked for, one after the other in one; drawn from the same stream, and
+            theirs only until the next are taken.
+        place: puts drawn batches on the device, the host-to-device transfer.
+        batch_size: samples of one batch.
+        at_once: batches that are best taken at once.
+        indices: what `take` would index, where samples are resident; None elsewhere.
+        gather: batches by their indices, where samples are resident; None elsewhere.
+        prefetched: batches that may be ready before they are asked for.
+    """
+
+    batches: Iterator[Batch]
+    take: Callable[[int], Batch]
+    place: Callable[[Batch], Batch]
+    batch_size: int
+    at_once: int = 1
+    indices: Callable[[int], Tensor] | None = None
+    gather: Callable[[Tensor], Batch] | None = None
+    prefetched: int = 0
+
+
+def order(point: Point, epoch: int) -> Tensor:
+    """Indices of the training samples in one epoch, int64 (steps_per_epoch × batch_size,), full batches only."""
+    used = point.steps_per_epoch * point.batch_size
+    if not point.shuffle:
+        return torch.arange(used)
+    generator = torch.Generator().manual_seed(point.seed + epoch * 1_000_003)
+    return torch.randperm(point.samples, generator=generator)[:used]
+
+
+def feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
+    """The batches of `point` from step `first_step` on; on the resident path those of `resident`, on the device."""
+    if point.data_path == "resident":
+        return _build_index_feed(point, resident, device, _leave, first_step)
+    pinned = point.data_path == "loader" and device.type == "cuda"
+    place = _leave if device.type == "cpu" else _mover(device, non_blocking=pinned)
+    if point.data_path == "per_batch":
+        host = _build_index_feed(point, data.train, torch.device("cpu"), place, first_step)
+        return replace(host, at_once=1, indices=None, gather=None)
+    source = data.one_by_one if point.data_path == "tutorial" else TensorDataset(data.train.samples, data.train.labels)
+    batches = _loader(point, source, pinned=pinned, first_step=first_step)
+    return Feed(
+        batches=batches,
+        take=partial(_join_batches, batches),
+        place=place,
+        batch_size=point.batch_size,
+        prefetched=PREFETCHED_PER_WORKER * point.loader_workers,
+    )
+
+
+class _Order:
+    """Where a training is in its endless order of samples."""
+
+    def __init__(self, point: Point, device: torch.device, first_step: int) -> None:
+        self._point, self._device = point, device
+        self._epoch, self._step = divmod(first_step, point.steps_per_epoch)
+        self._indices = self._load()
+
+    def take(self, steps: int) -> Tensor:
+        """Indices of the next batches, one after the other; they may go on into the next epochs."""
+        pieces: list[Tensor] = []
+        while steps:
+            if self._step == self._point.steps_per_epoch:
+                self._epoch, self._step = self._epoch + 1, 0
+                self._indices = self._load() if self._point.shuffle else self._indices
+            count = min(steps, self._point.steps_per_epoch - self._step)
+            size = self._point.batch_size
+            pieces.append(self._indices[self._step * size : (self._step + count) * size])
+            self._step += count
+            steps -= count
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+
+    def _load(self) -> Tensor:
+        """The order of this epoch on the device: one copy an epoch, which the host does not wait for on CUDA."""
+        indices = order(self._point, self._epoch)
+        if self._device.type == "cuda":
+            return indices.pin_memory().to(self._device, non_blocking=True)
+        return indices.to(self._device)
+
+
+def _build_index_feed(
+    point: Point, split: Split, device: torch.device, place: Callable[[Batch], Batch], first_step: int
+) -> Feed:
+    samples, labels = split.samples, split.labels
+    place_in_order = _Order(point, device, first_step)
+
+    def gather(indices: Tensor) -> Batch:
+        return samples.index_select(0, indices), labels.index_select(0, indices)
+
+    room: dict[int, Batch] = {}
+
+    def take(steps: int) -> Batch:
+        """Into memory of an earlier batch: for new memory the system takes as long as for the samples."""
+        indices = place_in_order.take(steps)
+        if len(indices) not in room:
+            return room.setdefault(len(indices), gather(indices))
+        for source, into in zip((samples, labels), room[len(indices)], strict=True):
+            torch.index_select(source, 0, indices, out=into)
+        return room[len(indices)]
+
+    batch_bytes = point.batch_size * (samples.numel() // max(1, len(samples)) * samples.element_size() + 8)
+    return Feed(
+        batches=map(gather, map(place_in_order.take, itertools.repeat(1))),
+        take=take,
+        place=place,
+        batch_size=point.batch_size,
+        at_once=max(1, GATHERED_BYTES // batch_bytes),
+        indices=place_in_order.take,
+        gather=gather,
+    )
+
+
+def _join_batches(batches: Iterator[Batch], steps: int) -> Batch:
+    drawn = list(itertools.islice(batches, steps))
+    if steps == 1:
+        return drawn[0]
+    samples, labels = zip(*drawn, strict=True)
+    return torch.cat(samples), torch.cat(labels)
+
+
+class _BatchSampler:
+    """Endless batches of indices for a DataLoader; its workers live on across epochs."""
+
+    def __init__(self, point: Point, first_step: int) -> None:
+        self._point, self._first_step = point, first_step
+
+    def __iter__(self) -> Iterator[list[int]]:
+        upcoming = _Order(self._point, torch.device("cpu"), self._first_step)
+        while True:
+            yield upcoming.take(1).tolist()
+
+
+def _loader(point: Point, source: Any, *, pinned: bool, first_step: int) -> Iterator[Batch]:
+    loader: DataLoader[Any] = DataLoader(
+        source,
+        batch_sampler=_BatchSampler(point, first_step),
+        num_workers=point.loader_workers,
+        prefetch_factor=PREFETCHED_PER_WORKER if point.loader_workers else None,
+        pin_memory=pinned,
+    )
+    yield from loader
+
+
+def _leave(batch: Batch) -> Batch:
+    return batch
+
+
+def _mover(device: torch.device, *, non_blocking: bool) -> Callable[[Batch], Batch]:
+    """A copy to `device`; PyTorch promises a safe copy that does not wait only from pinned memory towards CUDA."""
+
+    def move(batch: Batch) -> Batch:
+        samples, labels = batch
+        return samples.to(device, non_blocking=non_blocking), labels.to(device, non_blocking=non_blocking)
+
+    return move

@@ -1,0 +1,435 @@
+"""The libraries of gradient boosting behind one face: what is made of a training, and whether a device is really used.
+
+Each brings an OpenMP runtime beside torch's, or shares that with it. They are therefore imported when a fit is asked
+for, and never before: the process trains nothing else afterwards. None of them may fall back to the CPU unseen.
+"""
+
+import contextlib
+import functools
+import importlib
+import json
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from core.errors import DeviceUnavailable, LibraryFailed, OutOfMemory
+from core.measure import preflight
+from core.measure.batches import Feed
+from core.measure.breakdown import examine
+from core.measure.contender import MeasuredContender
+from core.measure.datasets import Data, Split
+from core.measure.preflight import FreshTrainings
+from core.measure.thread_search import LONG_S
+from core.measure.timer import BLOCK_MARGIN, LEAD_IN_S, LONGEST_LEAD_IN_S, MIN_BLOCK_S
+from core.measure.training import Training
+from core.question.experiment import BEST_THREADS, Contender, Point
+from core.question.lanes import PLAIN, Lane
+from core.question.models.boosting import LIBRARIES, explain_missing_library
+from core.text import as_line
+
+FloatTable = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int64]
+
+SMALL = 256
+"""Rows of the fit that shows whether a device can be used; one round of few leaves."""
+
+LIGHTGBM_GPU_KINDS = {"lightgbm": ("cuda", "gpu")}
+"""What LightGBM calls a GPU, by CUDA and by OpenCL: a build has one of them, or none."""
+
+_KIND = {"lightgbm": "cuda"}
+"""Which of them its build here has, as far as that was tried."""
+
+_MOST_WORDS = 300
+"""Letters of a library's error that are told."""
+
+
+class Model(Protocol):
+    """What all three libraries make: a classifier as scikit-learn has them."""
+
+    classes_: npt.NDArray[Any]
+
+    def fit(self, samples: FloatTable, labels: Labels) -> object:
+        """Fit from nothing; returns when it is done."""
+
+    def predict_proba(self, samples: FloatTable) -> npt.NDArray[Any]:
+        """Probability of each of `classes_`, (rows, classes)."""
+
+
+@functools.cache
+def load(family: str) -> float:
+    """Import the library of a family; seconds that it took when it was imported first in this process.
+
+    Raises:
+        LibraryFailed: it is not installed, or cannot be imported.
+    """
+    if told := explain_missing_library(family):
+        raise LibraryFailed(told)
+    began = time.perf_counter()
+    try:
+        importlib.import_module("sklearn.ensemble" if family == "hist-boosting" else LIBRARIES[family].package)
+    except (ImportError, OSError) as error:  # a library that it needs may be missing on this system
+        raise _build_library_error(family, error) from error
+    return time.perf_counter() - began
+
+
+def model(point: Point, device: str, threads: int) -> Model:
+    """A classifier that is not fitted yet; everything that is not asked for is as its library has it.
+
+    Args:
+        point: the training.
+        device: `cpu` or `cuda:N`.
+        threads: of the CPU; 0 for the library's own choice.
+    """
+    return _MAKE[point.model](point, device, threads)
+
+
+def fit(family: str, made: Model, samples: FloatTable, labels: Labels, threads: int) -> None:
+    """Fit a classifier.
+
+    Raises:
+        LibraryFailed: the library refused, in its words.
+        OutOfMemory: memory did not suffice.
+    """
+    try:
+        with _threads_of_environment(threads) if family == "hist-boosting" else contextlib.nullcontext():
+            made.fit(samples, labels)
+    except Exception as error:
+        said = str(error).lower()
+        if isinstance(error, MemoryError) or "out of memory" in said or "bad_alloc" in said:
+            raise OutOfMemory(f"{LIBRARIES[family].title} ran out of memory.") from None
+        raise _build_library_error(family, error) from error
+
+
+@functools.cache
+def first_use(family: str, device: str) -> float:
+    """Use an accelerator for the first time, with a fit of next to nothing; seconds.
+
+    Raises:
+        DeviceUnavailable: the library as it is installed cannot use it, in its words.
+    """
+    point = Point(dataset="disc", model=family, rounds=1, leaves=2)
+    samples, labels = np.random.default_rng(0).random((SMALL, 4), np.float32), np.arange(SMALL, dtype=np.int64) % 2
+    began = time.perf_counter()
+    why = ""
+    for kind in LIGHTGBM_GPU_KINDS.get(family, ("",)):
+        _KIND[family] = kind
+        made = model(point, device, 1)
+        try:
+            with warnings.catch_warnings(record=True):  # who falls back to the CPU only warns of it
+                made.fit(samples, labels)
+        except Exception as error:
+            why = why or _words(error)
+        else:
+            used = read_training_device(made)
+            if used in ("", device):
+                return time.perf_counter() - began
+            why = f"it trains on {used} instead"
+    raise DeviceUnavailable(f"{LIBRARIES[family].title} as it is installed here cannot train on {device}: {why}.")
+
+
+def read_training_device(made: Model) -> str:
+    """The device that an XGBoost model says it was trained on; empty of others, which raise where they cannot."""
+    booster = getattr(made, "get_booster", None)
+    if booster is None:
+        return ""
+    return str(json.loads(booster().save_config())["learner"]["generic_param"]["device"])
+
+
+def use_threads(family: str, threads: int) -> None:
+    """Have so many CPU threads from here on, where that is not said to the model itself."""
+    if family == "hist-boosting":
+        import threadpoolctl
+
+        threadpoolctl.threadpool_limits(limits=threads, user_api="openmp")
+
+
+def _hist_boosting(point: Point, _device: str, _threads: int) -> Model:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    made: Model = HistGradientBoostingClassifier(
+        max_iter=point.rounds,
+        max_leaf_nodes=point.leaves,
+        learning_rate=point.learning_rate,
+        early_stopping=False,
+        random_state=point.seed,
+    )
+    return made
+
+
+def _xgboost(point: Point, device: str, threads: int) -> Model:
+    from xgboost import XGBClassifier
+
+    made: Model = XGBClassifier(
+        n_estimators=point.rounds,
+        max_leaves=point.leaves,
+        max_depth=0,
+        grow_policy="lossguide",  # leaf by leaf, as the other two grow their trees
+        learning_rate=point.learning_rate,
+        tree_method="hist",
+        device=device,
+        n_jobs=threads or None,
+        random_state=point.seed,
+    )
+    return made
+
+
+def _lightgbm(point: Point, device: str, threads: int) -> Model:
+    from lightgbm import LGBMClassifier
+
+    kind, _, number = device.partition(":")
+    made: Model = LGBMClassifier(
+        n_estimators=point.rounds,
+        num_leaves=point.leaves,
+        learning_rate=point.learning_rate,
+        n_jobs=threads or None,
+        random_state=point.seed,
+        verbosity=-1,
+        **({} if kind == "cpu" else {"device_type": _KIND["lightgbm"], "gpu_device_id": int(number or 0)}),
+    )
+    return made
+
+
+_MAKE: dict[str, Callable[[Point, str, int], Model]] = {
+    "hist-boosting": _hist_boosting,
+    "xgboost": _xgboost,
+    "lightgbm": _lightgbm,
+}
+
+
+@contextlib.contextmanager
+def _threads_of_environment(threads: int) -> Iterator[None]:
+    """Let scikit-learn take all threads that it is given: unless this is set, it takes no more than there are cores.
+
+    It is there during the fit alone, as processes that start later must not inherit it.
+    """
+    before = os.environ.get(_OMP)
+    os.environ[_OMP] = str(threads) if threads else before or ""
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_OMP]
+        else:
+            os.environ[_OMP] = before
+
+
+_OMP = "OMP_NUM_THREADS"
+
+
+def _build_library_error(family: str, error: Exception) -> LibraryFailed:
+    return LibraryFailed(f"{LIBRARIES[family].title} failed: {_words(error)}.")
+
+
+def _words(error: Exception) -> str:
+    """The first line of an error; those that come from another language bring their stack along."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return as_line(lines[0] if lines else type(error).__name__, _MOST_WORDS).rstrip(".")
+
+
+SCORED = 10_000
+"""Training rows of which the loss is read, at most; as many as of which a network's accuracy is."""
+
+LEAST_CHANCE = 1e-15
+"""Lowest probability of the right class, so that a loss is a number."""
+
+
+class BoostingTraining(Training):
+    """One model that is fitted again and again.
+
+    Attributes:
+        threads: of the CPU, for every fit from now on; 0 for the library's own choice.
+    """
+
+    def __init__(self, point: Point, data: Data, device: str) -> None:
+        """Take the rows as a table, each a line of numbers."""
+        self._point, self._device = point, device
+        self.classes, self._labels = np.unique(data.train.labels.numpy(), return_inverse=True)
+        self._samples = _to_table(data.train.samples)
+        self._scored = Split(samples=data.train.samples[:SCORED], labels=data.train.labels[:SCORED])
+        self._all_classes = point.network.classes
+        self._model: Model | None = None
+        self.threads, self.lane, self._engine, self._losses, self.steps = BEST_THREADS, PLAIN, None, [], 0
+        super().rewind(NOTHING, 0)
+
+    def use_threads(self, count: int) -> None:
+        """Fit with so many threads from here on."""
+        self.threads = count
+        use_threads(self._point.model, count)
+
+    def advance(self, steps: int) -> None:
+        """Fit so many times, each time from nothing.
+
+        Raises:
+            LibraryFailed: the library refused.
+        """
+        family = self._point.model
+        for _ in range(steps):
+            self._model = model(self._point, self._device, self.threads)
+            fit(family, self._model, self._samples, self._labels, self.threads)
+        self.steps += steps
+
+    def rewind(self, feed: Feed, steps: int) -> None:
+        """Only the count of fits: each begins from nothing anyway."""
+        self.steps = steps
+
+    def weights(self, device: str | None = None) -> list[Tensor]:
+        """None: trees are the library's business."""
+        return []
+
+    def set_weights(self, weights: list[Tensor]) -> None:
+        """Nothing, as `rewind`."""
+
+    def rehearsal(self) -> Callable[[], object]:
+        """One fit."""
+        return partial(self.advance, 1)
+
+    def read_losses(self) -> list[float]:
+        """Nothing between blocks: each fit has the loss of the first, see `loss`."""
+        return []
+
+    def loss(self) -> float:
+        """Mean log loss of the model over the first training rows."""
+        chances = self.chances(self._scored.samples).gather(1, self._scored.labels[:, None])
+        return float(-chances.clamp_min(LEAST_CHANCE).log().mean())
+
+    def chances(self, samples: Tensor) -> Tensor:
+        """Probability of every class of the data set, (rows, classes), as a network's outputs are."""
+        if self._model is None:
+            raise RuntimeError("nothing was fitted yet")
+        known = torch.as_tensor(np.asarray(self._model.predict_proba(_to_table(samples))), dtype=torch.float64)
+        every = torch.zeros(len(samples), self._all_classes, dtype=torch.float64)
+        every[:, torch.from_numpy(self.classes)] = known
+        return every
+
+
+def _to_table(samples: Tensor) -> Any:
+    return samples.reshape(len(samples), -1).numpy()
+
+
+def _no_batch(*_: object) -> Any:
+    raise RuntimeError("a fit has no batches")
+
+
+NOTHING = Feed(batches=iter(()), take=_no_batch, place=_no_batch, batch_size=0)
+
+
+LONG_ON_ACCELERATOR_S = 10 * LONGEST_LEAD_IN_S
+"""An accelerator's clocks have risen within a tenth of a fit of so long, which needs none before it."""
+
+
+class FreshFits(FreshTrainings):
+    """Makes fits of one point on one device; each of them begins from nothing."""
+
+    def training(self, lane: Lane) -> Training:
+        """One that was not fitted yet; it has no lane."""
+        return BoostingTraining(self.point, self.data, str(self.device))
+
+    def feed(self, first_step: int) -> Feed:
+        """No batches."""
+        return NOTHING
+
+
+class BoostingContender(MeasuredContender):
+    """One contender in the measurement of fits."""
+
+    def __init__(self, contender: Contender, point: Point, data: Data) -> None:
+        """Take a contender whose device was found; nothing is imported or fitted yet.
+
+        Raises:
+            LibraryFailed: the library of the family is not installed.
+        """
+        if told := explain_missing_library(point.model):
+            raise LibraryFailed(told)
+        super().__init__(contender, point, data)
+        self._fresh = FreshFits(point=point, data=data, device=self._device.torch)
+
+    @property
+    def fits(self) -> BoostingTraining:
+        """The training, once it was started."""
+        training = self.training
+        if not isinstance(training, BoostingTraining):
+            raise TypeError("it is no gradient boosting")
+        return training
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Nobody counts them in trees; 0 says that they are not known."""
+        return {"parameters": 0, "flops_per_step": 0}
+
+    def require_pace(self, budget_s: float) -> None:
+        """Nothing: how long a fit takes is known when one was fitted."""
+
+    def start(self) -> None:
+        """Import the library, see whether it can use the device, and fit for the first time, each timed."""
+        loaded_s = load(self._point.model)
+        used_s = 0.0 if self.contender.on_host else first_use(self._point.model, str(self._device.torch))
+        super().start()
+        raw = self.raw  # whoever comes second in this process finds the library there, and would have had to wait too
+        raw.startup_build_s = (raw.startup_build_s or 0.0) + loaded_s
+        raw.startup_device_s = (raw.startup_device_s or 0.0) + used_s
+        self.curve.add([self.fits.loss()])
+
+    def warm_up(self, allowance_s: float) -> Iterator[None]:
+        """Fit once more, or for as long as a block takes. Yields between timings.
+
+        A fit is long beside whatever gets warm, and allocates all its memory anew: the first one is not used, nor the
+        first block.
+        """
+        fit_s = self._warm_up_block(1)
+        yield
+        self._block_steps = max(1, math.ceil(BLOCK_MARGIN * MIN_BLOCK_S / fit_s)) if fit_s > 0 else 1
+        if self._block_steps > 1 and fit_s < allowance_s:
+            fit_s = self._warm_up_block(self._block_steps) / self._block_steps
+            yield
+        long_s = LONG_S if self.contender.on_host else LONG_ON_ACCELERATOR_S
+        self.raw.lead_in_steps = max(1, math.ceil(LEAD_IN_S / fit_s)) if 0 < fit_s < long_s else 0
+
+    def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
+        """A fit is one piece, and a whole training is one fit: only what does not depend on its rows can be told."""
+        if (
+            turns
+            and 2 * preflight.estimate_memory_bytes(self._point, self.contender, self._data)
+            <= self._device.free_bytes()
+        ):
+            self._use_settings()
+            self._afterwards.take_turns(self.training, self._build_doubled_training, "doubled_step_s", budget_s)
+
+    def examine(self) -> None:
+        """Classify with the model that was fitted last; all of them are alike."""
+        classify = partial(
+            examine, self.fits.chances, self._point.network.classes, self._data, torch.device("cpu"), self.raw
+        )
+        self._afterwards.attempt("What it learned is", classify)
+
+    def _build_doubled_training(self) -> Training:
+        """Fits of a table that has every row twice: trees split as before, and each leaf has twice the rows."""
+        train = self._data.train
+        twice = Split(samples=train.samples.repeat_interleave(2, 0), labels=train.labels.repeat_interleave(2))
+        fits = BoostingTraining(self._point, replace(self._data, train=twice), str(self._device.torch))
+        fits.threads = self.fits.threads
+        return fits
+
+    def _lead_in_steps(self) -> int:
+        return self.raw.lead_in_steps
+
+    def _keep_weights(self) -> None:
+        """Nothing: the last model is there."""
+
+    def _prepare(self) -> float:
+        """Nothing is compiled."""
+        return 0.0
+
+    def _use_settings(self) -> None:
+        """Fit with this contender's threads from here on; the others have theirs."""
+        if self._training is not None and self.raw.threads != BEST_THREADS:
+            self.fits.use_threads(self.raw.threads)

@@ -1,0 +1,320 @@
+"""Where a step's time goes: loader, transfer, forward, backward, optimizer, and how long an accelerator is busy.
+
+These passes drain the device between parts, so they disturb what they measure. They run after the headline
+blocks, never instead of them, and their sum is held against the undisturbed step where it is shown.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from core.measure import devices
+from core.measure.datasets import Data, Split
+from core.measure.raw_values import RawValues
+from core.measure.timer import MIN_BLOCK_S, Timer
+from core.measure.training import Classifier, Training, classify, nudge_weight
+from core.question.experiment import Contender, Point
+
+EPOCH_LIMIT_S = 2.0
+EPOCH_SHARE = 0.1
+"""A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
+
+PASS_S = 0.5
+"""Seconds that the breakdown pass aims at."""
+
+PASS_STEPS = (3, 50)
+"""Fewest and most steps of the breakdown pass."""
+
+TURNS = (3, 5)
+"""Fewest and most turns that a step takes with another form of it; they take as long as an epoch may, at most."""
+
+BUSY_REPEATS = 5
+"""Measurements of filler alone and filler with steps; every difference is kept."""
+
+BUSY_WORK_S = 0.01
+BUSY_STEPS = (1, 50)
+"""Seconds of undisturbed training that the steps behind the filler stand for; fewest and most of them."""
+
+FILLER_SIZE, FILLER_MOST_SIZE = 2048, 16_384
+"""Edge of the square matrices whose product keeps an accelerator occupied; doubled where many would be queued."""
+
+FILLER_LAUNCHES = 100
+"""Products that make the filler, about, at most. The queue of a device is bounded, that of CUDA at 1,024 launches by
+what is published of it: the host waits where it is full, and then steps are not there in time."""
+
+FILLER_LEAD = 2.0
+"""Filler lasts this many times as long as the steps could take to be queued behind it."""
+
+FILLER_MIN_S = 0.005
+
+
+BREAKDOWN_PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
+
+
+def measure_breakdown(training: Training, timer: Timer, *, step_s: float) -> dict[str, tuple[float, ...]]:
+    """Seconds of each of `BREAKDOWN_PARTS`, one entry a step, of steps with a drained clock reading after every part.
+
+    Empty where a step is one piece: a compiled or recorded one has no parts that could be timed apart, and those of an
+    eager twin are not its own.
+
+    Args:
+        training: goes on training; its weights change.
+        timer: of the training's device.
+        step_s: seconds of an undisturbed step, to choose how many steps.
+    """
+    if training.lane.execution != "eager":
+        return {}
+    return dict(zip(BREAKDOWN_PARTS, time_parts(lambda: _one_step(training, timer), step_s), strict=True))
+
+
+def time_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
+    """Seconds of each part of a step, one entry a step, of as many steps as fill the pass."""
+    steps = clamp(PASS_STEPS, PASS_S / step_s)
+    rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
+    return list(zip(*rows, strict=True))
+
+
+def time_alternately(
+    training: Training, other: Training, timer: Timer, *, step_s: float, budget_s: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Seconds of a step of two trainings that take turns, one entry a turn; none where that would take too long.
+
+    The other is a fresh one on the same device, which gets warm first; too long is what is long beside the budget.
+    """
+    steps = max(1, math.ceil(MIN_BLOCK_S / step_s))
+    fewest, most = TURNS
+    turns = int(max(EPOCH_LIMIT_S, EPOCH_SHARE * budget_s) / (2 * steps * step_s)) - 1
+    if turns < fewest:
+        return (), ()
+    other.advance(steps)
+    rows = []
+    for _ in range(min(turns, most)):
+        rows.append([timer.time(partial(each.advance, steps)).seconds / steps for each in (training, other)])
+        training.read_losses()
+        other.read_losses()
+    as_it_is, otherwise = zip(*rows, strict=True)
+    return as_it_is, otherwise
+
+
+def epoch_s(
+    training: Training, timer: Timer, *, steps: int, lead_in_steps: int, step_s: float, budget_s: float
+) -> float | None:
+    """Seconds of a whole epoch of so many steps, by as many epochs in one piece as make whole calls of the lane.
+
+    The training goes on meanwhile, `lead_in_steps` of it untimed. None if it would take too long beside `budget_s`.
+    """
+    each = training.lane.steps_per_call
+    in_step = each // math.gcd(each, steps)
+    expected_s = steps * step_s
+    epochs = math.ceil(MIN_BLOCK_S / expected_s / in_step) * in_step
+    if max(1, in_step) * expected_s > max(EPOCH_LIMIT_S, EPOCH_SHARE * budget_s):
+        return None
+    training.advance(lead_in_steps)
+    return timer.time(lambda: training.advance(epochs * steps)).seconds / epochs
+
+
+def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_s: float) -> tuple[float, ...]:
+    """Seconds for which an accelerator is busy with one step when it never waits for the host.
+
+    The device first gets filler that outlasts the queueing of some steps; the steps behind it then run without
+    a gap. Their time is that of filler and steps less that of filler alone: one host clock, no events, any
+    accelerator. The batch is on the device beforehand, so loader and transfer are left out. Fewer steps are queued
+    where the host had not queued all of them by the time the filler was over, as where the queue was full.
+
+    Returns:
+        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue, and where
+        not even one call can be queued in time.
+    """
+    if device.type == "cpu":
+        return ()
+    work, each = training.rehearsal(), training.lane.steps_per_call
+    calls = math.ceil(clamp(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
+    while calls:
+        fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * calls * each * step_s))
+        fill_and_step = partial(_one_after_another, [fill, *[work] * calls])
+        fill_and_step()
+        if _queueing_s(fill_and_step, timer) < timer.time(fill).seconds:
+            differences = (timer.time(fill_and_step).seconds - timer.time(fill).seconds for _ in range(BUSY_REPEATS))
+            return tuple(max(0.0, difference / (calls * each)) for difference in differences)
+        calls //= 2
+    return ()
+
+
+def _one_after_another(parts: Sequence[Callable[[], object]]) -> None:
+    for part in parts:
+        part()
+
+
+def _queueing_s(work: Callable[[], object], timer: Timer) -> float:
+    """Seconds for which the host is busy with queueing some work."""
+    begin_ns = timer.read()
+    work()
+    return (timer.clock() - begin_ns) / 1e9
+
+
+def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
+    """Seconds of the five parts of one step; clearing the gradients counts to the optimizer."""
+    step, read = training.parts, timer.read
+    begin = read()
+    drawn = training.draw()
+    made = read()
+    batch = training.place(drawn)
+    placed = read()
+    training.optimizer.zero_grad()
+    cleared = read()
+    forward_ns = backward_ns = 0
+    pieces = step.pieces(batch)
+    for piece in pieces:
+        before = read()
+        loss = step.loss(piece, len(pieces))
+        forwarded = read()
+        loss.backward()
+        forward_ns, backward_ns = forward_ns + forwarded - before, backward_ns + read() - forwarded
+    backwarded = read()
+    training.optimizer.step()
+    parts_ns = (made - begin, placed - made, forward_ns, backward_ns, cleared - placed + read() - backwarded)
+    return tuple(part / 1e9 for part in parts_ns)
+
+
+def _filler(timer: Timer, device: torch.device, *, seconds: float) -> Callable[[], None]:
+    """Work that occupies `device` for about `seconds` and is queued in far less, in few launches."""
+    size = FILLER_SIZE
+    while True:
+        multiply, one_s = _product(timer, device, size)
+        if seconds <= FILLER_LAUNCHES * one_s or size == FILLER_MOST_SIZE:
+            return partial(multiply, int(seconds / one_s) + 1)
+        size *= 2
+
+
+def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[int], None], float]:
+    """A product of square matrices, so many times, and the seconds of one."""
+    matrix, result = (torch.ones(size, size, device=device) for _ in range(2))
+
+    def multiply(times: int) -> None:
+        for _ in range(times):
+            torch.mm(matrix, matrix, out=result)
+
+    multiply(2)
+    return multiply, timer.time(lambda: multiply(4)).seconds / 4
+
+
+def clamp(bounds: tuple[int, int], value: float) -> int:
+    """A whole number within bounds that is not above a value, if one of them is."""
+    fewest, most = bounds
+    return int(max(fewest, min(most, value)))
+
+
+TRAIN_ACCURACY_SAMPLES = 10_000
+"""Training samples that are classified; enough for 1 % and quick on a slow device."""
+
+
+def examine(network: Classifier, classes: int, data: Data, device: torch.device, raw: RawValues) -> None:
+    """Classify with a network, and keep the shares, predictions and counts of true and predicted classes in `raw`."""
+    trained = _share_right(network, data.train, device, at_most=TRAIN_ACCURACY_SAMPLES)
+    validated = _share_right(network, data.validation, device)
+    predicted = classify(network, data.test, device)
+    counts = torch.bincount(data.test.labels * classes + predicted, minlength=classes * classes)
+    raw.train_accuracy, raw.validation_accuracy = trained, validated
+    raw.confusion, raw.predictions = tuple(counts.tolist()), tuple(predicted.tolist())
+
+
+def _share_right(
+    network: Classifier, split: Split, device: torch.device, *, at_most: int | None = None
+) -> float | None:
+    """Share of right answers, None where there is nothing to answer."""
+    predicted = classify(network, split, device, at_most=at_most)
+    return float((predicted == split.labels[:at_most]).double().mean()) if len(predicted) else None
+
+
+CHECKED_STEPS = 20
+"""First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
+rounding has not yet grown."""
+
+
+@dataclass(kw_only=True)
+class PostRunMeasurements:
+    """Measures what is of use beside the blocks of one contender, into its raw values.
+
+    Attributes:
+        device: given back what a failure had taken.
+        left_out: what is not known and why, a sentence each.
+    """
+
+    contender: Contender
+    point: Point
+    data: Data
+    timer: Timer
+    device: devices.Device
+    raw: RawValues
+    left_out: list[str] = field(default_factory=list)
+
+    def attempt(self, subject: str, work: Callable[[], object]) -> None:
+        """Do what may fail by itself; `subject` begins a sentence that goes on with "not known"."""
+        if failed := devices.attempt(work, partial(devices.ending, self.contender)):
+            outcome, why = failed
+            self.left_out.append(f"{subject} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
+            self.device.release()
+
+    def profile(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
+        """A whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
+        if whole_epoch:
+            self.attempt("The time of a whole epoch is", lambda: self._run_epoch(training, budget_s))
+        self.attempt("Where a step's time goes is", lambda: self._profile_step(training))
+        self.attempt("For how long the device is busy with a step is", lambda: self._find_busy_time(training))
+
+    def take_turns(self, training: Training, other: Callable[[], Training], column: str, budget_s: float) -> None:
+        """Another form of the step beside it: seconds of both, those of the other into a column."""
+
+        def measure() -> None:
+            step_s = self.raw.step_s or math.inf
+            timed = time_alternately(training, other(), self.timer, step_s=step_s, budget_s=budget_s)
+            self.raw.turns_step_s = timed[0]
+            setattr(self.raw, column, timed[1])
+
+        self.attempt("How long another form of its step takes is", measure)
+
+    def examine(self, training: Training, weights: list[Tensor]) -> None:
+        """Classify with these weights."""
+        self.attempt("What it learned is", lambda: self._classify(training, weights))
+
+    def compare(self, training: Training, plain: Callable[[], Training]) -> None:
+        """Train the first steps in this lane and plainly, both from the first weights and batch, and keep both losses.
+
+        Where the mathematics are the same they differ by rounding, which some trainings carry on and on: plain steps
+        from weights that are some roundings apart show how far.
+        """
+        steps = min(CHECKED_STEPS, self.point.total_steps)
+        training.advance(training.lane.round_up_to_calls(steps))
+        lane_loss = tuple(training.read_losses()[:steps])
+        devices.use_strict_fp32()
+        reference = plain()
+        reference.advance(steps)
+        self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(reference.read_losses())
+        if training.lane.has_same_numerics:
+            other = plain()
+            other.set_weights([nudge_weight(weight) for weight in other.weights("cpu")])
+            other.advance(steps)
+            self.raw.nudged_loss = tuple(other.read_losses())
+
+    def _run_epoch(self, training: Training, budget_s: float) -> None:
+        steps, lead_in, step_s = self.point.steps_per_epoch, self.raw.lead_in_steps, self.raw.step_s or 0.0
+        self.raw.epoch_check_s = epoch_s(
+            training, self.timer, steps=steps, lead_in_steps=lead_in, step_s=step_s, budget_s=budget_s
+        )
+        training.read_losses()
+
+    def _profile_step(self, training: Training) -> None:
+        for part, values in measure_breakdown(training, self.timer, step_s=self.raw.step_s or 0.0).items():
+            setattr(self.raw, f"breakdown_{part}_s", values)
+
+    def _find_busy_time(self, training: Training) -> None:
+        step_s, device = self.raw.step_s or 0.0, self.device.torch
+        self.raw.busy_step_s = busy_step_s(training, self.timer, device, step_s=step_s)
+
+    def _classify(self, training: Training, weights: list[Tensor]) -> None:
+        training.set_weights(weights)
+        examine(training.network, self.point.network.classes, self.data, self.device.torch, self.raw)

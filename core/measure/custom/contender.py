@@ -1,0 +1,286 @@
+"""A contender that trains a training of one's own: the same blocks, of steps of which nothing is known beforehand."""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import TensorDataset
+
+from core.errors import CustomTrainingFailed, LaneUnavailable
+from core.measure import breakdown, devices, thread_search
+from core.measure.batches import Feed
+from core.measure.breakdown import CHECKED_STEPS
+from core.measure.contender import MeasuredContender
+from core.measure.custom import dispatch_overhead, loaders, op_counter, variants
+from core.measure.custom.training import CustomCurve, CustomTraining
+from core.measure.custom.user_code import UserCode, load_builder
+from core.measure.datasets import Data, Split
+from core.measure.preflight import FreshTrainings
+from core.progress import ContenderProgress
+from core.question.experiment import BEST_THREADS, Contender, Experiment, Point
+from core.question.lanes import PLAIN, Lane
+
+WATCHED_STEPS = (3, 12)
+WATCHED_S = 0.2
+"""Fewest and most steps in which operations are counted, and how long they would take uncounted."""
+
+LOADER_SHARE = 0.1
+"""Of a step, that batches and placing them take, from which on other loaders are tried."""
+
+COMPILED = "They are compiled, and what compiled code does is not handed out operation by operation."
+
+Build = Callable[[int, torch.device], Any]
+
+
+def build_custom_contenders(experiment: Experiment) -> tuple[list["CustomContender"], Data]:
+    """The contenders of an experiment with a training of one's own, and the data of which nothing is known.
+
+    Raises:
+        OwnTrainingFailed: its file is not there, is another by now, or cannot be imported.
+    """
+    point = experiment.point
+    foreign, build = load_builder(experiment.folder, point.training, point.source_hash)
+    nothing = Split(samples=torch.empty(0), labels=torch.empty(0, dtype=torch.int64))
+    none = TensorDataset(nothing.samples)
+    data = Data(train=nothing, validation=nothing, test=nothing, one_by_one=none, hash=point.source_hash)
+    return [CustomContender(contender, point, data, foreign, build) for contender in experiment.contenders], data
+
+
+@dataclass(kw_only=True)
+class CustomTrainings(FreshTrainings):
+    """Makes trainings of one's own, which bring their batches.
+
+    Attributes:
+        build: makes one for a size on a device.
+        foreign: runs what is not ours.
+        now: the training whose batches count.
+    """
+
+    build: Build
+    foreign: UserCode
+    current_training: Callable[[], CustomTraining]
+
+    def training(self, lane: Lane) -> CustomTraining:
+        """A fresh one."""
+        built = self.build(self.point.size, self.device)
+        return self.foreign.call(lambda: CustomTraining(built, self.foreign, lane, self.device))
+
+    def feed(self, first_step: int) -> Feed:
+        """The batches of the training, which go on where they are."""
+        feed = self.current_training().feed
+        self.prefetched = feed.prefetched
+        return feed
+
+
+class CustomContender(MeasuredContender):
+    """One contender in the measurement of a training of one's own."""
+
+    def __init__(self, contender: Contender, point: Point, data: Data, foreign: UserCode, build: Build) -> None:
+        """Take a contender whose device was found; nothing is built yet."""
+        super().__init__(contender, point, data)
+        self._foreign = foreign
+        device = self._device.torch
+        self._fresh: CustomTrainings = CustomTrainings(
+            point=point,
+            data=data,
+            device=device,
+            build=build,
+            foreign=foreign,
+            current_training=lambda: self.custom_training,
+        )
+        self._facts = {"parameters": 0, "flops_per_step": 0}
+        self._compiles = False
+        self.curve = CustomCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
+
+    @property
+    def custom_training(self) -> CustomTraining:
+        """The training, once it was started."""
+        training = self.training
+        if not isinstance(training, CustomTraining):
+            raise TypeError("it is no training of one's own")
+        return training
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it says of itself; 0 where it says nothing."""
+        return self._facts
+
+    def progress(self) -> ContenderProgress:
+        """How far it is; of how many steps nobody knows."""
+        return dataclasses.replace(super().progress(), steps=self.steps, total_steps=0)
+
+    def require_memory(self) -> None:
+        """Nothing: nobody knows what it needs."""
+
+    def require_pace(self, budget_s: float) -> None:
+        """Nothing: nobody knows how long it takes."""
+
+    def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
+        """Choose the thread count that trains fastest, on steps of a training that is thrown away afterwards."""
+        yield from super().try_threads(late)
+        if self.raw.threads_tried:
+            self._build()
+            self.curve = CustomCurve(total_steps=self._point.total_steps, steps_now=lambda: self.steps)
+
+    def start(self) -> None:
+        """As of any other contender; what it says of itself is read when it has trained its first step."""
+        compiled_before = op_counter.count_compiled_frames()
+        super().start()
+        compiled = op_counter.count_compiled_frames() > compiled_before
+        self._compiles = compiled and self.contender.lane == PLAIN
+        if self.contender.lane.execution == "compiled":
+            self._find_compiling(compiled)
+        self.raw.own_first_loss = next(iter(self.curve.means), None)
+        self._facts = {"parameters": self.custom_training.parameters, "flops_per_step": self.custom_training.flops}
+
+    def _find_compiling(self, compiled: bool) -> None:
+        """What the first step took longer than the second, as modules are compiled where they are called first.
+
+        Raises:
+            LaneUnavailable: nothing was compiled.
+        """
+        if not compiled:
+            raise LaneUnavailable(f"It cannot be compiled: {variants.NOT_CALLED}.")
+        first_s, second_s = (
+            self.raw.startup_first_step_s or 0.0,
+            self._timer.time(lambda: self.custom_training.advance(1)).seconds,
+        )
+        self.raw.startup_compile_s, self.raw.startup_first_step_s = max(0.0, first_s - second_s), min(first_s, second_s)
+        self.compiling_s += self.raw.startup_compile_s
+
+    def block(self, pair: int) -> None:
+        """Time one block, and see whether the number of threads is still ours."""
+        super().block(pair)
+        count = self.raw.threads if self.raw.threads != BEST_THREADS else torch.get_num_threads()
+        self.raw.own_threads_set = self.raw.own_threads_set or torch.get_num_threads() != count
+        self.raw.own_printed = self._foreign.printed.lines
+
+    def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
+        """Afterwards: loader, transfer and step apart, what steps do, and whether it learns."""
+        self._use_settings()
+        self._attempt("Where a step's time goes is", self._sample)
+        self._attempt("For how long the device is busy with a step is", self._find_busy_time)
+        if self.contender.lane == PLAIN:
+            self._attempt("What its steps do is", self._watch_steps)
+        self._attempt("What it learned is", self._ask)
+        if self.contender.lane == PLAIN:
+            self._attempt("What other batches would do is", self._try_batches)
+
+    def _try_batches(self) -> None:
+        """Larger batches in turns with its own, and other loaders where its own takes part of a step."""
+        own, step_s = self.custom_training, self._step_s
+        parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
+        slow = own.has_batches and sum(statistics.median(part) for part in parts if part) >= LOADER_SHARE * step_s
+        tried = (
+            own.call(lambda: loaders.list_alternative_loaders(own.source, self._device.torch, own.own_place))
+            if slow
+            else {}
+        )
+        tried |= own.call(lambda: loaders.list_larger_batches(own.source))
+        begun = loaders.select_affordable(tried, step_s)
+        timed = loaders.measure(own, begun, self._timer, step_s) if begun else {}
+        for name, times in timed.items():
+            setattr(self.raw, f"own_{name}_s", times)
+        if slow or tried:
+            self._afterwards.left_out += loaders.explain_skipped_loaders(own.source, tried, begun, timed)
+
+    def _attempt(self, subject: str, work: Callable[[], object]) -> None:
+        """Do what may fail by itself, foreign code too: its blocks are worth more."""
+        try:
+            self._afterwards.attempt(subject, work)
+        except CustomTrainingFailed as error:
+            self._afterwards.left_out.append(f"{subject} not known: {str(error).splitlines()[-1]}")
+
+    def _sample(self) -> None:
+        loader, transfer, step = self.custom_training.call(lambda: breakdown.time_parts(self._one_step, self._step_s))
+        self.raw.breakdown_loader_s = loader if self.custom_training.has_batches else ()
+        self.raw.breakdown_transfer_s = transfer if self.custom_training.has_place else ()
+        self.raw.breakdown_step_s = step
+
+    @property
+    def _step_s(self) -> float:
+        """Seconds of an undisturbed step; without end where it is not known, so that fewest are done."""
+        return self.raw.step_s or math.inf
+
+    def _one_step(self) -> tuple[float, float, float]:
+        read, training = self._timer.read, self.custom_training
+        begin = read()
+        drawn = training.draw()
+        made = read()
+        batch = training.place(drawn)
+        placed = read()
+        training.step(batch)
+        done = read()
+        return (made - begin) / 1e9, (placed - made) / 1e9, (done - placed) / 1e9
+
+    def _find_busy_time(self) -> None:
+        step_s = self.raw.step_s or 0.0
+        self.raw.busy_step_s = breakdown.busy_step_s(
+            self.custom_training, self._timer, self._device.torch, step_s=step_s
+        )
+
+    def _watch_steps(self) -> None:
+        if self._compiles:
+            raise CustomTrainingFailed(self._foreign.file.name, COMPILED)
+        device, drain, clock = self._device.torch, self._device.synchronize, self._timer.clock
+        steps = breakdown.clamp(WATCHED_STEPS, WATCHED_S / self._step_s)
+
+        def build_counter() -> op_counter.OperationCounter:
+            return op_counter.OperationCounter(device, self._foreign.place, drain, clock)
+
+        plain = super(CustomTraining, self.custom_training).advance
+        found = self.custom_training.call(
+            lambda: op_counter.count_step_operations(build_counter, self._count_step, lambda: plain(1), steps)
+        )
+        for name in (*op_counter.NUMBERS, *op_counter.TIME_COLUMNS, "kept"):
+            setattr(self.raw, f"own_{name}", tuple(getattr(found, name)))
+        self.raw.own_waits_at = found.waits_at
+        waited = self.custom_training.call(
+            lambda: op_counter.count_syncs(lambda: plain(1), steps, device, self._foreign.owns)
+        )
+        self.raw.own_syncs, self.raw.own_syncs_at = tuple(waited.times), waited.place
+        least = dispatch_overhead.measure_dispatch_overhead(device, drain, clock)
+        self.raw.own_floor_s = (least.call_s, least.inside_s, least.read_s)
+
+    def _count_step(self, one: op_counter.OperationCounter) -> None:
+        """Count what placing and step do; loader and placing were timed before, and their time is no part of this."""
+        drawn = self.custom_training.draw()
+        with one:
+            batch = self.custom_training.place(drawn)
+            one.begin()
+            self.custom_training.step(batch)
+            one.add_host_time()
+
+    def _compare_with_plain(self) -> None:
+        """As of any other contender, but that nothing of it can be taken back: trainings are built anew."""
+        self._use_settings()
+        laned = self._fresh.training(self.contender.lane)
+        self.raw.lane_loss = _first_losses(laned)
+        devices.use_strict_fp32()
+        self.raw.reference_loss = _first_losses(self._fresh.training(PLAIN), laned.led_in)
+        nudged = self._fresh.training(PLAIN)
+        if laned.lane.has_same_numerics and nudged.nudge():
+            self.raw.nudged_loss = _first_losses(nudged, laned.led_in)
+
+    def _ask(self) -> None:
+        self.raw.own_learns = self.custom_training.learns
+        self.raw.own_evaluation = self.custom_training.evaluate()
+
+    def _prepare(self) -> float:
+        """Nothing is compiled; the batches that its workers may have ready are known from here on."""
+        self._fresh.feed(0)
+        return 0.0
+
+
+def _first_losses(training: CustomTraining, led_in: int = 0) -> tuple[float, ...]:
+    """Losses of the first steps, after some that do not count; none where it tells none."""
+    training.advance(led_in)
+    losses: list[float] = []
+    for _ in range(CHECKED_STEPS):
+        training.advance(1)
+        losses += training.read_losses()
+    return tuple(losses)

@@ -1,0 +1,221 @@
+"""What the loader of one's own training could be instead: other workers, pinned memory, resident or larger batches.
+
+Each takes turns with the loader as it is, on the same training: only where its batches come from is another, or how
+many samples one has.
+"""
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset
+
+from core.errors import CustomTrainingFailed
+from core.measure import devices
+from core.measure.batches import Feed
+from core.measure.custom.training import CustomTraining
+from core.measure.timer import MIN_BLOCK_S, Timer
+
+TURNS = 7
+"""As many as an interval of the median needs, and one more."""
+
+MOST_S = 10.0
+"""Seconds that all turns may take; beyond, nothing is tried."""
+
+RESIDENT = 8
+"""Batches that are put on the device, and gone through over and over: a step takes as long with any."""
+
+WORKERS = (0, 2)
+
+LARGER_BATCH_FACTOR = 4
+"""Times the samples of a batch that a larger one has."""
+
+GIVEN, LARGER = "given", "larger"
+
+FAILED = {
+    "workers0": "Without workers of its loader it could not be trained.",
+    "workers2": "With two workers of its loader that stay from epoch to epoch it could not be trained.",
+    "pinned": "With batches in pinned memory it could not be trained.",
+    "resident": "With batches that stay on the device it could not be trained.",
+    LARGER: "With batches four times as large it could not be trained.",
+}
+"""What is said of a loader that was tried and failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternativeSource:
+    """What batches could come from in place of a DataLoader.
+
+    Attributes:
+        source: gives them.
+        placed: whether they are on the device already.
+        work: samples of one, as a multiple of those that the DataLoader's have.
+    """
+
+    source: Iterable[Any]
+    placed: bool = False
+    work: float = 1.0
+
+
+def list_alternative_loaders(
+    source: Any, device: torch.device, place: Callable[[Any], Any]
+) -> dict[str, AlternativeSource]:
+    """What to try in place of a DataLoader, with the same samples in a batch.
+
+    Empty where it is none of PyTorch's own: what else makes batches has nothing that could be changed from outside.
+    Workers stay from epoch to epoch: to start some takes as long as hundreds of small batches.
+    """
+    if type(source) is not DataLoader:
+        return {}
+    found: dict[str, AlternativeSource] = {}
+    if not isinstance(source.dataset, IterableDataset):
+        wanted = [n for n in WORKERS if n != source.num_workers]
+        found = {
+            f"workers{n}": AlternativeSource(source=_rebuild_loader(source, num_workers=n, persistent_workers=n > 0))
+            for n in wanted
+        }
+        if device.type == "cuda" and not source.pin_memory:
+            found["pinned"] = AlternativeSource(source=_rebuild_loader(source, pin_memory=True))
+    found["resident"] = AlternativeSource(source=_Resident(source, place), placed=True)
+    return found
+
+
+def list_larger_batches(source: Any) -> dict[str, AlternativeSource]:
+    """Batches of more samples from the same DataLoader; empty where they cannot be had, or it is none of PyTorch's."""
+    if type(source) is not DataLoader or type(source.batch_sampler) is not BatchSampler:
+        return {}
+    given = source.batch_sampler
+    sampler, size = given.sampler, LARGER_BATCH_FACTOR * given.batch_size
+    if not isinstance(sampler, Sized) or len(sampler) < size:
+        return {}
+    each = given.batch_size if given.drop_last else len(sampler) / len(given)
+    batches = BatchSampler(sampler, size, drop_last=True)
+    return {LARGER: AlternativeSource(source=_rebuild_loader(source, batches), work=size / each)}
+
+
+def select_affordable(tried: Mapping[str, AlternativeSource], step_s: float) -> dict[str, AlternativeSource]:
+    """Those whose turns fit into the time, the first ones where not all do.
+
+    Args:
+        tried: what to try.
+        step_s: seconds of a step with the loader as it is.
+    """
+    spent_s, fitting = _turns_s(1.0, step_s), dict[str, AlternativeSource]()
+    for name, other in tried.items():
+        spent_s += _turns_s(other.work, step_s)
+        if spent_s > MOST_S:
+            break
+        fitting[name] = other
+    return fitting
+
+
+def measure(
+    training: CustomTraining, tried: Mapping[str, AlternativeSource], timer: Timer, step_s: float
+) -> dict[str, tuple[float, ...]]:
+    """Seconds for the samples of a step with each and with the loader as it is, an entry a turn.
+
+    What cannot be trained with is not in it; what would take too long, as its first turn shows, has no entries.
+
+    Raises:
+        OwnTrainingFailed: by its own code with the loader that it has.
+    """
+    given, chance = training.feed, random.Random(0)
+    feeds = {name: training.build_feed(other.source, placed=other.placed) for name, other in tried.items()}
+    try:
+        feeds = {name: feed for name, feed in feeds.items() if _works(training, feed)} | {GIVEN: given}
+        times: dict[str, list[float]] = {name: [] for name in feeds}
+        round_s = 0.0
+        for turn in range(TURNS):
+            for name in chance.sample(list(feeds), len(feeds)):
+                work = tried[name].work if name in tried else 1.0
+                steps = _steps_per_turn(work, step_s)
+                training.use(feeds[name])
+                training.advance(1 + feeds[name].prefetched)  # what its workers had ready by now
+                seconds = timer.time(partial(training.advance, steps)).seconds
+                if turn == 0 and name != GIVEN and (round_s + seconds) * TURNS > MOST_S:
+                    del feeds[name]
+                    continue
+                round_s += seconds
+                times[name].append(seconds / steps / work)
+    finally:
+        training.use(given)
+    return {name: tuple(values) for name, values in times.items()}
+
+
+def explain_skipped_loaders(
+    source: Any, tried: Iterable[str], begun: Iterable[str], timed: Mapping[str, Sequence[float]]
+) -> list[str]:
+    """Why something else was not timed, a sentence each; empty where all was.
+
+    Args:
+        source: of its batches.
+        tried: what could be tried.
+        begun: of these, what there seemed to be time for.
+        timed: what `measure` found of these.
+    """
+    tried, begun = list(tried), list(begun)
+    said = []
+    if type(source) is not DataLoader:
+        said.append("Other loaders were not tried: its batches are no DataLoader of PyTorch's own.")
+    elif isinstance(source.dataset, IterableDataset):
+        said.append("Other workers were not tried: they share an IterableDataset in a way of its own.")
+    late = [name for name in tried if name not in begun or not timed.get(name, FAILED)]
+    if late:
+        which = "Larger batches" if late == [LARGER] else "Other loaders" if late == tried else "Some other loaders"
+        said.append(f"{which} were not tried: their turns would take longer than {MOST_S:.0f} s.")
+    return [*said, *(FAILED[name] for name in begun if name not in timed)]
+
+
+def _steps_per_turn(work: float, step_s: float) -> int:
+    """Steps of a turn, which has about as many samples with any."""
+    return max(1, math.ceil(MIN_BLOCK_S / step_s / work))
+
+
+def _turns_s(work: float, step_s: float) -> float:
+    """Seconds of all turns, at least with the loader as it is."""
+    return TURNS * _steps_per_turn(work, step_s) * work * step_s
+
+
+def _works(training: CustomTraining, feed: Feed) -> bool:
+    """Whether it can be trained from: workers cannot have what lies on a device, and memory may be short."""
+    training.use(feed)
+    return devices.attempt(lambda: training.advance(1), _is_loader_failure) is None
+
+
+def _is_loader_failure(error: Exception) -> bool:
+    return isinstance(error, CustomTrainingFailed) or devices.is_out_of_memory(error)
+
+
+def _rebuild_loader(source: DataLoader[Any], batches: BatchSampler | None = None, **changes: Any) -> DataLoader[Any]:
+    options: dict[str, Any] = {
+        "num_workers": source.num_workers,
+        "persistent_workers": source.persistent_workers,
+        "pin_memory": source.pin_memory,
+        "collate_fn": source.collate_fn,
+        "worker_init_fn": source.worker_init_fn,
+        "generator": source.generator,
+        **changes,
+    }
+    if options["num_workers"]:
+        options["prefetch_factor"] = source.prefetch_factor
+    if source.batch_sampler is not None:
+        return DataLoader(source.dataset, batch_sampler=batches or source.batch_sampler, **options)
+    return DataLoader(source.dataset, batch_size=None, sampler=source.sampler, **options)
+
+
+class _Resident:
+    """The first batches of a loader as they are once they were placed."""
+
+    def __init__(self, source: Iterable[Any], place: Callable[[Any], Any]) -> None:
+        self._source, self._place = source, place
+        self._placed: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._placed:
+            self._placed = [self._place(batch) for batch in itertools.islice(self._source, RESIDENT)]
+        return iter(self._placed)

@@ -1,1 +1,0 @@
-"""Samples as tensors, and how they reach a device."""

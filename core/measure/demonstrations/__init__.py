@@ -1,0 +1,84 @@
+"""From a demonstration to its exhibit: the devices are found, the lesson is given, and what it showed is dated.
+
+As with `core.measure.trial`, no file is read or written here but those of the data set.
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from core.errors import OutOfMemory
+from core.measure import capabilities, devices, thread_search
+from core.measure.demonstrations import clock, moving
+from core.measure.demonstrations.stage import Stage, Stopped
+from core.measure.trial import Hooks
+from core.question.demonstrations import Demonstration, Kind
+from core.question.experiment import Contender
+from core.results import environment
+from core.results.exhibits.exhibit import Content, Exhibit, ExhibitContender
+
+LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
+    "clock": clock.run_clock_lesson,
+    "moving": moving.run_moving_lesson,
+    "first_step": moving.run_first_step_lesson,
+}
+
+
+def run_demonstration(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
+    """Give one demonstration on this machine, telling of progress by `hooks`, which can stop it.
+
+    Returns:
+        What it showed; None if it was stopped.
+
+    Raises:
+        DeviceUnavailable: a contender's device is not on this machine; nothing was run.
+        DatasetUnavailable: the files of the data set are missing.
+        InvalidValue: more threads or samples were asked for than there are.
+        OutOfMemory: the training does not fit into the memory of a device.
+    """
+    _require(demonstration)
+    devices.use_strict_fp32()
+    capabilities.set_memory_retention(keep=False)
+    stage, begun = Stage(demonstration=demonstration, hooks=hooks), datetime.now(UTC)
+    try:
+        content = LESSON_RUNNERS[demonstration.kind](demonstration, stage)
+    except Stopped:
+        return None
+    except Exception as error:
+        if isinstance(error, OutOfMemory) or not devices.is_out_of_memory(error):
+            raise
+        message = "The training does not fit into the memory of a device; a smaller model or batch may."
+        raise OutOfMemory(message) from error
+    finally:
+        for contender in demonstration.contenders:
+            devices.open_device(contender.device).release()
+    known = environment.read_environment()
+    return Exhibit(
+        id=uuid.uuid4().hex[:12],
+        demonstration=demonstration,
+        measured_at=begun.isoformat(timespec="milliseconds"),
+        cpu_name=known.cpu_name,
+        machine_id=known.machine_id,
+        torch_version=known.torch_version,
+        app_commit=known.app_commit,
+        participants=tuple(_participant(contender, stage) for contender in demonstration.contenders),
+        content=content,
+    )
+
+
+def _require(demonstration: Demonstration) -> None:
+    for contender in demonstration.contenders:
+        devices.find(contender.device)
+        thread_search.require_usable(contender.threads)
+
+
+def _participant(contender: Contender, stage: Stage) -> ExhibitContender:
+    info = devices.find(contender.device)
+    return ExhibitContender(
+        contender=str(contender),
+        device=info.device,
+        kind=info.kind,
+        device_name=info.name,
+        threads=stage.threads.get(contender, contender.threads or environment.usable_cores()),
+        startup_s=devices.initialise(info.device),
+    )

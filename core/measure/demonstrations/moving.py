@@ -1,0 +1,164 @@
+"""Moving tensors and modules: short pieces of Python that are run here and now, with what PyTorch says to them.
+
+What is shown is what was run. Where there is no accelerator, PyTorch's `meta` device stands for one: tensors there
+have a shape and no numbers, and PyTorch refuses to mix them with others as it does for a GPU.
+"""
+
+import contextlib
+import io
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from core.measure import batches, datasets, devices, networks
+from core.measure.datasets import Split
+from core.measure.demonstrations.stage import Stage
+from core.question.demonstrations import Demonstration
+from core.question.experiment import Contender, Point
+from core.results.exhibits.exhibit import FirstStep, Moving, Snippet
+
+META = "meta"
+
+META_NOTE = (
+    "No accelerator takes part, so PyTorch's device 'meta' stands for one: its tensors have a shape and no numbers. "
+    "Where tensors live and what may be mixed follows the same rules; the messages are those that "
+    "PyTorch raised here, and on a GPU they name the GPU."
+)
+
+MAX_OUTPUT = 2_000
+"""Characters of an output or a message that are kept; CUDA's messages go on with advice on debugging."""
+
+
+PIECES = {
+    "What is there?": """\
+print("an accelerator is seen:", torch.accelerator.is_available())
+print("CUDA is seen:", torch.cuda.is_available())
+print("a new tensor lives on:", torch.ones(2).device)""",
+    "Does .to() move a tensor?": """\
+here = torch.ones(3)
+there = here.to(DEVICE)
+print("here:", here.device)
+print("there:", there.device)""",
+    "Does .to() copy if there is nothing to move?": """\
+here = torch.ones(3)
+print("the same object:", here.to("cpu") is here)""",
+    "Does .to() move a module?": """\
+layer = nn.Linear(2, 1)
+moved = layer.to(DEVICE)
+print("the same object:", moved is layer)
+print("its weight lives on:", layer.weight.device)""",
+    "Has a module a device?": """\
+layer = nn.Linear(2, 1)
+print(layer.device)""",
+    "Its parameters have": """\
+network = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)).to(DEVICE)
+print({str(parameter.device) for parameter in network.parameters()})""",
+    "A tensor here plus a tensor there": """\
+here, there = torch.ones(3), torch.ones(3, device=DEVICE)
+print(here + there)""",
+    "A tensor there plus a tensor here": """\
+here, there = torch.ones(3), torch.ones(3, device=DEVICE)
+print(there + here)""",
+    "A network there, a sample here": """\
+network, sample = nn.Linear(2, 1).to(DEVICE), torch.ones(1, 2)
+print(network(sample))""",
+    "A network here, a sample there": """\
+network, sample = nn.Linear(2, 1), torch.ones(1, 2, device=DEVICE)
+print(network(sample))""",
+    "Both in one place": """\
+network, sample = nn.Linear(2, 1).to(DEVICE), torch.ones(1, 2).to(DEVICE)
+print(network(sample).device)""",
+    "What is the 0 in cuda:0?": """\
+print(torch.device("cuda:0").type, torch.device("cuda:0").index)
+print(torch.device("cuda").type, torch.device("cuda").index)""",
+    "Code that runs on any machine": """\
+device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+network, sample = nn.Linear(2, 1).to(device), torch.ones(1, 2).to(device)
+print(network(sample).device.type == device.type)""",
+    "A loss as a number, wherever it lives": """\
+device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+loss = nn.functional.mse_loss(nn.Linear(2, 1).to(device)(torch.ones(1, 2).to(device)), torch.ones(1, 1).to(device))
+print("with .item():", type(loss.item()).__name__)
+loss.numpy()""",
+}
+"""What is asked → the code that answers, in which `DEVICE` stands for the name of the device in quotation marks."""
+
+LOOKS_ITSELF = "torch.accelerator.current_accelerator()"
+"""What code says that looks for a device; it needs the numbers that the meta device does not have."""
+
+
+def run_moving_lesson(demonstration: Demonstration, stage: Stage) -> Moving:
+    """Run every piece, on the first contender that is no CPU or on `meta`."""
+    accelerators = [contender.device for contender in demonstration.contenders if not contender.on_host]
+    device = accelerators[0] if accelerators else META
+    snippets = []
+    for done, (title, code) in enumerate(PIECES.items()):
+        stage.tell(f"running: {title}", done=done, total=len(PIECES))
+        snippets.append(_run_snippet(title, code, device))
+    return Moving(snippets=tuple(snippets), notes=() if accelerators else (META_NOTE,))
+
+
+def _run_snippet(title: str, lines: str, device: str) -> Snippet:
+    """Run the lines as they are shown; what they print and what they raise is kept."""
+    found = torch.accelerator.current_accelerator(check_available=True)
+    shown_on = str(found or "cpu") if LOOKS_ITSELF in lines else device
+    code, printed, error = lines.replace("DEVICE", repr(device).replace("'", '"')), io.StringIO(), ""
+    with contextlib.redirect_stdout(printed):
+        try:
+            exec(compile(code, title, "exec"), {"torch": torch, "nn": nn})
+        except (RuntimeError, TypeError, AttributeError, NotImplementedError, ValueError) as raised:
+            error = f"{type(raised).__name__}: {raised}"
+    output = printed.getvalue().rstrip("\n")
+    return Snippet(title=title, code=code, output=output[:MAX_OUTPUT], error=error[:MAX_OUTPUT], device=shown_on)
+
+
+def run_first_step_lesson(demonstration: Demonstration, stage: Stage) -> FirstStep:
+    """Take the first step on both contenders and compare loss and gradients.
+
+    Raises:
+        DatasetUnavailable: the files of the data set are missing.
+    """
+    point, (one, other) = demonstration.point, demonstration.contenders
+    stage.tell("loading data", total=2)
+    data = datasets.load_point_data(point)
+    first = batches.order(point, 0)[: point.batch_size]
+    batch = Split(samples=data.train.samples[first], labels=data.train.labels[first])
+    losses, gradients = [], []
+    for done, contender in enumerate((one, other)):
+        stage.tell(f"taking the first step on {contender.spoken}", done=done, total=2)
+        stage.use_threads(contender)
+        loss, gradient = _step(point, contender, batch)
+        losses.append(loss)
+        gradients.append(gradient)
+    pairs = zip(gradients[0].items(), gradients[1].values(), strict=True)
+    return FirstStep(
+        parameters=tuple((name, relative(mine, theirs)) for (name, mine), theirs in pairs),
+        loss_difference=relative(*(torch.tensor([loss], dtype=torch.float64) for loss in losses)),
+        contenders=(str(one), str(other)),
+    )
+
+
+def relative(one: Tensor, other: Tensor) -> float:
+    """Length of the difference over the length of `one`; 0 where the two are equal, 1 where that is no number."""
+    difference, length = float((other - one).norm()), float(one.norm())
+    if difference == 0:
+        return 0.0
+    return difference / length if length and math.isfinite(difference / length) else 1.0
+
+
+def _step(point: Point, contender: Contender, batch: Split) -> tuple[float, dict[str, Tensor]]:
+    """Loss and gradients of the first step, in float64 on the host."""
+    device = devices.open_device(contender.device).torch
+    network, placed = networks.build(point.network, point.seed).to(device), batch.to(device)
+    loss = functional.cross_entropy(network(placed.samples), placed.labels)
+    loss.backward()
+    gradients = {}
+    layers = [layer for layer in network if any(True for _ in layer.parameters())]
+    for number, layer in enumerate(layers, start=1):
+        for name, parameter in layer.named_parameters():
+            gradient = parameter.grad
+            assert gradient is not None
+            gradients[f"layer {number} {name}"] = gradient.cpu().double()
+    return float(loss.item()), gradients

@@ -1,1 +1,0 @@
-"""The devices that PyTorch sees, what they can do, and their memory."""

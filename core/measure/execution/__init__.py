@@ -1,1 +1,0 @@
-"""How a step is run: one by one, compiled, or as a replayed graph."""

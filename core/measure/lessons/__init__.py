@@ -1,1 +1,0 @@
-"""What lessons show: measured and shown, not kept among the results."""

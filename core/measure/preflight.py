@@ -1,0 +1,237 @@
+"""Fresh trainings of a point on a device: a network with its first weights, and its batches from any step on."""
+
+import functools
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor, nn
+
+from core import units
+from core.errors import OutOfMemory, SameTraining, TooSlow
+from core.measure import batches, datasets, devices, networks
+from core.measure.batches import Feed
+from core.measure.datasets import Data, Split
+from core.measure.devices import Device
+from core.measure.execution import Batch
+from core.measure.timer import MIN_BLOCK_STEPS
+from core.measure.training import Training
+from core.question.experiment import Contender, Experiment, Point
+from core.question.lanes import Lane
+from core.question.models import cost
+
+_RESIDENT: WeakValueDictionary[tuple[str, str, str], Split] = WeakValueDictionary()
+"""Data that somebody trains on where they are: hash, dtype and device → what the contenders of all points share."""
+
+
+@dataclass(kw_only=True)
+class FreshTrainings:
+    """Makes the trainings of one point on one device, all from the same weights on the same batches.
+
+    Attributes:
+        prefetched: batches that the loader of the last feed may have ready.
+        resident: the data on the device, once they were moved there.
+    """
+
+    point: Point
+    data: Data
+    device: torch.device
+    prefetched: int = field(default=0, init=False)
+    resident: Split | None = field(default=None, init=False)
+
+    def move_data(self) -> None:
+        """Put all samples on the device, unless somebody trains on them there already."""
+        key = self.data.hash, self.point.dtype, str(self.device)
+        self.resident = _RESIDENT.setdefault(key, self.data.train.to(self.device))
+
+    def training(self, lane: Lane) -> Training:
+        """A fresh network in training, with a feed that begins with the first step."""
+        return Training(self.network(), self.feed(0), learning_rate=self.point.learning_rate, lane=lane)
+
+    def build_float32_training(self, lane: Lane) -> Training:
+        """The same in float32."""
+        point = replace(self.point, dtype="float32")
+        single = FreshTrainings(point=point, data=datasets.load_point_data(point), device=self.device)
+        if self.resident is not None:
+            single.move_data()
+        return single.training(lane)
+
+    def network(self) -> nn.Module:
+        """A fresh network on the device."""
+        return networks.build(self.point.network, self.point.seed).to(self.device)
+
+    def weights(self) -> list[Tensor]:
+        """The first weights."""
+        return list(self.network().parameters())
+
+    def feed(self, first_step: int) -> Feed:
+        """The batches from a step on."""
+        resident = self.data.train if self.resident is None else self.resident
+        feed = batches.feed(self.point, self.data, resident, self.device, first_step=first_step)
+        self.prefetched = feed.prefetched
+        return feed
+
+    def example(self) -> Batch:
+        """A batch on the device, which nobody trains on."""
+        samples, labels = (
+            part[: self.point.batch_size].to(self.device) for part in (self.data.train.samples, self.data.train.labels)
+        )
+        return samples, labels
+
+
+def check_distinct(contenders: Sequence[Contender], threads: Sequence[int]) -> None:
+    """Refuse a comparison of a training with itself; `threads` are those with which each would train.
+
+    Raises:
+        SameTraining: there are several, and all train on the same device in the same lane on equally many threads.
+    """
+    sorts = {(one.device, one.lane, count) for one, count in zip(contenders, threads, strict=True)}
+    if len(contenders) < 2 or len(sorts) > 1:
+        return
+    names = " and ".join(f"{one}" for one in contenders)
+    raise SameTraining(
+        f"Nothing was measured: {names} turned out to be the same training on "
+        f"{units.format_quantity(threads[0], 'thread')}. "
+        "Give each a number of threads of its own, or take a larger model, for which more threads may pay."
+    )
+
+
+FIRST_STEPS = 4 + MIN_BLOCK_STEPS
+"""Steps up to the end of the first block: the first of all, one to warm up, two to lead in."""
+
+PATIENCE = 2.0
+"""How many budgets these may take; the estimate is of matrix products alone, so they take longer still."""
+
+SLOWEST_FLOPS = {"cpu": 5e9}
+SLOWEST_ACCELERATOR_FLOPS = 5e11
+"""Operations a second that any device manages: what takes no longer than the budget with these needs no look."""
+
+PRODUCT_SIZE = {"cpu": 1024}
+ACCELERATOR_PRODUCT_SIZE = 4096
+"""Rows and columns of the product that is timed: some 50 ms on a core, a few on an accelerator."""
+
+
+def check_speed(flops_per_step: int, budget_s: float, device: Device, called: str) -> None:
+    """Find out whether the first block can be timed within a few budgets on a device, `called` so for people.
+
+    Raises:
+        TooSlow: it cannot.
+    """
+    kind = device.torch.type
+    flops = FIRST_STEPS * flops_per_step
+    if flops <= budget_s * SLOWEST_FLOPS.get(kind, SLOWEST_ACCELERATOR_FLOPS):
+        return
+    needed_s = flops / product_flops(device)
+    if needed_s > PATIENCE * budget_s:
+        reason = (
+            f"one step on {called} takes at least {units.format_duration(needed_s / FIRST_STEPS)}, {FIRST_STEPS} are "
+            "needed "
+            f"before the first block is timed, and the budget is {units.format_duration(budget_s)}"
+        )
+        raise TooSlow(reason, "A smaller model or batch is needed, or a longer budget.")
+
+
+@functools.cache
+def product_flops(device: Device) -> float:
+    """Operations a second of a matrix product in fp32 on a device, by the quicker of two."""
+    size = PRODUCT_SIZE.get(device.torch.type, ACCELERATOR_PRODUCT_SIZE)
+    factor = torch.ones(size, size, device=device.torch)
+    quickest_s = min(_product_s(factor, device) for _ in range(2))
+    return 2 * size**3 / quickest_s
+
+
+def _product_s(factor: torch.Tensor, device: Device) -> float:
+    device.synchronize()
+    began = time.perf_counter()
+    torch.mm(factor, factor)
+    device.synchronize()
+    return time.perf_counter() - began
+
+
+SHARE = 0.7
+"""Share of what is free that trainings which are kept alive may take; the rest is for what is not counted here."""
+
+SHARING_HOST = ("mps",)
+"""Devices that have no memory of their own."""
+
+MOST_WORKERS = 16
+"""Processes of loaders that may wait for their turn at once."""
+
+
+def check_memory(point: Point, contender: Contender, data: Data, device: Device) -> None:
+    """Refuse a training that cannot fit.
+
+    Raises:
+        OutOfMemory: network, batch and data need more than the device has free.
+    """
+    needed, free = estimate_memory_bytes(point, contender, data), device.free_bytes()
+    if needed > free:
+        have = f"{units.format_memory(free)} of {contender.device} are free"
+        raise OutOfMemory(f"The training needs about {units.format_memory(needed)}, but {have}.")
+
+
+def can_fit_in_memory(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
+    """Whether trainings can be kept alive at once, beside others whose next step may need as much again as is free.
+
+    Raises:
+        DeviceUnavailable: a contender's device is not on this machine.
+    """
+    if any(asked.point.training for asked in (*new, *alive)):
+        return len(new) + len(alive) <= 1  # nobody knows what it needs
+    workers = sum(len(asked.contenders) * asked.point.loader_workers for asked in (*new, *alive))
+    needed = Counter[str]()
+    for asked in new:
+        needed += _count_training_bytes(asked)
+    for (_, _, _, device), size in dict(entry for asked in new for entry in _samples(asked)).items():
+        needed[device] += size
+    if alive:
+        needed += _count_training_bytes(max(alive, key=lambda asked: _count_training_bytes(asked).total()))
+    enough = all(size <= SHARE * devices.open_device(device).free_bytes() for device, size in needed.items())
+    return enough and workers <= MOST_WORKERS
+
+
+def _count_training_bytes(experiment: Experiment) -> Counter[str]:
+    """Device → bytes of the trainings there, without samples that stay."""
+    found = Counter[str]()
+    for contender in experiment.contenders:
+        found[_memory_device(contender)] += _training_bytes(experiment.point, contender)
+    return found
+
+
+def _samples(experiment: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int]]:
+    """The samples that a training has on the host, and on its devices where they stay there, with their bytes."""
+    point = experiment.point
+    staying = map(_memory_device, experiment.contenders) if point.data_path == "resident" else ()
+    for device in {"cpu", *staying}:
+        key = (
+            f"{point.dataset} {point.sequence_length} {point.embedding_rows} {point.dtype}",
+            point.samples,
+            point.seed,
+            device,
+        )
+        yield key, point.samples * point.network.sample_bytes
+
+
+def _memory_device(contender: Contender) -> str:
+    """The device whose memory it takes."""
+    return "cpu" if contender.device in SHARING_HOST else contender.device
+
+
+def estimate_memory_bytes(point: Point, contender: Contender, data: Data) -> int:
+    """Bytes that a training holds at once, with its samples where they stay on the device."""
+    samples = data.train.samples
+    resident = samples.numel() * samples.element_size() if point.data_path == "resident" else 0
+    return _training_bytes(point, contender) + resident
+
+
+def _training_bytes(point: Point, contender: Contender) -> int:
+    """Without samples that stay: the network, of the activations those of the piece of a batch that is trained at once.
+
+    The batches of one call come on top.
+    """
+    at_once = contender.lane.micro_batch or point.batch_size
+    waiting = point.batch_size * contender.lane.steps_per_call - at_once
+    return cost.step_bytes(point, at_once) + max(0, waiting) * point.network.sample_bytes

@@ -1,1 +1,0 @@
-"""What is read while a contender trains: the clock, and every raw value in one place."""

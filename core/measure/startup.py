@@ -1,0 +1,124 @@
+"""What the first use of a device costs, taken in a process that has used nothing before.
+
+    python -m core.measure.startup cuda:0+bf16 --layers convolution
+
+In the measuring process it cannot be had: a look at the devices starts the driver before any clock, one device profits
+from what another loaded, and a network of fully connected layers pays for the libraries of convolutions. What a
+training adds to it (moving its data, building its network, its first step) depends on its size, and is timed where it
+is trained. A CPU needs none of this; it is ready with the process.
+"""
+
+import argparse
+import functools
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from core.files.project import PROJECT
+from core.measure import devices, networks
+from core.measure.devices import Device
+from core.measure.execution import Step
+from core.question.experiment import Contender, Point
+from core.question.models import Network
+
+SMALL = {
+    "fully connected": Point(dataset="digits", model="mlp", hidden_size=16).network,
+    "convolution": Point(dataset="fashion-mnist", model="cnn").network,
+    "recurrent": Point(dataset="digits", model="lstm", hidden_size=16, depth=1).network,
+    "attention": Point(dataset="digits", model="transformer", hidden_size=16, depth=1).network,
+}
+"""Networks of a kind of layers, so small that their step costs nothing but what it loads."""
+
+LAYER_KINDS = {
+    "Conv2d": "convolution",
+    "FusedLayers": "recurrent",
+    "CellLoop": "recurrent",
+    "EncoderBlock": "attention",
+}
+"""Module of a layer → key of `SMALL`; other layers are fully connected, or compute nothing."""
+
+BATCH = 4
+
+PATIENCE_S = 60.0
+"""Seconds after which a process is ended: importing torch from a cold disk takes ten, a first use seldom more."""
+
+_log = logging.getLogger(__name__)
+
+
+def cold_s(contender: Contender, network: Network) -> float | None:
+    """Seconds of the first use of a contender's device in a fresh process, with a network's kind of layers.
+
+    A process is started once for each device, kind of layers and lane. None on a CPU, of what has no layers, and where
+    it failed: then the measuring process must do.
+    """
+    if contender.on_host or not network.layers:
+        return None
+    lane = replace(contender.lane, execution="eager", steps_per_call=1)  # what compiling takes has a column of its own
+    return _measure_in_fresh_process(Contender(device=contender.device, lane=lane), layers(network))
+
+
+def layers(network: Network) -> str:
+    """Of which kind the layers of a network are, a key of `SMALL`."""
+    names = (layer.module[0] for layer in network.layers)
+    return next((LAYER_KINDS[name] for name in names if name in LAYER_KINDS), "fully connected")
+
+
+@functools.cache
+def _measure_in_fresh_process(contender: Contender, kind: str) -> float | None:
+    command = [sys.executable, "-m", "core.measure.startup", str(contender), "--layers", kind]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
+        said = json.loads(done.stdout.splitlines()[-1])
+        return float(said["context_s"] + said["step_s"])
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError, LookupError) as error:
+        _log.warning("The first use of %s could not be timed in a process of its own: %s", contender, error)
+        return None
+
+
+def first_use(contender: Contender, kind: str) -> dict[str, float]:
+    """Use a device in this process, which must not have used one before.
+
+    Returns:
+        Seconds once torch is imported; what the device imports itself counts, as on a CPU. `context_s`: until it holds
+        a number (driver, context, memory); `step_s`: after that, a network and its first step (libraries, kernels).
+    """
+    device = Device(devices.to_torch_device(contender.device))
+    devices.use_tf32(contender.lane.precision == "tf32")
+    began = time.perf_counter()
+    torch.zeros(1, device=device.torch)
+    device.synchronize()
+    there = time.perf_counter()
+    network, lane = SMALL[kind], contender.lane
+    step = Step(networks.build(network, seed=0).to(device.torch), learning_rate=0.1, lane=lane)
+    samples, labels = torch.zeros(BATCH, *network.input_shape), torch.zeros(BATCH, dtype=torch.int64)
+    samples, labels = samples.to(device.torch), labels.to(device.torch)
+    step.train((samples.index_select(0, labels), labels))
+    device.synchronize()
+    return {"context_s": there - began, "step_s": time.perf_counter() - there}
+
+
+def report_first_use(arguments: Sequence[str] | None = None) -> None:
+    """Say what the first use took, as JSON."""
+    parser = argparse.ArgumentParser(prog="core.measure.startup", description="Time the first use of a device.")
+    parser.add_argument("contender", type=Contender.parse, help="device and lane, such as cuda:0 or cuda:0+bf16")
+    parser.add_argument("--layers", choices=tuple(SMALL), default="fully connected")
+    asked = parser.parse_args(arguments)
+    sys.stdout.write(json.dumps(first_use(asked.contender, asked.layers)) + "\n")
+
+
+if __name__ == "__main__":
+    report_first_use()

@@ -1,0 +1,141 @@
+"""How many CPU threads train fastest: which counts are tried, when one is given up, and how a count is timed.
+
+The choice is a rule that is given a way to time one count, so that a simulated processor can be chosen for as well as
+this one (`tests.benchmarks.thread_choice`). Counts take turns, so that a disturbance meets all of them.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.errors import InvalidValue
+from core.measure.timer import Timer
+from core.measure.training import Training
+from core.results import environment
+
+LOST, LOSSES = 1.1, 2
+"""A count that takes so many times as long as the fastest has lost; after so many losses in a row no more is tried."""
+
+ROUNDS = 10
+"""Each count is tried so often at most."""
+
+FIRST_ROOM, ROOM, GAIN = 2.0, 0.3, 0.04
+"""Who takes twice as long at first sight is given up; later who is slower by more than 0.3 / √rounds less 4 %.
+
+A reading of 30 ms scatters by 2 to 10 %, and to win or lose 4 % is not worth more readings."""
+
+MOST_FINALISTS = 3
+"""Counts that stay beyond the second round."""
+
+LOOK_S = 0.03
+"""A count is trained for so long, or one step."""
+
+LONG_S = 0.5
+"""Steps of so long need none before them that is not timed: caches are full again after a small part of one."""
+
+COMPILED_FOR = 2
+"""A compiled lane of a CPU is compiled for so many counts, those with which plain steps train fastest."""
+
+Late = Callable[[], bool]
+"""Asked between rounds whether the choice must do with what is known."""
+
+Times = Mapping[int, Sequence[float]]
+"""Thread count → seconds a step, each time that it was tried."""
+
+
+def require_usable(threads: int) -> None:
+    """Refuse more threads than this process may use; raises InvalidValue."""
+    if threads > (usable := environment.usable_cores()):
+        raise InvalidValue("threads", threads, f"at most the {usable} this process may use")
+
+
+def candidates() -> tuple[int, ...]:
+    """Thread counts worth trying here, ascending: 1, 2, 4, 8, … all that are usable, and as many as there are cores."""
+    usable = environment.usable_cores()
+    return list_doublings(usable, environment.physical_cores())
+
+
+def list_doublings(usable: int, physical: int) -> tuple[int, ...]:
+    """The powers of two up to `usable`, and both numbers."""
+    return tuple(sorted({2**power for power in range(usable.bit_length())} | {physical, usable}))
+
+
+def no_deadline() -> bool:
+    """Nobody is in a hurry."""
+    return False
+
+
+def choose_thread_times(
+    counts: Sequence[int], look: Callable[[int], float], *, late: Late = no_deadline
+) -> Generator[None, None, Times]:
+    """Time ascending thread counts, each once, then in rounds those that may be the fastest; yields before each."""
+    times: dict[int, list[float]] = {}
+    lost = 0
+    for count in counts:
+        yield
+        times[count] = [look(count)]
+        lost = lost + 1 if times[count][0] > LOST * min(first for (first,) in times.values()) else 0
+        if lost == LOSSES:
+            break
+    staying = list(times)
+    for rounds in range(1, ROUNDS):
+        staying = _staying(median_times({count: times[count] for count in staying}), rounds)
+        if len(staying) == 1 or late():
+            break
+        for count in staying:
+            yield
+            times[count].append(look(count))
+    return times
+
+
+def median_times(times: Times) -> dict[int, float]:
+    """The median of each, the lower of two: what disturbs a step only ever makes it longer."""
+    return {count: statistics.median_low(readings) for count, readings in times.items()}
+
+
+def rank_thread_counts(times: Times) -> list[int]:
+    """The counts that were tried, the fastest first."""
+    step_s = median_times(times)
+    return sorted(step_s, key=step_s.__getitem__)
+
+
+def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
+    """Counts that may still be the fastest after so many rounds, ascending."""
+    room = FIRST_ROOM if rounds == 1 else 1 + ROOM / math.sqrt(rounds) - GAIN
+    near = [count for count, seconds in step_s.items() if seconds <= room * min(step_s.values())]
+    return near if rounds == 1 else sorted(sorted(near, key=step_s.__getitem__)[:MOST_FINALISTS])
+
+
+@dataclass(kw_only=True)
+class Look:
+    """Trains a little with a number of threads.
+
+    Attributes:
+        prepare: makes the lane ready for the number of threads that is set; seconds. Most lanes need no such thing.
+        prepare_s: thread count → seconds that it took.
+    """
+
+    training: Training
+    timer: Timer
+    prepare: Callable[[], float] | None = None
+    prepare_s: dict[int, float] = field(default_factory=dict)
+    _step_s: float | None = field(default=None, init=False)
+
+    def __call__(self, count: int) -> float:
+        """Seconds a step with `count` threads."""
+        self.training.use_threads(count)
+        if self.prepare and count not in self.prepare_s:
+            self.prepare_s[count] = self.prepare()
+        if self._step_s is None:
+            self._step_s = self._time(1)  # a first step: it only tells how many make a look
+            self._step_s = self._time(2) if self._step_s < LONG_S else self._step_s
+        elif self._step_s < LONG_S:
+            self.training.advance(self.training.lane.round_up_to_calls(1))
+        self._step_s = self._time(math.ceil(LOOK_S / (self._step_s or LOOK_S)))
+        self.training.read_losses()
+        return self._step_s
+
+    def _time(self, steps: int) -> float:
+        whole = self.training.lane.round_up_to_calls(steps)
+        return self.timer.time(lambda: self.training.advance(whole)).seconds / whole

@@ -1,0 +1,231 @@
+"""What a lesson asks of the measuring process: something to be shown, not an answer to be kept among the results.
+
+As with `core.question.experiment`, a `Demonstration` that exists is one that can be tried. What it shows is a
+`core.results.exhibits.exhibit.Exhibit`; how it is done is the business of `core.measure.demonstrations`. Nothing here
+measures.
+"""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from core.errors import InvalidValue, require_choice
+from core.question.experiment import Contender, Experiment, Point, hash_question, parse_contenders
+from core.question.lanes import PLAIN
+
+Kind = Literal["clock", "moving", "first_step"]
+
+LESSON_KINDS: dict[Kind, str] = {
+    "clock": "One training, timed with and without the shortcuts that people take with the clock.",
+    "moving": "What moving does to tensors and to modules, and what PyTorch says when two devices meet.",
+    "first_step": "How far loss and gradients of two devices are apart after the first step.",
+}
+"""What can be shown, with a sentence for people."""
+
+SHORTCUTS: dict[str, str] = {
+    "no_drain_before": "The clock is started while the device may still work on what came before.",
+    "no_drain_after": "The clock is stopped when the work is handed over, not when it is done.",
+    "no_warm_up": "The first steps of a fresh network are timed, without any that go before.",
+    "loader_inside": "Samples are read and transformed one by one inside the timed part.",
+    "item_every_step": "The loss is read with .item() after every step, so that the host waits for the device.",
+    "accuracy_every_step": "The accuracy of every batch is read with .item() too.",
+    "errors_printed": "Wrong answers are counted batch by batch and printed after each epoch.",
+    "tests_inside": "A pass over validation and test samples counts towards the epoch.",
+    "wall_clock": "The system's time of day is read, time.time(), which may be set while it runs.",
+    "one_repeat": "It is timed once.",
+}
+"""What can be done otherwise than `ours` does it, with a sentence for people."""
+
+Span = Literal["block", "training", "epoch"]
+"""What is timed in one piece: a block of steps, a whole training, or each epoch of one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One way to time a training.
+
+    Attributes:
+        name: key of `RECIPES`.
+        title: label for people.
+        explains: one or two sentences: what is done, and what comes of it.
+        switched: keys of `SHORTCUTS`: what is done otherwise than `ours` does it.
+        span: what is timed in one piece.
+        loader: the data path of the timed part; empty for resident data.
+    """
+
+    name: str
+    title: str
+    explains: str
+    switched: tuple[str, ...] = ()
+    span: Span = "block"
+    loader: str = ""
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            name="ours",
+            title="Ours",
+            explains="Warmed up, drained before both readings, data on the device, several blocks: the median counts.",
+        ),
+        Recipe(
+            name="no_drain",
+            title="No drain",
+            explains="Nobody waits for the device. An accelerator only queues what it is told, so the clock may stop"
+            " while most of the work is still to be done. A CPU has no queue, there it makes no difference.",
+            switched=("no_drain_before", "no_drain_after"),
+        ),
+        Recipe(
+            name="no_warm_up",
+            title="No warm-up",
+            explains="Each block begins with the first step of a fresh network: memory is found and kernels are chosen"
+            " inside it. In a fresh process the first use of the device would come on top.",
+            switched=("no_warm_up",),
+        ),
+        Recipe(
+            name="loader_inside",
+            title="Loader inside",
+            explains="Each sample is read and transformed by itself while the clock runs. That costs every device the"
+            " same time, and hides how they differ.",
+            switched=("loader_inside",),
+            loader="tutorial",
+        ),
+        Recipe(
+            name="item_every_step",
+            title=".item() every step",
+            explains="Reading the loss waits for the device, so that the host cannot queue the next step meanwhile.",
+            switched=("item_every_step",),
+        ),
+        Recipe(
+            name="one_repeat",
+            title="One repeat",
+            explains="The same clock as ours, read once: nobody can tell how far the next reading would be from it.",
+            switched=("one_repeat",),
+        ),
+        Recipe(
+            name="disc",
+            title="As the disc tutorial",
+            explains="time.time() before and after the whole training, once; nothing is drained. Printing the"
+            " errors after each epoch waits for the device all the same, so little is lost at the end.",
+            switched=("no_drain_before", "no_drain_after", "no_warm_up", "errors_printed", "wall_clock", "one_repeat"),
+            span="training",
+        ),
+        Recipe(
+            name="signal",
+            title="As the signal tutorial",
+            explains="Drained at the end and not at the start, no warm-up, loss and accuracy of every batch read with"
+            " .item(), the whole training once, batches from a DataLoader.",
+            switched=(
+                "no_drain_before",
+                "no_warm_up",
+                "loader_inside",
+                "item_every_step",
+                "accuracy_every_step",
+                "wall_clock",
+                "one_repeat",
+            ),
+            span="training",
+            loader="loader",
+        ),
+        Recipe(
+            name="mnist-linear",
+            title="As the MNIST tutorial",
+            explains="Samples are transformed one by one, and an epoch is training, validation and test together."
+            " Validation and test read as many training samples in place of their own, which are not kept as images.",
+            switched=("no_warm_up", "loader_inside", "item_every_step", "tests_inside"),
+            span="epoch",
+            loader="tutorial",
+        ),
+        Recipe(
+            name="fashion-cnn",
+            title="As the Fashion-MNIST tutorial",
+            explains="Each run trains a fresh network for one epoch, with samples transformed one by one, and is timed"
+            " once.",
+            switched=("no_drain_before", "no_drain_after", "no_warm_up", "loader_inside", "wall_clock", "one_repeat"),
+            span="epoch",
+            loader="tutorial",
+        ),
+    )
+}
+"""Ways to time a training: ours, each shortcut by itself, and the four tutorials', by their names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demonstration:
+    """Something to be shown. What does not matter to its kind is set to its default.
+
+    Attributes:
+        kind: key of `LESSON_KINDS`.
+        point: the training (`clock`, `first_step`).
+        contenders: distinct. `clock` shows each by itself, `moving` the first that is no CPU, `first_step` a pair.
+        budget_s: seconds that `clock` may take; what would take longer is left out.
+        recipes: keys of `RECIPES` that `clock` shows, `ours` always among them; empty for all.
+    """
+
+    kind: Kind
+    point: Point = field(default_factory=Point)
+    contenders: tuple[Contender, ...] = field(default_factory=lambda: (Contender(),))
+    budget_s: float = 60.0
+    recipes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_choice("lesson", self.kind, LESSON_KINDS)
+        if self.kind == "moving":
+            object.__setattr__(self, "point", Point())
+        object.__setattr__(self, "recipes", _recipes(self.recipes) if self.kind == "clock" else ())
+        checked = Experiment(point=self.point, contenders=tuple(self.contenders), budget_s=self.budget_s)
+        object.__setattr__(self, "contenders", checked.contenders)
+        object.__setattr__(self, "budget_s", checked.budget_s)
+        if any(contender.lane != PLAIN for contender in self.contenders):
+            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "devices without a lane in a lesson")
+        if self.kind == "first_step" and len(self.contenders) != 2:
+            shown = ", ".join(map(str, self.contenders))
+            raise InvalidValue("devices", shown, "two different devices, whose first steps are set side by side")
+
+    @functools.cached_property
+    def id(self) -> str:
+        """Name of what is to be shown, 16 hexadecimal digits; the budget is not part of it."""
+        return hash_question({name: value for name, value in self.to_json().items() if name != "budget_s"})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a file; `from_json` reads it back to an equal demonstration."""
+        return {
+            "kind": self.kind,
+            "point": self.point.to_json(),
+            "contenders": [str(contender) for contender in self.contenders],
+            "budget_s": self.budget_s,
+            "recipes": list(self.recipes),
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """A demonstration from `to_json`'s data, checked as any other input.
+
+        Raises:
+            InvalidValue: the data are not those of a demonstration.
+        """
+        match data:
+            case {
+                "kind": str(kind),
+                "point": dict(point),
+                "contenders": list(contenders),
+                "budget_s": int() | float() as budget,
+                "recipes": list(recipes),
+            }:
+                known: Any = kind  # checked as any other
+                return cls(
+                    kind=known,
+                    point=Point.parse(point),
+                    contenders=parse_contenders(contenders),
+                    budget_s=budget,
+                    recipes=tuple(recipes),
+                )
+        raise InvalidValue("demonstration", data, "an object with kind, point, contenders, budget_s and recipes")
+
+
+def _recipes(names: Iterable[object]) -> tuple[str, ...]:
+    """The recipes by name, in the order of `RECIPES`, `ours` always among them; all where none is named."""
+    wanted = [require_choice("recipes", name, RECIPES) for name in names]
+    return tuple(name for name in RECIPES if not wanted or name == "ours" or name in wanted)

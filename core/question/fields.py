@@ -1,0 +1,478 @@
+"""What there is to know of one field: its type, range, stops and words."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.question import catalog, models
+
+Panel = Literal["model", "training", "data", "feeding", "route"]
+PANELS: tuple[Panel, ...] = ("model", "training", "data", "feeding", "route")
+"""Parts of a form, in the order in which axes are offered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """What there is to know of one field.
+
+    Attributes:
+        default: what it is unless asked otherwise; its type is that of the field.
+        title: name for people.
+        meaning: of its column in the store; empty where it has none of its own.
+        unit: of its column.
+        words: what a text may be, as links, columns and commands write it; empty for numbers.
+        labels: the same words for people.
+        low: lowest number.
+        high: highest number; samples and depth are narrower for some trainings.
+        stops: where its slider stops; without any, at every whole number.
+        panel: part of a form that it is drawn in.
+        help: shown beside its control on demand.
+        brief: how a line about a training says it, as "batch {}"; empty where it is left out.
+        axis: whether it can be varied: a size, on which a crossover is looked for, or anything else.
+        place: how a place on its axis is called, as "a batch size of {}".
+        every: whether a range of it stands for every whole number instead of for doublings.
+        usual_range: where a range along it begins and ends unless asked otherwise.
+        usual_values: which values are combined with another axis unless asked otherwise.
+        axis_stops: values that an axis offers, if others than `stops`.
+        later: whether rows, jobs and links of earlier versions do not have it; they mean `absent`.
+    """
+
+    default: Any
+    title: str
+    meaning: str = ""
+    unit: str = ""
+    words: tuple[str, ...] = ()
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    low: float = 0
+    high: float = math.inf
+    stops: tuple[float, ...] = ()
+    panel: Panel = "training"
+    help: str | None = None
+    brief: str = ""
+    axis: Literal["", "size", "other"] = ""
+    place: str = ""
+    every: bool = False
+    usual_range: tuple[float, float] = (0, math.inf)
+    usual_values: tuple[float, ...] = ()
+    axis_stops: tuple[float, ...] = ()
+    later: bool = False
+
+    @property
+    def name(self) -> str:
+        """The title as it begins a sentence."""
+        return self.title[:1].upper() + self.title[1:]
+
+    @property
+    def label(self) -> str:
+        """The name of the field's control, with its unit."""
+        return f"{self.name} (seconds)" if self.unit == "s" else self.name
+
+    @property
+    def absent(self) -> Any:
+        """What the field is where nothing is said of it: 0 of a size, as in models without it; else its default."""
+        return 0 if self.later and self.axis == "size" and self.panel == "model" else self.default
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the field is a number with a range."""
+        return type(self.default) in (int, float)
+
+
+def field_with_spec(default: Any, title: str, **facts: Any) -> Any:
+    """A dataclass field that carries its entry of the table."""
+    return dataclasses.field(default=default, metadata={"field": Field(default=default, title=title, **facts)})
+
+
+DATA_PATHS: dict[str, str] = {
+    "resident": "The whole data set is copied to the device once, and batches are indexed there.",
+    "per_batch": "Batches are indexed on the host and copied to the device at every step.",
+    "loader": "Tensors come through torch's loader, with workers and pinned memory, and are copied for every batch.",
+    "tutorial": "One sample at a time with transforms, through the DataLoader, copied for every batch.",
+}
+"""How data reach the device, with a sentence for people; `resident` is the headline."""
+
+DATA_PATH_TITLES = {
+    "resident": "Copied once",
+    "per_batch": "Copied for every batch",
+    "loader": "DataLoader",
+    "tutorial": "As the tutorials do",
+}
+"""The same in a few words."""
+
+DTYPES = {
+    "float32": "32-bit numbers (float32)",
+    "float64": "64-bit numbers (float64)",
+}
+"""In which numbers weights, samples and losses are, with names for people."""
+
+LOADER_PATHS = ("loader", "tutorial")
+"""Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The fields of a training, without saying where it runs; each is a column, an option and a parameter of links."""
+
+    dataset: str = field_with_spec(
+        "digits",
+        "data set",
+        meaning="data set",
+        words=tuple(catalog.DATASETS),
+        labels={name: entry.title for name, entry in catalog.DATASETS.items()},
+        panel="data",
+        brief="{}",
+    )
+    samples: int = field_with_spec(
+        0,  # stands for the data set's default
+        "training samples",
+        meaning="training samples",
+        unit="samples",
+        low=10,
+        high=1_000_000,
+        stops=(100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
+        panel="data",
+        brief="{} samples",
+        axis="size",
+        place="{} training samples",
+        usual_range=(100, 1_000_000),
+        usual_values=(500, 1_000),
+    )
+    model: str = field_with_spec(
+        "mlp",
+        "model",
+        meaning="model family",
+        words=tuple(models.FAMILIES),
+        labels={name: entry.title for name, entry in models.FAMILIES.items()},
+        panel="model",
+        brief="{}",
+    )
+    hidden_size: int = field_with_spec(
+        128,
+        "hidden size",
+        meaning="neurons of each hidden layer; 0 where the family has none",
+        unit="neurons",
+        low=1,
+        high=16_384,
+        stops=tuple(2**power for power in range(2, 15)),
+        panel="model",
+        brief="hidden size {}",
+        axis="size",
+        place="a hidden size of {}",
+        usual_range=(16, 2_048),
+        usual_values=(64, 256, 1_024),
+    )
+    depth: int = field_with_spec(
+        2,
+        "depth",
+        meaning="layers as the family counts them; 0 where it has no depth",
+        unit="layers",
+        low=1,
+        high=16,
+        panel="model",
+        brief="depth {}",
+        axis="size",
+        place="a depth of {}",
+        every=True,
+        usual_range=(2, 12),
+        usual_values=(2, 4),
+    )
+    width: int = field_with_spec(
+        1,
+        "width",
+        meaning="factor on the channels of a CNN; 0 elsewhere",
+        low=1,
+        high=32,
+        panel="model",
+        brief="width {}",
+        axis="size",
+        place="a width of {}",
+        every=True,
+        usual_range=(1, 16),
+        usual_values=(1, 4),
+    )
+    heads: int = field_with_spec(
+        4,
+        "heads",
+        meaning="heads of attention in each block of a Transformer; 0 elsewhere",
+        unit="heads",
+        low=1,
+        high=64,
+        stops=(1, 2, 4, 8, 16, 32, 64),
+        panel="model",
+        brief="{} heads",
+        axis="size",
+        place="{} heads",
+        usual_range=(1, 16),
+        usual_values=(1, 4, 16),
+        later=True,
+    )
+    sequence_length: int = field_with_spec(
+        32,
+        "sequence length",
+        meaning="tokens of a sample; 0 where the data have no tokens",
+        unit="tokens",
+        low=4,
+        high=4_096,
+        stops=tuple(2**power for power in range(2, 13)),
+        panel="model",
+        help="How many tokens each sample has. The cells of a recurrent model go through them one after the other.",
+        brief="sequence length {}",
+        axis="size",
+        place="a sequence length of {}",
+        usual_range=(4, 256),
+        usual_values=(16, 64),
+        later=True,
+    )
+    embedding_rows: int = field_with_spec(
+        10_000,
+        "embedding rows",
+        meaning="rows of the table that categories are looked up in; 0 where the data have none",
+        unit="rows",
+        low=10,
+        high=10_000_000,
+        stops=(100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+        panel="model",
+        help="A row of 16 numbers for each category; in models of sequences, of as many as the hidden size.",
+        brief="{} embedding rows",
+        axis="size",
+        place="{} embedding rows",
+        usual_range=(100, 1_000_000),
+        usual_values=(1_000, 100_000),
+        later=True,
+    )
+    rounds: int = field_with_spec(
+        100,
+        "boosting rounds",
+        meaning="rounds of gradient boosting; each adds a tree a class, or one where there are two; 0 elsewhere",
+        unit="rounds",
+        low=1,
+        high=2_000,
+        stops=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000),
+        panel="model",
+        brief="{} rounds",
+        axis="size",
+        place="{} boosting rounds",
+        usual_range=(5, 500),
+        usual_values=(20, 100),
+        later=True,
+    )
+    leaves: int = field_with_spec(
+        31,  # as LightGBM and scikit-learn have it
+        "leaves of a tree",
+        meaning="largest number of leaves of a tree in gradient boosting; 0 elsewhere",
+        unit="leaves",
+        low=2,
+        high=4_096,
+        stops=(2, 4, 8, 16, 31, 64, 128, 256, 512, 1_024, 2_048, 4_096),
+        panel="model",
+        brief="{} leaves",
+        axis="size",
+        place="{} leaves a tree",
+        usual_range=(8, 512),
+        usual_values=(31, 256),
+        later=True,
+    )
+    batch_size: int = field_with_spec(
+        64,  # every batch is full, the remainder of an epoch is left out
+        "batch size",
+        meaning="samples of one step; 0 where each has all of them, as a fit of gradient boosting",
+        unit="samples",
+        low=1,
+        high=65_536,
+        stops=tuple(2**power for power in range(17)),
+        brief="batch {}",
+        axis="size",
+        place="a batch size of {}",
+        usual_range=(1, 1_024),
+        usual_values=(16, 64, 256),
+    )
+    epochs: int = field_with_spec(
+        100,
+        "epochs",
+        meaning="epochs that were asked for",
+        unit="epochs",
+        low=1,
+        high=10_000,
+        stops=(1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000),
+        brief="{} epochs",
+    )
+    learning_rate: float = field_with_spec(
+        0.1,
+        "learning rate",
+        meaning="of plain SGD; the shrinkage of gradient boosting",
+        low=1e-6,
+        high=10.0,
+        stops=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
+        brief="learning rate {}",
+        axis="other",
+        usual_values=(0.01, 0.1),
+    )
+    dtype: str = field_with_spec(
+        "float32",
+        "number format",
+        meaning="of weights, samples and losses",
+        words=tuple(DTYPES),
+        labels=DTYPES,
+        help="NumPy's numbers are float64 unless one says otherwise, and so are tensors that are made of them. Twice "
+        "as many bytes have to be moved, and most GPUs have few units that compute in float64.",
+        brief="{}",
+        later=True,
+    )
+    data_path: str = field_with_spec(
+        "resident",
+        "data path",
+        meaning="how data reached the device",
+        words=tuple(DATA_PATHS),
+        labels=DATA_PATH_TITLES,
+        panel="route",
+        brief="{}",
+    )
+    loader_workers: int = field_with_spec(
+        0,  # and always where no loader runs
+        "loader workers",
+        meaning="worker processes of the DataLoader",
+        unit="processes",
+        high=16,
+        panel="feeding",
+        axis="other",
+        usual_values=(0, 1),
+        axis_stops=(0, 1, 2, 4, 8, 16),
+    )
+    shuffle: bool = field_with_spec(
+        True, "shuffle", meaning="whether each epoch had a new order", words=("true", "false"), panel="feeding"
+    )
+    seed: int = field_with_spec(0, "seed", meaning="of weights, data and order", high=2**31 - 1, panel="feeding")
+
+
+TRAINING: tuple[str, ...] = tuple(entry.name for entry in dataclasses.fields(Training))
+"""Names of the fields of a training."""
+
+
+GRID_PAIRS, ADAPTIVE_PAIRS = 6, 3
+"""Pairs of blocks timed at each point unless asked otherwise. Six are the fewest that give a single point a
+distribution-free interval of 95 %; an adaptive search measures neighbours instead, and three make a median."""
+
+OUTCOME_TITLES = {
+    "budget_spent": "time was up",
+    "out_of_memory": "out of memory",
+}
+"""How a training ended, in few words, where the word of the column is not one for people."""
+
+FIELDS: dict[str, Field] = {
+    **{entry.name: entry.metadata["field"] for entry in dataclasses.fields(Training)},
+    "parameters": Field(
+        default=0,
+        title="parameters",
+        low=1,
+        stops=tuple(step * 10**power for power in range(2, 8) for step in (1, 2, 5)),
+        panel="model",
+        axis="size",
+        place="{} parameters",
+        usual_range=(1_000, 5_000_000),
+        usual_values=(10_000, 100_000, 1_000_000),
+    ),
+    "size": Field(
+        default=0,
+        title="size",
+        low=1,
+        panel="model",
+        axis="size",
+        place="a size of {}",
+        usual_range=(64, 4_096),
+        usual_values=(64, 256, 1_024),
+    ),
+    "threads": Field(default=0, title="threads", high=1_024),
+    "budget_s": Field(
+        default=60.0,
+        title="time budget",
+        unit="s",
+        low=1,
+        high=86_400,
+        stops=(5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600),
+        help="Training stops there; what was measured by then is kept.",
+    ),
+    "sweep_budget_s": Field(
+        default=600.0,
+        title="time budget",
+        unit="s",
+        low=1,
+        high=86_400,
+        stops=(30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400),
+        help="After this no further point is begun; what was measured by then is kept.",
+    ),
+    "point_budget_s": Field(
+        default=20.0,
+        title="time for one point",
+        unit="s",
+        low=1,
+        high=3_600,
+        stops=(1, 2, 5, 10, 20, 30, 60, 120, 300),
+        help="A point that needs more is skipped, and the page says so.",
+    ),
+    "pairs": Field(
+        default=0,
+        title="pairs of blocks at each point",
+        high=100,
+        stops=(0, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100),
+        help="One block of every device makes a pair. More pairs make the intervals narrower. "
+        f"0 stands for what is usual: {GRID_PAIRS}, or {ADAPTIVE_PAIRS} in a search, which measures more sizes "
+        "instead.",
+    ),
+}
+"""Every field by its name: those of a training, its parameters, which follow from it, and what limits a measurement."""
+
+_AXES = sorted((item for item in FIELDS.items() if item[1].axis), key=lambda item: PANELS.index(item[1].panel))
+
+SIZE_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entry.axis == "size"}
+"""Axes along which a crossover is looked for, with their names for people."""
+
+OTHER_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entry.axis == "other"}
+"""Axes that a grid may vary as well; no size, so no crossover lies on them."""
+
+AXES = SIZE_AXES | OTHER_AXES
+
+
+def axis_title(axis: str) -> str:
+    """The name of an axis for people; a name that is not ours as it is."""
+    return AXES.get(axis, axis)
+
+
+def field_title(name: str) -> str:
+    """The name of a field for people; of a name that is not ours, the same with spaces."""
+    return FIELDS[name].title if name in FIELDS else name.replace("_", " ")
+
+
+def value_label(name: str, value: object) -> str:
+    """A value of a field for people: "Digits (1,797 images)", "Copied once"; one that has no label as it is written."""
+    labels = OUTCOME_TITLES if name == "outcome" else FIELDS[name].labels if name in FIELDS else {}
+    return labels.get(str(value), str(value))
+
+
+def short_label(name: str, value: object) -> str:
+    """A value of a field without what stands in brackets, for a line that says more: "Digits"."""
+    return value_label(name, value).partition(" (")[0]
+
+
+__all__ = [
+    "ADAPTIVE_PAIRS",
+    "AXES",
+    "DATA_PATHS",
+    "DATA_PATH_TITLES",
+    "DTYPES",
+    "FIELDS",
+    "GRID_PAIRS",
+    "LOADER_PATHS",
+    "OTHER_AXES",
+    "OUTCOME_TITLES",
+    "PANELS",
+    "SIZE_AXES",
+    "TRAINING",
+    "Field",
+    "Training",
+    "axis_title",
+    "field_title",
+    "short_label",
+    "value_label",
+]

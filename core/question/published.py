@@ -1,0 +1,425 @@
+"""Public threads of people who asked why their GPU is not faster: what each reported, and what the cause was.
+
+The facts are those of the threads, with their addresses, and lie in `data/published/cases.toml`; the sentences are
+ours. Each has a training that can be run here in place of theirs, as settings of the catalogue or as a file of
+`examples/cases`, and what was changed in the thread as the remedy, or would be. Nothing here was measured.
+"""
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from core.errors import InvalidValue, require_choice
+from core.files import documents, sources
+from core.files.project import PROJECT
+from core.question import defaults
+from core.question.experiment import Contender, Experiment, Point
+from core.question.fields import FIELDS, TRAINING
+from core.question.models import boosting
+
+FILE = PROJECT / "data" / "published" / "cases.toml"
+CASES_FOLDER = PROJECT / "examples" / "cases"
+"""Trainings of cases that the catalogue does not have: the only files of code that the page of cases ever runs."""
+
+BUDGET_S = 30.0
+"""Seconds that one training of a case may take."""
+
+FIT_BUDGET_S = 120.0
+"""The same of boosted trees: threads of a fit wait for each other, so that where others use the machine too, a fit that
+takes half a second alone takes twenty; a run ends sooner once its answer is certain."""
+
+CAUSES: dict[str, str] = {
+    "small": "too little work in a step",
+    "recurrent": "a sequence that is gone through one small step at a time",
+    "rows": "too few rows for boosted trees",
+    "host": "work on the host between the steps",
+    "waits": "values that are read from the device in every step",
+    "loader": "a loader or a disk that cannot keep up",
+    "clock": "a clock that does not wait for the device",
+    "threads": "more CPU threads than the work is worth",
+    "float64": "double precision",
+    "heat": "a GPU that became too hot",
+}
+"""What a cause may be, in words that go on after a colon."""
+
+Answers = Mapping[str, str]
+"""Name of a question of `QUESTIONS` → the answer that was given."""
+
+QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "symptom": (
+        "What do you see?",
+        {
+            "slower": "GPU slower than CPU",
+            "same": "about as fast",
+            "idle": "GPU hardly used",
+            "fading": "slower and slower",
+            "doubt": "impossible figures",
+        },
+    ),
+    "kind": (
+        "What do you train?",
+        {
+            "tables": "small or tabular network",
+            "sequences": "recurrent network",
+            "transformer": "transformer",
+            "images": "images",
+            "trees": "boosted trees",
+            "agents": "an agent",
+        },
+    ),
+    "batch": ("How large is a batch?", {"one": "1 to 16", "some": "17 to 512", "many": "more"}),
+    "loop": (
+        "What else does your loop do?",
+        {
+            "nothing": "nothing",
+            "reads": "reads the loss each step",
+            "works": "metrics or a simulation",
+            "files": "reads files",
+        },
+    ),
+}
+"""The questionnaire: each question with its answers, by the names that links have of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number that was reported: of what, and how much in the unit of its case."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A training in place of the one that was reported, or how the remedy changes it.
+
+    Attributes:
+        fields: of a training of the catalogue; of a remedy those that it changes.
+        training: file and function of `examples/cases`, in place of fields.
+        size: what that function is called with; of a remedy 0 for the same.
+        title: of a remedy, in a few words.
+        work: of a remedy, how many times the samples a step of it trains; 0 where the batch sizes tell.
+    """
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    training: str = ""
+    size: int = 0
+    title: str = ""
+    work: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One thread.
+
+    Attributes:
+        name: in links and commands.
+        title: what it is about, in a few words.
+        thread: project and number.
+        address: of the thread.
+        date: when it was asked, ISO 8601; empty if the page bears none.
+        model: what was trained, with its sizes as far as they were told.
+        devices: on what.
+        reported: what was seen, in a sentence.
+        cause: key of `CAUSES`.
+        found: what the cause turned out to be, and who said so.
+        remedied: what was advised, or helped.
+        unit: of the figures; empty where none were told.
+        figures: that were told.
+        open: what of it is not known or could not be looked up; empty if nothing.
+        note: how the training that runs here differs.
+        gpu: why it takes a GPU to see the cause; empty where a CPU shows it.
+        lesson: the lesson that shows the cause; empty without one.
+        fits: question of `QUESTIONS` → answers of who may have the same.
+        here: what runs in its place; None where nothing does.
+        remedy: what is changed as the remedy; None where nothing can be.
+    """
+
+    name: str
+    title: str
+    thread: str
+    address: str
+    date: str
+    model: str
+    devices: str
+    reported: str
+    cause: str
+    found: str
+    remedied: str
+    fits: dict[str, tuple[str, ...]]
+    unit: str = ""
+    figures: tuple[Figure, ...] = ()
+    open: str = ""
+    note: str = ""
+    gpu: str = ""
+    lesson: str = ""
+    here: Setting | None = None
+    remedy: Setting | None = None
+
+    @property
+    def runnable(self) -> bool:
+        """Whether something of it runs here that can name its cause."""
+        return self.here is not None
+
+    def point(self) -> Point:
+        """The training that runs here in place of the reported one.
+
+        Raises:
+            InvalidValue: there is none, or its settings cannot be.
+            OSError: its file is gone.
+        """
+        if self.here is None:
+            raise InvalidValue("case", self.name, "one with a training that can be run here")
+        return _point(self.here)
+
+    def point_with_remedy(self) -> Point | None:
+        """The same with the remedy; None where there is none. Raises as `point`."""
+        if self.remedy is None or self.here is None:
+            return None
+        change, here = self.remedy, self.here
+        if here.training:
+            changed = replace(here, training=change.training or here.training, size=change.size or here.size)
+            return _point(changed)
+        return _point(replace(here, fields={**here.fields, **change.fields}))
+
+    def contenders(self, devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
+        """Who contends where nobody said: as anywhere, of the devices that its training can be on.
+
+        Args:
+            devices: of this machine.
+            cores: that the measuring process may use.
+        """
+        library = boosting.LIBRARIES.get(self.here.fields.get("model", "")) if self.here else None
+        able = [name for name in devices if library is None or name.partition(":")[0] in library.devices]
+        return defaults.default_contenders(able, cores)
+
+    def build_experiments(self, contenders: tuple[Contender, ...]) -> tuple[Experiment, ...]:
+        """What is measured: the training, and what it becomes with the remedy where there is one. Raises as `point`."""
+        points = (self.point(), self.point_with_remedy())
+        return tuple(
+            Experiment(
+                point=point,
+                contenders=contenders,
+                budget_s=FIT_BUDGET_S if point.is_fit else BUDGET_S,
+                folder=str(CASES_FOLDER) if point.training else "",
+                whole=False,
+            )
+            for point in points
+            if point is not None
+        )
+
+    @property
+    def more_work(self) -> float:
+        """How many times the samples of a step are trained in one with the remedy."""
+        if self.remedy is None or self.here is None:
+            return 1.0
+        if self.remedy.work:
+            return self.remedy.work
+        usual = FIELDS["batch_size"].default
+        before = self.here.fields.get("batch_size", usual)
+        return float(self.remedy.fields.get("batch_size", before) / before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A thread that has no case, and why."""
+
+    thread: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listed:
+    cases: tuple[Case, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def load_cases() -> dict[str, Case]:
+    """Every case by its name, in the order of the file; raises DamagedFile if that is not what it should be."""
+    return {case.name: case for case in _load_case_file().cases}
+
+
+def list_skipped_threads() -> tuple[LeftOut, ...]:
+    """The threads without a case. Raises as `load_cases`."""
+    return _load_case_file().left_out
+
+
+@functools.cache
+def _load_case_file() -> _Listed:
+    return documents.convert_to_type(documents.read_toml(FILE) or {}, _Listed)
+
+
+def find_case(name: str) -> Case:
+    """The case called `name`.
+
+    Raises:
+        InvalidValue: there is none.
+    """
+    return load_cases()[require_choice("case", name, load_cases())]
+
+
+def likely(answers: Answers) -> tuple[Case, ...]:
+    """The cases that the fewest answers contradict, those that fit most of them first; without answers all of them."""
+    given = {question: answer for question, answer in answers.items() if answer}
+    counted = [(_count_fitting(one, given), one) for one in load_cases().values()]
+    fewest = min(against for (_, against), _ in counted)
+    fitting = [(fits, one) for (fits, against), one in counted if against == fewest]
+    return tuple(one for _, one in sorted(fitting, key=lambda each: -each[0]))
+
+
+def _count_fitting(one: Case, answers: Answers) -> tuple[int, int]:
+    """How many answers fit a case, and how many contradict what it says of them."""
+    fits = sum(answer in one.fits.get(question, ()) for question, answer in answers.items())
+    against = sum(question in one.fits and answer not in one.fits[question] for question, answer in answers.items())
+    return fits, against
+
+
+def _point(setting: Setting) -> Point:
+    if setting.training:
+        file = setting.training.partition(":")[0]
+        return Point(
+            training=setting.training,
+            source_hash=sources.hash_sources(CASES_FOLDER / Path(file).name),
+            size=setting.size,
+        )
+    unknown = set(setting.fields) - set(TRAINING)
+    if unknown:
+        raise InvalidValue("setting", ", ".join(sorted(unknown)), "one of {}", TRAINING)
+    return Point(**setting.fields)
+
+
+Quantity = Literal["seconds", "speedup", "accuracy", "wins_from"]
+"""What a published number is of.
+
+- seconds: time, per `per`.
+- speedup: CPU time over GPU time.
+- accuracy: share of right answers on the test samples, 0 to 1.
+- wins_from: size on `axis` from which the GPU is said to win.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """One published number.
+
+    Attributes:
+        preset: name in `core.question.presets`.
+        quantity: what the number is of.
+        value: the number itself, in the unit of its quantity.
+        device: `cpu` or `gpu`; empty for a number that is about both.
+        device_name: what the author names; empty if nothing.
+        axis: what the tutorial varies, as in `core.question.sweep`; empty where nothing is varied.
+        size: where on that axis the number was taken; None where nothing is varied, and for `wins_from`.
+        plus_minus: how far the number may be off, in its own unit; 0 if it was printed, None if nothing is known.
+        per: what the seconds are of: `training` or `epoch`; empty elsewhere.
+        epoch: which epoch, counted from 1; None where epochs are not told apart.
+        source: who published it.
+        date: when, ISO 8601; empty if the page bears no date.
+        note: how it was come by, in one sentence.
+    """
+
+    preset: str
+    quantity: Quantity
+    value: float
+    source: str
+    date: str
+    note: str
+    device: str = ""
+    device_name: str = ""
+    axis: str = ""
+    size: float | None = None
+    plus_minus: float | None = None
+    per: str = ""
+    epoch: int | None = None
+
+
+def list_published(preset: str, quantity: Quantity | None = None) -> tuple[Published, ...]:
+    """Everything that one tutorial published, or only its numbers of one quantity; empty for an unknown preset."""
+    return tuple(entry for entry in PUBLISHED if entry.preset == preset and quantity in (None, entry.quantity))
+
+
+_DISC: dict[str, Any] = {"preset": "disc", "source": "Penny Xu", "date": "2019-09-04"}
+_SIGNAL: dict[str, Any] = {"preset": "signal", "source": "HSF Training", "date": ""}
+_MNIST: dict[str, Any] = {"preset": "mnist-linear", "source": "Standalone deep-learning lab #12", "date": ""}
+_FASHION: dict[str, Any] = {"preset": "fashion-cnn", "source": "deeplizard", "date": "2020-05-19"}
+
+_READ_OFF = "Read off the published figure by eye; one run, the device was not drained before the clock was started."
+_PRINTED = "Printed by the tutorial; an epoch is training, validation and test together."
+
+_CPU_S = {5: 180.0, 10: 180.0, 100: 200.0, 1_000: 680.0, 2_000: 2_430.0}
+_GPU_S = {5: 505.0, 10: 555.0, 100: 505.0, 1_000: 505.0, 2_000: 505.0}
+_READ_OFF_S = 15.0
+"""The signal tutorial: seconds of a training by neurons of each hidden layer, and how far a reading may be off."""
+
+_EPOCHS_S = {"cpu": (14.4, 14.7, 15.2, 14.6, 14.4), "gpu": (14.5, 15.2, 15.8, 14.5, 14.1)}
+_ACCURACY = {1: 0.884, 5: 0.907}
+"""The MNIST lab: seconds of each epoch, and the test accuracy after the first and the last, on both devices."""
+
+PUBLISHED: tuple[Published, ...] = (
+    Published(
+        axis="depth",
+        quantity="wins_from",
+        value=10,
+        note="About 700,000 parameters; one run a depth, timed without draining the device.",
+        **_DISC,
+    ),
+    *(
+        Published(
+            device=device,
+            device_name=name,
+            axis="hidden_size",
+            size=size,
+            quantity="seconds",
+            value=seconds,
+            plus_minus=_READ_OFF_S,
+            per="training",
+            note=_READ_OFF,
+            **_SIGNAL,
+        )
+        for device, name, times in (("cpu", "x86_64", _CPU_S), ("gpu", "P100-PCIe", _GPU_S))
+        for size, seconds in times.items()
+    ),
+    Published(
+        axis="hidden_size",
+        quantity="wins_from",
+        value=1_000,
+        note="The text says at least 1,000; the lines of its own figure, whose x-axis is not to scale, cross below.",
+        **_SIGNAL,
+    ),
+    Published(
+        axis="hidden_size",
+        size=2_000,
+        quantity="speedup",
+        value=4.5,
+        plus_minus=0.5,
+        note="The text says 4 to 5 times.",
+        **_SIGNAL,
+    ),
+    *(
+        Published(
+            device=device,
+            quantity="seconds",
+            value=seconds,
+            plus_minus=0.0,
+            per="epoch",
+            epoch=epoch,
+            note=_PRINTED,
+            **_MNIST,
+        )
+        for device, times in _EPOCHS_S.items()
+        for epoch, seconds in enumerate(times, start=1)
+    ),
+    *(
+        Published(quantity="accuracy", value=share, epoch=epoch, note="About the same on both devices.", **_MNIST)
+        for epoch, share in _ACCURACY.items()
+    ),
+    Published(
+        quantity="speedup",
+        value=2.0,
+        note="About twice; the GPU came first at every batch size and number of workers, one epoch a run.",
+        **_FASHION,
+    ),
+)
+"""Every published number, tutorial by tutorial."""

@@ -1,1 +1,0 @@
-"""What others published, as data: figures of tutorials, and threads of people whose GPU was not faster."""
