@@ -21,7 +21,7 @@ def compiled_code_of_its_own(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def foreign_files_are_read_here(monkeypatch):
     """Foreign files are read by this process; `tests/integration/test_hostile_files.py` tries the one of their own."""
-    from core.results.intake import quarantine  # which other tests do without
+    from core.results import quarantine  # which other tests do without
 
     def read(content, reply, most_rows):
         quarantine._main(content, reply, most_rows)

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.question.demonstrations import RECIPES, Demonstration
 from core.question.experiment import Contender, Point
-from core.results.exhibits.exhibit import Clock, Content, Exhibit, ExhibitContender, FirstStep, Moving, Snippet, Variant
+from core.results.exhibits import Clock, Content, Exhibit, ExhibitContender, FirstStep, Moving, Snippet, Variant
 from tests import rows
 
 NAMES = {"cpu": "Test CPU", "cuda": "NVIDIA Test GPU"}

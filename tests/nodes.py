@@ -14,7 +14,7 @@ from core.files.project import PROJECT
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE
 from core.jobs.shared.presence import MACHINE_VARIABLE
-from core.results.finding.mirrored import MIRRORS_VARIABLE
+from core.remote.local_cache import CACHES_VARIABLE
 
 MODULE = "tests.integration.scripted_node"
 
@@ -24,7 +24,7 @@ def surroundings(folder: Path) -> dict[str, str]:
     return {
         JOBS_VARIABLE: str(folder / "jobs"),
         LOCK_VARIABLE: str(folder / "machine.lock"),
-        MIRRORS_VARIABLE: str(folder / "shared"),
+        CACHES_VARIABLE: str(folder / "shared"),
         MACHINE_VARIABLE: str(folder),
     }
 

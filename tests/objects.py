@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from pyarrow import fs
 
-from core.files.shared import place
+from core.remote import remote_store
 from tests.ports import free_port
 
 KEYS = {
@@ -22,7 +22,7 @@ KEYS = {
 }
 """Credentials as the environment gives them; moto takes any."""
 
-USUAL = place.CONNECT_S, place.ANSWER_S
+USUAL = remote_store.CONNECT_S, remote_store.ANSWER_S
 """Seconds after which a server that does not answer is out of reach."""
 
 PATIENCE_S = 120.0
@@ -83,12 +83,12 @@ def served() -> Iterator[ObjectStore]:
 @contextmanager
 def _waits(connect_s: float, answer_s: float) -> Iterator[None]:
     """Let this process wait for so long until it takes a server to be out of reach."""
-    before = place.CONNECT_S, place.ANSWER_S
-    place.CONNECT_S, place.ANSWER_S = connect_s, answer_s
+    before = remote_store.CONNECT_S, remote_store.ANSWER_S
+    remote_store.CONNECT_S, remote_store.ANSWER_S = connect_s, answer_s
     try:
         yield
     finally:
-        place.CONNECT_S, place.ANSWER_S = before
+        remote_store.CONNECT_S, remote_store.ANSWER_S = before
 
 
 @contextmanager

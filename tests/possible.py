@@ -1,6 +1,6 @@
 """Rows that may come through the door, however odd: for tests that want any of them.
 
-Made from the table of `core.results.allowed`: every text has its form, every number its range, lists that belong
+Made from the table of `core.results.validation`: every text has its form, every number its range, lists that belong
 together are equally long, and what a row says of its device, lane and test items agrees.
 """
 
@@ -16,7 +16,7 @@ from core.question import catalog
 from core.question.experiment import Contender
 from core.question.fields import FIELDS
 from core.question.lanes import Lane
-from core.results import allowed
+from core.results import validation
 from core.results.schema import SCHEMA, TRIAL_COLUMNS, Trial
 
 LANES = ("", "compiled", "compiled10", "graph10+bf16", "fused", "tf32", "channels_last+kept", "micro250")
@@ -28,7 +28,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(text.r
 @st.composite
 def rows(draw: st.DrawFn) -> Trial:
     """Any row."""
-    alike = {name: group[0] for group in allowed.EQUALLY_LONG for name in group}
+    alike = {name: group[0] for group in validation.EQUALLY_LONG for name in group}
     lengths = {name: draw(st.integers(0, 4)) for name in SCHEMA.names}
     values = {c.name: draw(_value(c, lengths[alike.get(c.name, c.name)])) for c in TRIAL_COLUMNS}
     begin, end = values["block_begin_ns"], values["block_end_ns"]
@@ -42,15 +42,15 @@ def rows(draw: st.DrawFn) -> Trial:
 def _value(column: Any, length: int) -> st.SearchStrategy[Any]:
     """Values of a column, `length` of them where it is a list."""
     name, kind = column.name, column.metadata["type"]
-    if name in allowed.FORMS:
+    if name in validation.FORMS:
         return _formed(name)
-    if name in allowed.WORDS:
-        return st.sampled_from(sorted(allowed.WORDS[name]))
-    most = min(MOST, allowed.AT_MOST.get(name, MOST))
+    if name in validation.WORDS:
+        return st.sampled_from(sorted(validation.WORDS[name]))
+    most = min(MOST, validation.AT_MOST.get(name, MOST))
     whole = st.integers(min_value=1, max_value=int(most))
     number = (
         st.floats(allow_nan=False)
-        if name in allowed.ANY_NUMBER
+        if name in validation.ANY_NUMBER
         else st.floats(min_value=0.0, max_value=min(1e18, most))
     )
     if pa.types.is_list(kind):
@@ -62,12 +62,12 @@ def _value(column: Any, length: int) -> st.SearchStrategy[Any]:
 
 def _formed(name: str) -> st.SearchStrategy[str]:
     if name == "started_at":
-        first, last = (datetime.datetime(year, 1, 1) for year in allowed.YEARS)
+        first, last = (datetime.datetime(year, 1, 1) for year in validation.YEARS)
         times = st.datetimes(min_value=first, max_value=last, timezones=st.just(datetime.UTC))
         return times.map(lambda moment: moment.isoformat(timespec="milliseconds"))
     if name == "dataset":
         return st.sampled_from([*catalog.DATASETS, "invented-later"])
-    pattern = allowed.FORMS[name].pattern
+    pattern = validation.FORMS[name].pattern
     return st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from core.question import catalog
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.fields import TRAINING
-from core.results import writing
+from core.results import parquet
+from core.results.parquet import to_table
 from core.results.schema import Trial
 from core.results.store import Store
-from core.results.tables import to_table
 
 EXPERIMENT = Experiment(
     point=Point(dataset="digits", model="mlp", hidden_size=128, depth=2, batch_size=64, epochs=100),
@@ -83,7 +83,7 @@ def plant(store: Store, row: Trial) -> Path:
     """Put a row into a store that the store itself may refuse, as another program could; returns its file."""
     store.folder.mkdir(exist_ok=True)
     path = store.folder / f"{uuid.uuid4().hex}.parquet"
-    writing.write_table(path, to_table([row]))
+    parquet.write_table(path, to_table([row]))
     return path
 
 

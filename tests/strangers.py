@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +9,19 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from core.classroom import handed_in
+from core.classroom import results
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, ClassQuestion
 from core.jobs.machine import Machine
 from core.question.experiment import Point
+from core.results import exhibits
 from core.results.environment import DeviceInfo, Environment
-from core.results.exhibits import exhibit_files
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA_VERSION, VERSION_KEY
 from core.results.store import Store
-from core.results.tables import to_table
 from tests import exhibited, rows
 from tests.hostile import STRANGER, TEXTS, bundle
+from tests.students import change_database
 
 TRAINING = Point(dataset="signal", depth=2, batch_size=64, epochs=10)
 SIZES = (16, 64, 256)
@@ -88,9 +88,9 @@ def fill(store: Store, gallery: Store) -> None:
     elsewhere = {"machine_id": ELSEWHERE, **free(1)}
     gallery.add_all(to_table([*sweep("b", **elsewhere), *run("d" * 12, **elsewhere)]))
     for shown in shows():
-        exhibit_files.add_exhibit(store.folder, shown)
+        exhibits.add_exhibit(store.folder, shown)
     for shown in shows(machine_id=ELSEWHERE):
-        exhibit_files.add_exhibit(gallery.folder, shown)
+        exhibits.add_exhibit(gallery.folder, shown)
     for name in FILE_NAMES:
         (store.folder / f"{name}.parquet").write_bytes(b"torn")
         (store.folder / "exhibits" / f"{name}.json").write_bytes(b"torn")
@@ -141,17 +141,19 @@ def classroom(classes: Classes) -> Classroom:
     joined = [classes.join(of, name) for name in ("ada", "emmy", "grete", "lise")]
     for student, _token in joined[:2]:
         classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-        data = handed_in.to_file(_measured(), code=of.code, nickname=student.nickname)
-        handed_in.take(classes, of, student, data, f"{FILE_NAMES[0]}.parquet")
-    folder = classes.folder / of.id
-    _change(folder / "class.json", name=PRINTABLE)
+        data = results.build_file(_measured(), code=of.code, nickname=student.nickname)
+        classes.take_file(of, student, data, f"{FILE_NAMES[0]}.parquet")
+    change_database(classes, "UPDATE classes SET name = ?", PRINTABLE)
     for number, (student, _token) in enumerate(joined):
-        place = folder / "students" / student.id
-        _change(place / "student.json", nickname=f"{'=-@'[number % 3]}{number} {PRINTABLE}", waiting=number == 2)
+        nickname = f"{'=-@'[number % 3]}{number} {PRINTABLE}"
+        values = (nickname, number == 2, student.id)
+        change_database(classes, "UPDATE students SET nickname = ?, waiting = ? WHERE id = ?", *values)
         if number == 3:
-            (place / "prediction.json").write_text(json.dumps({"winner": TEXTS[14], "place": PRINTABLE}))
-            (place / "results").mkdir(exist_ok=True)
-            (place / "results" / f"{FILE_NAMES[1]}.parquet").write_bytes(b"torn")
+            values = (TEXTS[14], PRINTABLE, student.id)
+            change_database(classes, "UPDATE students SET winner = ?, place = ? WHERE id = ?", *values)
+            results_folder = classes.store(of, student).folder
+            results_folder.mkdir(exist_ok=True)
+            (results_folder / f"{FILE_NAMES[1]}.parquet").write_bytes(b"torn")
     student, token = joined[0]
     ids = tuple(student.id for student, _token in joined)
     return Classroom(id=of.id, code=of.code, secret=secret, me=f"{student.id}.{token}", students=ids)
@@ -170,10 +172,6 @@ def _measured() -> list[Any]:
         steps = {"cpu": 1e-3, "cuda:0": 1e-3 * (100 / point.hidden_size) ** 0.8}
         found += rows.run(steps, point=point, run_id=f"{number:012x}", outcome="timed", pairs=8, **free())
     return found
-
-
-def _change(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 def shows(**changes: Any) -> list[Any]:

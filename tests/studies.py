@@ -7,7 +7,7 @@ from core.answer.lessons import tutorials
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Sweep
-from core.results.tables import to_table
+from core.results.parquet import to_table
 from tests import rows
 
 PAIR = ("cpu", "cuda:0")

@@ -11,9 +11,8 @@ from core import units
 from core.answer import comparable, speedup, study
 from core.answer.study import Study
 from core.question.sweep import Sweep
-from core.results.reuse import LocalMachine, newest_answers
 from core.results.schema import Trial
-from core.results.store import Store
+from core.results.store import LocalMachine, Store, newest_answers
 
 
 def rows(store: Store, asked: Sweep, machine_ids: Collection[str]) -> list[Trial]:

@@ -1,7 +1,8 @@
-"""Studies by name in stores of any size: the beginning of each study's name is a key of the rows that make it.
+"""Studies: which rows of a store belong together, and what they say along one axis.
 
-With the keys beside large parts (`core.results.finding.keys`) a link to a study finds its rows, however old they are.
-Nothing here reads a file.
+A study is a set of runs that agree in everything but one size. Rows of another protocol, machine, version or setting
+form studies of their own: nothing is mixed, and whoever puts such rows together by hand is refused. What a study
+timed becomes evidence for `core.answer.crossover`; nothing here estimates, reads a file or draws.
 """
 
 import itertools
@@ -9,10 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import Any, cast
-
-import pyarrow as pa
+from typing import Any
 
 from core.answer import causes, comparable, diagnostics, speedup, training_time
 from core.answer.crossover import locate_crossover
@@ -22,58 +20,8 @@ from core.question.experiment import MAX_CONTENDERS, Point, display_name
 from core.question.fields import SIZE_AXES
 from core.question.models import boosting
 from core.question.sweep import Sweep, size_on_axis
-from core.results.finding.keys import Keys
-from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
-
-STUDY_KEY_COLUMNS = tuple(
-    dict.fromkeys(
-        (
-            *("run_id", "trial_id", "started_at", "outcome"),  # of no part in a study's name, and first therefore
-            *("device_kind", *comparable.STUDY_COLUMNS, *comparable.DEVICE_COLUMNS, *SIZE_AXES),
-        )
-    )
-)
-"""Columns of a row by which it is told which studies it belongs to, and whether it is the one that counts there."""
-
-NAMING = STUDY_KEY_COLUMNS.index("device_kind")
-"""Where those begin that are in a study's name."""
-
-
-def study_key(study_id: str) -> int:
-    """The key of a study, by its name."""
-    return int(study_id[:8], 16)
-
-
-def study_key_lines(columns: Iterable[Sequence[Any]]) -> list[Any]:
-    """Return rows reduced to the values of `STUDY_KEY_COLUMNS`, which are all that grouping into studies needs.
-
-    Each has its `place` among them, and as `told` what is in names of studies.
-    """
-    values = enumerate(zip(*columns, strict=True))
-    return [
-        SimpleNamespace(**dict(zip(STUDY_KEY_COLUMNS, row, strict=True)), place=place, told=row[NAMING:])
-        for place, row in values
-    ]
-
-
-def _study_keys(table: pa.Table) -> list[tuple[int, Sequence[int]]]:
-    """The keys of all studies, along any axis and of any number of sizes, that two rows of one run belong to."""
-    known: dict[tuple[Any, ...], list[int]] = {}
-    found: list[tuple[int, Sequence[int]]] = []
-    rows = study_key_lines(table[name].to_pylist() for name in STUDY_KEY_COLUMNS)
-    for pair in cast(Iterable[tuple[Any, Any]], contender_pairs(rows)):
-        told = (pair[0].told, pair[1].told)
-        if told not in known:
-            along = (axis for axis in study_axes(None) if getattr(pair[0], axis))
-            known[told] = [study_key(study_identity(pair, axis)) for axis in along]
-        places = [row.place for row in pair]
-        found += [(number, places) for number in known[told]]
-    return found
-
-
-STUDIES = Keys(columns=STUDY_KEY_COLUMNS, of=_study_keys)
-
+from core.results.store import CUT_OFF
 
 SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.DEPENDENT_COLUMNS.values()))))
 """Sizes, and what follows from them: columns in which the runs of some study differ."""

@@ -1,31 +1,35 @@
-"""Classes as folders: made and found, their students, what each expects, and each one's own store of results.
+"""Classes of a host: create, find, close and delete them, let students join and predict, and see to the students.
 
-Everybody writes into a folder of their own, under a temporary name that is then renamed, so that thirty at once lose
-nothing and several servers can share the classes. The folder of a class follows from its join code and is not listed
-to who does not know it. Stored of a person is the nickname they chose; tokens and secrets are kept as hashes. A class
-is dropped when its time is over, and never because its file cannot be read. What is in a file is the business of
-`core.classroom.records`, what the results say together that of `core.classroom.pooled`.
+State is in the database (`core.classroom.database`). Each student's results are parquet files in a folder, which only
+that student's measurements and uploads write to. Of a person, the nickname they chose is stored; tokens and secrets are
+stored as hashes. A class is deleted when its time is over, and never because it cannot be read.
 """
 
 import contextlib
 import datetime
+import functools
+import json
 import logging
 import os
 import secrets
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
-from core.classroom import codes, folders, measured, names, records
-from core.classroom.names import NAME_LENGTH, NICKNAME_LENGTH
+from core.classroom import codes, json_files, results
+from core.classroom.database import Database, insert_row, read_clock
 from core.classroom.question import ClassQuestion
-from core.classroom.records import Class, Prediction, Student
-from core.errors import DamagedFile, InvalidValue, NotAllowed, StoreError
-from core.files import atomic
+from core.classroom.students import RESULTS, Prediction, Student, check_class_name, check_nickname, fold_name
+from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, StoreError, unwritable
+from core.files import atomic, documents
 from core.files.project import PROJECT
 from core.results.store import Store
+from core.text import as_line
 
-__all__ = ["NAME_LENGTH", "NICKNAME_LENGTH", "Class", "Classes", "Prediction", "Student"]
+__all__ = ["Class", "Classes", "Prediction", "Student"]
 
 CLASSES = PROJECT / "data" / "classes"
 """Folder of classes unless the environment names another."""
@@ -36,45 +40,99 @@ CLASSES_VARIABLE = "CROSSOVER_CLASSES"
 MAX_CLASSES, MAX_STUDENTS = 500, 200
 
 MAX_WAITING = 200
-"""Students that wait to be admitted; they take nobody's place."""
+"""Students who wait to be admitted; they do not count as students of the class."""
 
 DAYS, MAX_DAYS = 30, 365
-"""Days that a class lives unless asked otherwise, and at most."""
+"""Default and largest number of days until a class is deleted."""
 
 CLOSED = "This class is closed: its results can be looked at, and nothing more is taken."
 
 UNKNOWN = "This class does not know you; join it again."
 
+_HIDDEN = ".gone-"
+"""Prefix of the folder of what is deleted, until all files in it are removed."""
+
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Class:
+    """One class; its times are ISO 8601, UTC.
+
+    Attributes:
+        id: follows from the join code.
+        closed: whether nothing more is accepted.
+        admission: whether new students wait until the teacher admits them.
+    """
+
+    id: str
+    code: str
+    name: str
+    question: ClassQuestion
+    created_at: str
+    expires_at: str
+    closed: bool
+    secret_hash: str
+    admission: bool = False
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time of the class is over."""
+        return datetime.datetime.fromisoformat(self.expires_at) <= read_clock()
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> Self:
+        """Read a row of the database; raises DamagedFile if it is not that of a class."""
+        values = dict(row)
+        try:
+            if not all(isinstance(values[name], str) for name in values.keys() - {"closed", "admission"}):
+                raise InvalidValue("id", values["id"], "text, as all columns but two")
+            class_ = cls(**values | {"question": ClassQuestion.from_json(json.loads(values["question"]))})
+            if class_.id != codes.class_id(class_.code):
+                raise InvalidValue("id", class_.id, "that of the join code")
+            if not datetime.datetime.fromisoformat(class_.expires_at).tzinfo:
+                raise InvalidValue("expires_at", class_.expires_at, "a time with its time zone")
+        except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+            raise DamagedFile("its record", as_line(str(error).rstrip("."), 200)) from error
+        return replace(class_, closed=bool(class_.closed), admission=bool(class_.admission))
+
+
 class Classes:
-    """The classes of one folder: `CROSSOVER_CLASSES`, or data/classes of the project, unless given."""
+    """The classes of one folder: `CROSSOVER_CLASSES`, or data/classes of the project, unless given.
+
+    What reads raises StoreError if the database cannot be read, what changes something also if it cannot be written.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(CLASSES_VARIABLE) or CLASSES).absolute()
+        self._database = Database(self.folder, functools.partial(json_files.import_classes, folder=self.folder))
 
     def create(
         self, name: str, question: ClassQuestion, *, days: int = DAYS, admission: bool = False
     ) -> tuple[Class, str]:
-        """Make a class, to be dropped after some days; with `admission` who joins waits until the teacher admits them.
+        """Create a class that is deleted after some days.
+
+        Args:
+            name: for people.
+            question: what everybody measures.
+            days: until it is deleted.
+            admission: whether new students wait until the teacher admits them.
 
         Returns:
-            It, and the teacher's secret code, which is kept nowhere.
+            The class, and the teacher's secret code, which is not stored.
 
         Raises:
             InvalidValue: the name or the number of days is not allowed.
-            NotAllowed: there are as many classes as are kept.
-            StoreError: the folder cannot be written.
+            NotAllowed: the host has as many classes as it may have.
         """
-        name = names.title(name)
+        name = check_class_name(name)
         if isinstance(days, bool) or not 1 <= days <= MAX_DAYS:
             raise InvalidValue("days", days, f"a whole number from 1 to {MAX_DAYS}")
         if self.prune() >= MAX_CLASSES:
             raise NotAllowed(f"There are {MAX_CLASSES} classes on this host, which is its limit; delete one first.")
-        code, secret, now = codes.join_code(), codes.secret(), records.current_time()
-        made = Class(
-            id=_class_id(code),
+        code, secret, now = codes.join_code(), codes.secret(), read_clock()
+        class_ = Class(
+            id=codes.class_id(code),
             code=code,
             name=name,
             question=question,
@@ -84,239 +142,390 @@ class Classes:
             secret_hash=codes.hash_code(secret),
             admission=admission,
         )
-        with folders.writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with folders.placing(self.folder / made.id) as draft:
-                (draft / "students").mkdir()
-                records.write_class(draft, made)
-        return made, secret
+        with self._database.write() as connection:
+            insert_row(connection, "classes", **{**vars(class_), "question": json.dumps(question.to_json())})
+        return class_, secret
 
     def find(self, code: str) -> Class:
-        """The class with a join code.
+        """Return the class with a join code.
 
         Raises:
             NotAllowed: there is none, or its time is over.
-            StoreError: its file is damaged.
+            StoreError: the class is damaged.
         """
-        found = self._read(_class_id(codes.format_code(code)))
-        if found is None or found.expired:
+        class_id = codes.class_id(code)
+        with self._database.read() as connection:
+            class_ = _find_class(connection, class_id)
+        if class_ is None and (reason := self.damaged().get(class_id)):
+            raise _name_damage(reason)
+        if class_ is None or class_.expired:
             raise NotAllowed("There is no class with this code; it was mistyped, or the class is over.")
-        return found
+        return class_
 
     def close(self, class_: Class, *, closed: bool = True) -> Class:
-        """Take nothing more for a class, or take it again; raises as `ask_admission` does."""
-        return self._change(replace(self._now(class_), closed=closed))
+        """Accept nothing more for a class, or accept it again; raises NotAllowed if the class is over."""
+        return self._update(class_, "closed", closed)
 
     def ask_admission(self, class_: Class, *, asked: bool = True) -> Class:
-        """Let who joins from now on wait until the teacher admits them, or not.
-
-        Raises:
-            NotAllowed: the class is over.
-            StoreError: the folder cannot be written.
-        """
-        return self._change(replace(self._now(class_), admission=asked))
+        """Let new students wait until the teacher admits them, or not; raises NotAllowed if the class is over."""
+        return self._update(class_, "admission", asked)
 
     def delete(self, class_: Class) -> None:
-        """Drop a class with everything in it; raises as `delete_by_code` does."""
-        with folders.writing(self.folder):
-            folders.remove(self.folder / class_.id)
+        """Delete a class with everything in it; raises StoreError if it cannot be, and then it is as it was."""
+        self._delete(class_.id)
 
     def delete_by_code(self, code: str) -> str:
-        """Drop a class, also one whose file is damaged; what it is called.
+        """Delete a class, including one that is damaged.
+
+        Returns:
+            Its name, or its id if the name is not known.
 
         Raises:
             NotAllowed: there is none.
-            StoreError: it cannot be removed; then it is as it was.
         """
-        folder = self.folder / _class_id(codes.format_code(code))
-        with folders.writing(self.folder):
-            if not folder.is_dir():
-                raise NotAllowed("There is no class with this code.")
-            name = folder.name
-            with contextlib.suppress(DamagedFile):
-                name = found.name if (found := records.read_class(folder)) else name
-            folders.remove(folder)
-        return name
+        class_id = codes.class_id(code)
+        with self._database.read() as connection:
+            row = connection.execute("SELECT name FROM classes WHERE id = ?", (class_id,)).fetchone()
+        if row is None and not (self.folder / class_id).is_dir():
+            raise NotAllowed("There is no class with this code.")
+        self._delete(class_id)
+        return str(row["name"]) if row else class_id
 
     def all(self) -> list[Class]:
-        """Every class whose time is not over, the newest first; for who has the host."""
-        live = [class_ for _, class_, _ in self._looked_through() if class_ and not class_.expired]
+        """Return every class whose time is not over, the newest first; for whoever runs the host."""
+        with self._database.read() as connection:
+            live = [class_ for _, class_, _ in _list_classes(connection) if class_ and not class_.expired]
         return sorted(live, key=lambda class_: class_.created_at, reverse=True)
 
     def damaged(self) -> dict[str, str]:
-        """Folders of classes whose file cannot be read → the reason in one sentence; nothing of them is removed."""
-        return {folder: reason for folder, _, reason in self._looked_through() if reason}
+        """Return the ids of classes that cannot be read, with the reason; nothing of them is deleted."""
+        with self._database.read() as connection:
+            unreadable = {class_id: reason for class_id, class_, reason in _list_classes(connection) if not class_}
+            return json_files.explain_missing(connection, self.folder) | unreadable
 
     def prune(self) -> int:
-        """Drop classes whose time is over, and what writers that died left behind; the number of those that remain.
-
-        A class whose file cannot be read is named in the log, stays, and counts.
-        """
-        remain = 0
-        folders.sweep(self.folder)
-        for name, class_, reason in self._looked_through():
-            if class_ and class_.expired:
-                with contextlib.suppress(OSError):
-                    folders.remove(self.folder / name)
-                    continue
-            if reason:
-                _log.warning("The class in %s is left as it is: %s", self.folder / name, reason)
-            remain += 1
-            folders.sweep(self.folder / name)
-            students = self.folder / name / "students"
-            folders.sweep(students)
-            for student_id in folders.ids_in(students):
-                folders.sweep(students / student_id)
-        return remain
-
-    def join(self, class_: Class, nickname: str) -> tuple[Student, str]:
-        """Take part in a class, or wait to be admitted where the teacher asks for it.
+        """Import earlier versions' files, delete classes whose time is over, and finish interrupted deletions.
 
         Returns:
-            Who one is there, and a token that proves it, of which only a hash is kept.
+            The number of classes that remain. A class that cannot be read is named in the log, stays, and counts.
+        """
+        if not self.folder.is_dir():
+            return 0
+        with self._change() as connection:
+            json_files.import_classes(connection, self.folder)
+            for class_id, class_, _ in _list_classes(connection):
+                if class_ and class_.expired:
+                    connection.execute("DELETE FROM classes WHERE id = ?", (class_id,))
+                    _hide(self.folder / class_id)
+        self._remove_hidden()
+        damaged = self.damaged()
+        for class_id, reason in damaged.items():
+            _log.warning("The class in %s is left as it is: %s", self.folder / class_id, reason)
+        return len(self.all()) + len(damaged)
+
+    def join(self, class_: Class, nickname: str) -> tuple[Student, str]:
+        """Add a student to a class, or to those who wait to be admitted.
+
+        Returns:
+            The student, and a token that proves who they are, of which only a hash is stored.
 
         Raises:
             InvalidValue: the nickname is not allowed.
-            NotAllowed: it is taken, or the class is closed or full.
-            StoreError: the folder cannot be written.
+            NotAllowed: the nickname is taken, or the class is closed or full.
         """
-        nickname, now = names.nickname(nickname), self.require_open(class_)
-        alike, everybody = names.fold_name(nickname), self.students(class_)
-        taken = NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
-        if any(
-            names.fold_name(student.nickname) == alike for student in everybody
-        ):  # by the rule of an earlier version
-            raise taken
-        require_place(everybody, waiting=now.admission)
-        token = secrets.token_urlsafe(16)
-        student = Student(
-            id=folders.sha(alike)[:16],
-            nickname=nickname,
-            joined_at=records.current_time().isoformat(),
-            waiting=now.admission,
-            # of its own, so that a late result of somebody who was removed is not theirs who come by the same name
-            results=f"{records.RESULTS}-{secrets.token_hex(4)}",
-        )
-        folder = self.place(class_, student.id)
-        with folders.writing(self.folder):
-            try:
-                with folders.placing(folder) as draft:
-                    (draft / student.results).mkdir()
-                    records.write_student(draft, student, folders.sha(token))
-            except FileExistsError:
-                raise taken from None
+        nickname = check_nickname(nickname)
+        student_id, token = secrets.token_hex(codes.ID_LENGTH // 2), secrets.token_urlsafe(16)
+        with self._change() as connection:
+            now = _require_open(connection, class_)
+            everybody = _list_students(connection, now)
+            if fold_name(nickname) in {fold_name(student.nickname) for student in everybody}:
+                raise NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
+            _require_place(everybody, waiting=now.admission)
+            joined_at = read_clock().isoformat()
+            student = Student(id=student_id, nickname=nickname, joined_at=joined_at, waiting=now.admission)
+            stored = {name: getattr(student, name) for name in ("id", "nickname", "joined_at", "waiting", "results")}
+            insert_row(connection, "students", class_id=now.id, token_hash=codes.hash_text(token), **stored)
+            self.place(now, student_id).mkdir(parents=True)
         return student, token
 
     def recognise(self, class_: Class, student_id: str, token: str) -> Student:
-        """The student whose token this is.
+        """Return the student whose token this is.
 
         Raises:
-            NotAllowed: it is nobody's.
-            StoreError: the file of the student is damaged.
+            NotAllowed: there is no such student, or the token is wrong.
+            StoreError: the student's data are damaged.
         """
-        if not folders.is_id(student_id):
+        if not codes.is_id(student_id):
             raise NotAllowed(UNKNOWN)
-        folder = self.place(class_, student_id)
-        try:
-            kept = records.token_hash(folder)
-        except DamagedFile as error:
-            raise StoreError(f"Your results are kept, but {error} Tell your teacher.") from error
-        if not secrets.compare_digest(kept, folders.sha(token)):
+        with self._database.read() as connection:
+            row = _find_student_row(connection, class_, student_id)
+        if row is None:
             raise NotAllowed(UNKNOWN)
-        return records.read_student(folder, class_.question)
+        student = _read_student(row, class_.question)
+        if student.is_unreadable:
+            raise StoreError(f"Your results are kept, but {student.fault} Tell your teacher.")
+        if not secrets.compare_digest(str(row["token_hash"]).encode(), codes.hash_text(token).encode()):
+            raise NotAllowed(UNKNOWN)
+        return student
 
     def predict(self, class_: Class, student: Student, prediction: Prediction) -> Student:
-        """Write down what a student expects, in place of what they expected before.
+        """Store what a student predicts, in place of an earlier prediction.
 
         Raises:
             InvalidValue: it is not one of the question's answers.
-            NotAllowed: the class is closed, or the student waits to be admitted or has results already.
-            StoreError: the folder cannot be written.
+            NotAllowed: the class is closed, or the student is not admitted yet or has results already.
         """
-        self.require_part(class_, student)
-        records.check_prediction(prediction, class_.question)
-        if measured.files(self.store(class_, student).folder):
-            raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
-        atomic.remove_abandoned_files(self.place(class_, student.id))
-        with folders.writing(self.folder):
-            records.write_prediction(self.place(class_, student.id), prediction)
-        return replace(student, prediction=prediction)
+        with self._database.write() as connection:
+            _require_part(connection, class_, student)
+            prediction.check(class_.question)
+            if results.list_files(self.store(class_, student).folder):
+                raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
+            _update_student(connection, class_, student, fault="", **vars(prediction))
+        return replace(student, prediction=prediction, fault="")
 
     def students(self, class_: Class) -> list[Student]:
-        """Everybody who has joined or waits to be admitted, in the order of joining."""
-        ids = folders.ids_in(self.folder / class_.id / "students")
-        found = [records.read_student(self.place(class_, name), class_.question) for name in ids]
-        return sorted(found, key=lambda student: (student.joined_at, student.nickname))
+        """Return everybody who has joined or waits to be admitted, in the order of joining."""
+        with self._database.read() as connection:
+            return _list_students(connection, class_)
+
+    def admit(self, class_: Class, students: Sequence[Student]) -> int:
+        """Let students who wait take part.
+
+        Returns:
+            How many of them waited.
+
+        Raises:
+            NotAllowed: the class is full; the first ones are admitted.
+        """
+        chosen = {student.id for student in students}
+        with self._database.write() as connection:
+            everybody = _list_students(connection, class_)
+            waiting = [student for student in everybody if student.waiting and student.id in chosen]
+            places = MAX_STUDENTS - sum(not student.waiting for student in everybody)
+            for student in waiting[: max(0, places)]:
+                _update_student(connection, class_, student, waiting=False)
+        if len(waiting) > places:
+            raise _name_full()
+        return len(waiting)
+
+    def remove(self, class_: Class, students: Sequence[Student]) -> None:
+        """Delete students with all of their results; raises StoreError if one cannot be, and then all are as before."""
+        with self._change() as connection:
+            for student in students:
+                self._delete_student(connection, class_, student)
+        self._remove_hidden()
+
+    def merge(self, class_: Class, gone: Student, kept: Student) -> None:
+        """Give one student's results to another, such as somebody who joined twice, and delete the one.
+
+        The other's prediction stays, unless there is none. If one of them was admitted, the other one is then.
+        An interruption leaves both students, and each result with one of them; doing it again finishes it.
+
+        Raises:
+            NotAllowed: they are one, the other is unreadable, or they have more results than one student may have.
+        """
+        if gone.id == kept.id:
+            raise NotAllowed("Choose two students to put together.")
+        if kept.is_unreadable:
+            raise NotAllowed(f"Nothing can be given to {kept.nickname}: {kept.fault}")
+        target = self.store(class_, kept).folder
+        sources = sorted(self.place(class_, gone.id).glob("results*"))
+        files = [file for folder in sources for file in results.list_files(folder)]
+        results.require_room([*files, *results.list_files(target)])
+        with self._change() as connection:
+            for student in (gone, kept):
+                _require_student(connection, class_, student)
+            target.mkdir(exist_ok=True)
+            for file in files:
+                file.rename(target / file.name)
+            atomic.flush_folder(target)
+            if kept.prediction is None and gone.prediction is not None:
+                _update_student(connection, class_, kept, **vars(gone.prediction))
+            if not gone.waiting:
+                _update_student(connection, class_, kept, waiting=False)
+            self._delete_student(connection, class_, gone)
+        self._remove_hidden()
 
     def store(self, class_: Class, student: Student) -> Store:
-        """The store of a student's results, which nobody else writes to."""
-        return measured.StudentStore(self.place(class_, student.id) / student.results)
+        """Return the store of a student's results, which nobody else writes to."""
+        return results.StudentStore(self.place(class_, student.id) / student.results)
 
     def require_open(self, class_: Class) -> Class:
-        """The class as it stands now; raises NotAllowed if results are not taken any more."""
-        now = self._now(class_)
-        if now.closed:
-            raise NotAllowed(CLOSED)
-        return now
+        """Return the class as it stands now; raises NotAllowed if it is over or accepts nothing more."""
+        with self._database.read() as connection:
+            return _require_open(connection, class_)
 
     def require_part(self, class_: Class, student: Student) -> None:
-        """Raise NotAllowed if the class is closed by now, or the student waits to be admitted or was removed."""
-        self.require_open(class_)
-        folder = self.place(class_, student.id)
-        now = records.read_student(folder, class_.question) if folder.is_dir() else None
-        if now is None or now.results != student.results:
-            raise NotAllowed(UNKNOWN)
-        if now.waiting:
-            raise NotAllowed("Your teacher has not admitted you to this class yet.")
+        """Raise NotAllowed if the class is closed by now, or the student is not admitted yet or was removed."""
+        with self._database.read() as connection:
+            _require_part(connection, class_, student)
+
+    def require_room(self, class_: Class, student: Student) -> None:
+        """Raise NotAllowed if a student must not measure: too many results, or as `require_part` does."""
+        self.require_part(class_, student)
+        results.require_room(results.list_files(self.store(class_, student).folder), rows=1)
+
+    def take_file(self, class_: Class, student: Student, data: bytes, name: str) -> results.Receipt:
+        """Add the rows of a file to a student's results.
+
+        Raises:
+            NotAllowed: as `require_part` does, or the student would have too many rows.
+            StoreError: the store cannot be written.
+        """
+        self.require_part(class_, student)
+        return results.add_file(
+            self.store(class_, student),
+            data,
+            name,
+            question=class_.question,
+            code=class_.code,
+            nickname=student.nickname,
+        )
 
     def place(self, class_: Class, student_id: str) -> Path:
-        """The folder of a student."""
+        """Return the folder of a student."""
         return self.folder / class_.id / "students" / student_id
 
-    def _now(self, class_: Class) -> Class:
-        """A class as it stands now; raises as `require_open` does, but not for one that is closed."""
-        now = self._read(class_.id)
-        if now is None or now.expired:
-            raise NotAllowed("This class is over.")
-        return now
-
-    def _change(self, class_: Class) -> Class:
-        with folders.writing(self.folder):
-            records.write_class(self.folder / class_.id, class_)
-        return class_
-
-    def _read(self, class_id: str) -> Class | None:
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        """Open one transaction that also changes folders; raises StoreError where they cannot be written."""
         try:
-            return _class_of(self.folder / class_id) if folders.is_id(class_id) else None
+            with self._database.write() as connection:
+                yield connection
+        except OSError as error:
+            raise StoreError(unwritable(f"The folder of classes {self.folder}", error)) from error
+
+    def _update(self, class_: Class, column: str, value: bool) -> Class:
+        with self._database.write() as connection:
+            _require_class(connection, class_)
+            connection.execute(f"UPDATE classes SET {column} = ? WHERE id = ?", (value, class_.id))
+            return _require_class(connection, class_)
+
+    def _delete(self, class_id: str) -> None:
+        with self._change() as connection:
+            connection.execute("DELETE FROM classes WHERE id = ?", (class_id,))
+            _hide(self.folder / class_id)
+        self._remove_hidden()
+
+    def _delete_student(self, connection: sqlite3.Connection, class_: Class, student: Student) -> None:
+        connection.execute("DELETE FROM students WHERE class_id = ? AND id = ?", (class_.id, student.id))
+        _hide(self.place(class_, student.id))
+
+    def _remove_hidden(self) -> None:
+        """Remove the folders of what is deleted; one whose deletion was interrupted before gets its name back."""
+        with self._database.write() as connection:
+            known = {name for (name,) in connection.execute("SELECT id FROM classes UNION SELECT id FROM students")}
+            for path in [*self.folder.glob(f"{_HIDDEN}*"), *self.folder.glob(f"*/students/{_HIDDEN}*")]:
+                name = path.name.removeprefix(_HIDDEN)
+                if name in known:
+                    path.rename(path.with_name(name))
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
+        self._database.empty_log()
+
+
+def _hide(folder: Path) -> None:
+    """Rename a folder that is to be removed, so that nobody can write into it; raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(folder.with_name(_HIDDEN + folder.name))
+        atomic.flush_folder(folder.parent)
+
+
+def _list_classes(connection: sqlite3.Connection) -> Iterator[tuple[str, Class | None, str]]:
+    """Yield every class's id with the class, or with the reason why it cannot be read."""
+    for row in connection.execute("SELECT * FROM classes ORDER BY id").fetchall():
+        try:
+            yield row["id"], Class.from_row(row), ""
         except DamagedFile as error:
-            raise StoreError(f"Nothing of this class is lost, but {error} Tell whoever runs this host.") from error
-
-    def _looked_through(self) -> Iterator[tuple[str, Class | None, str]]:
-        """Every folder of a class, with the class, or with the reason why it cannot be read; nothing else is."""
-        for name in sorted(folders.ids_in(self.folder)):
-            try:
-                class_ = _class_of(self.folder / name)
-                yield name, class_, "" if class_ else f"{records.CLASS_FILE} is missing."
-            except DamagedFile as error:
-                yield name, None, str(error)
+            yield str(row["id"]), None, str(error)
 
 
-def require_place(everybody: Iterable[Student], *, waiting: bool) -> None:
-    """Raise NotAllowed unless a class has room for one more, among those who wait or among the others."""
+def _find_class(connection: sqlite3.Connection, class_id: str) -> Class | None:
+    row = connection.execute("SELECT * FROM classes WHERE id = ?", (class_id,)).fetchone()
+    try:
+        return Class.from_row(row) if row else None
+    except DamagedFile as error:
+        raise _name_damage(str(error)) from error
+
+
+def _name_damage(reason: str) -> StoreError:
+    return StoreError(f"Nothing of this class is lost, but {reason} Tell whoever runs this host.")
+
+
+def _require_class(connection: sqlite3.Connection, class_: Class) -> Class:
+    """Return a class as it stands now; raises NotAllowed if it is over or deleted."""
+    now = _find_class(connection, class_.id)
+    if now is None or now.expired:
+        raise NotAllowed("This class is over.")
+    return now
+
+
+def _require_open(connection: sqlite3.Connection, class_: Class) -> Class:
+    now = _require_class(connection, class_)
+    if now.closed:
+        raise NotAllowed(CLOSED)
+    return now
+
+
+def _require_part(connection: sqlite3.Connection, class_: Class, student: Student) -> None:
+    _require_open(connection, class_)
+    if _require_student(connection, class_, student)["waiting"]:
+        raise NotAllowed("Your teacher has not admitted you to this class yet.")
+
+
+def _require_student(connection: sqlite3.Connection, class_: Class, student: Student) -> sqlite3.Row:
+    row = _find_student_row(connection, class_, student.id)
+    if row is None:
+        raise NotAllowed(UNKNOWN)
+    return row
+
+
+def _require_place(everybody: Sequence[Student], *, waiting: bool) -> None:
+    """Raise NotAllowed unless a class has a place for one more, among those who wait or among the others."""
     count = sum(student.waiting == waiting for student in everybody)
     if waiting and count >= MAX_WAITING:
         raise NotAllowed(f"{MAX_WAITING} wait to be admitted to this class, which is its limit; try again later.")
     if not waiting and count >= MAX_STUDENTS:
-        raise NotAllowed(f"This class has {MAX_STUDENTS} students, which is its limit.")
+        raise _name_full()
 
 
-def _class_of(folder: Path) -> Class | None:
-    """The class of a folder; raises DamagedFile, also where the file is that of another class."""
-    class_ = records.read_class(folder)
-    if class_ and _class_id(codes.format_code(class_.code)) != folder.name:
-        raise DamagedFile(records.CLASS_FILE, "it belongs to another folder")
-    return class_
+def _name_full() -> NotAllowed:
+    return NotAllowed(f"This class has {MAX_STUDENTS} students, which is its limit.")
 
 
-def _class_id(code: str) -> str:
-    return folders.sha(f"class {code}")[:16]
+def _list_students(connection: sqlite3.Connection, class_: Class) -> list[Student]:
+    query = "SELECT * FROM students WHERE class_id = ? ORDER BY joined_at, nickname"
+    return [_read_student(row, class_.question) for row in connection.execute(query, (class_.id,))]
+
+
+def _find_student_row(connection: sqlite3.Connection, class_: Class, student_id: str) -> sqlite3.Row | None:
+    query = "SELECT * FROM students WHERE class_id = ? AND id = ?"
+    found: sqlite3.Row | None = connection.execute(query, (class_.id, student_id)).fetchone()
+    return found
+
+
+def _read_student(row: sqlite3.Row, question: ClassQuestion) -> Student:
+    """Read a row of the database; raises StoreError if it is not that of a student."""
+    values = {name: row[name] for name in ("id", "nickname", "joined_at", "results", "fault")}
+    try:
+        student = documents.convert_to_type(values | {"waiting": bool(row["waiting"])}, Student)
+        student = replace(student, fault=as_line(student.fault, 500))
+        if not codes.is_id(student.id) or not RESULTS.fullmatch(student.results):
+            raise _name_damage("a student in it has a folder with a name that is not allowed.")
+    except ValueError as error:
+        raise _name_damage(f"a student in it cannot be read: {as_line(str(error), 200)}.") from error
+    if row["winner"] is None:
+        return student
+    try:
+        prediction = documents.convert_to_type({"winner": row["winner"], "place": row["place"]}, Prediction)
+        prediction.check(question)
+    except (InvalidValue, ValueError) as error:
+        return replace(student, fault=f"the prediction is damaged: {as_line(str(error), 200)}")
+    return replace(student, prediction=prediction)
+
+
+def _update_student(connection: sqlite3.Connection, class_: Class, student: Student, **values: object) -> None:
+    columns = ", ".join(f"{name} = ?" for name in values)
+    connection.execute(
+        f"UPDATE students SET {columns} WHERE class_id = ? AND id = ?", (*values.values(), class_.id, student.id)
+    )

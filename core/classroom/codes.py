@@ -18,6 +18,9 @@ LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 JOIN_LENGTH, EARLIER_LENGTH, SECRET_LENGTH = 9, 8, 20
 """Letters of a join code, of one of an earlier version, and of a secret code."""
 
+ID_LENGTH = 16
+"""Hexadecimal digits of the id of a class or student."""
+
 JOIN_GROUP, GROUP = 3, 4
 """Letters that stand together in a join code, and in all others."""
 
@@ -78,6 +81,21 @@ def matches(code: str, stored_hash: str) -> bool:
         return hmac.compare_digest(_digest(code, bytes.fromhex(salt)), bytes.fromhex(digest))
     except ValueError:
         return False
+
+
+def class_id(code: str) -> str:
+    """Return the id of the class with a join code; it is also the name of the folder with its results."""
+    return hash_text(f"class {format_code(code)}")[:ID_LENGTH]
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text has the form of the id of a class or student; nothing else becomes part of a path."""
+    return len(text) == ID_LENGTH and set(text) <= set("0123456789abcdef")
+
+
+def hash_text(text: str) -> str:
+    """Return the hash of a text in 64 hexadecimal digits; for what is too long to guess."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _normalize_input(code: str) -> str:

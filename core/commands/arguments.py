@@ -11,7 +11,7 @@ from core.files.project import PROJECT
 from core.question import custom, models, presets
 from core.question.experiment import Point
 from core.question.fields import FIELDS, TRAINING
-from core.results.finding import mirrored
+from core.remote import local_cache
 from core.results.store import RESULTS
 
 
@@ -35,7 +35,7 @@ def _store(text: str) -> Path:
     try:
         if not text.strip():
             raise InvalidValue("store", "", "a folder, or an address such as s3://bucket/prefix")
-        return mirrored.located(text)
+        return local_cache.resolve_store(text)
     except CrossoverError as error:
         raise argparse.ArgumentTypeError(str(error).removeprefix("store: ")) from error
 

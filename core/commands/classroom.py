@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from core import units
-from core.classroom import codes, handed_in, measured, names
+from core.classroom import codes, results
 from core.classroom.classes import DAYS, Class, Classes, Student
 from core.classroom.question import ANYBODY, ClassQuestion
-from core.classroom.roster import Roster
+from core.classroom.students import check_nickname, fold_name
 from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output, sweep
 from core.errors import CrossoverError, InvalidValue, StoreError, unwritable
 from core.files import atomic
@@ -128,7 +128,7 @@ def admit(options: argparse.Namespace) -> int:
     """Let students who wait take part."""
     classes, class_ = _class(options.code)
     wanted = _find_students(classes, class_, options.nickname) if options.nickname else classes.students(class_)
-    count = Roster(classes, class_).admit(wanted)
+    count = classes.admit(class_, wanted)
     output.print_result(f"{units.format_quantity(count, 'student')} admitted.")
     return OK
 
@@ -137,7 +137,7 @@ def remove(options: argparse.Namespace) -> int:
     """Take students out of a class."""
     classes, class_ = _class(options.code)
     wanted = _find_students(classes, class_, options.nickname)
-    Roster(classes, class_).remove(wanted)
+    classes.remove(class_, wanted)
     output.print_result(f"Removed: {', '.join(student.nickname for student in wanted)}.")
     return OK
 
@@ -146,7 +146,7 @@ def merge(options: argparse.Namespace) -> int:
     """Put two students together."""
     classes, class_ = _class(options.code)
     gone, kept = _find_students(classes, class_, [options.nickname, options.into])
-    Roster(classes, class_).merge(gone, kept)
+    classes.merge(class_, gone, kept)
     output.print_result(f"All results of {gone.nickname} are {kept.nickname}'s now.")
     return OK
 
@@ -162,7 +162,7 @@ def measure(options: argparse.Namespace) -> int:
     """Measure what the class asks, and write the file for its page."""
     if not codes.may_join(options.code):
         raise InvalidValue("code", options.code, f"a join code, such as {codes.EXAMPLE}")
-    nickname = names.nickname(options.nickname)
+    nickname = check_nickname(options.nickname)
     question, queue, store = build_class_question(options), Queue(), Store(options.store)
     asked = question.with_contenders(measuring.choose_contenders(options.devices, queue))
     job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
@@ -172,7 +172,7 @@ def measure(options: argparse.Namespace) -> int:
     code = codes.format_code(options.code)
     file = options.out or Path(f"class-{code}-{to_file_name(nickname)}.parquet")
     try:
-        atomic.write_atomically(file, lambda into: into.write(handed_in.to_file(rows, code=code, nickname=nickname)))
+        atomic.write_atomically(file, lambda into: into.write(results.build_file(rows, code=code, nickname=nickname)))
     except OSError as error:
         raise StoreError(unwritable(str(file), error)) from error
     output.print_result(f"{len(rows)} rows written to {file}; bring it to the class's page.")
@@ -203,18 +203,18 @@ def _class(code: str) -> tuple[Classes, Class]:
 
 
 def _find_students(classes: Classes, class_: Class, nicknames: list[str]) -> list[Student]:
-    by_look = {names.fold_name(student.nickname): student for student in classes.students(class_)}
-    unknown = [nickname for nickname in nicknames if names.fold_name(nickname) not in by_look]
+    by_look = {fold_name(student.nickname): student for student in classes.students(class_)}
+    unknown = [nickname for nickname in nicknames if fold_name(nickname) not in by_look]
     if unknown:
         allowed = "of a student of this class; python -m core class students names them"
         raise InvalidValue("nickname", unknown[0], allowed)
-    return [by_look[names.fold_name(nickname)] for nickname in nicknames]
+    return [by_look[fold_name(nickname)] for nickname in nicknames]
 
 
 def _student(classes: Classes, class_: Class, student: Student) -> dict[str, Any]:
     facts = {name: getattr(student, name) for name in ("nickname", "joined_at", "waiting", "fault")}
     with contextlib.suppress(CrossoverError):
-        return facts | {"rows": sum(map(measured.count, measured.files(classes.store(class_, student).folder)))}
+        return facts | {"rows": sum(map(results.count_rows, results.list_files(classes.store(class_, student).folder)))}
     return facts | {"rows": 0, "fault": student.fault or "The results cannot be read."}
 
 

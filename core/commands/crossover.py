@@ -99,19 +99,13 @@ def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """The studies that are asked for; files that could not be read are named."""
-    from core.answer.gallery import (
-        older,
-        overview,  # with pandas, which no other command needs
-    )
+    from core.answer.gallery import overview  # with pandas, which no other command needs
 
     held = overview.load_overview([(store, "measured here")])
     for entry in held.skipped:
         output.print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
-        count = f"Only the newest {len(held.frame):,} trials are looked at; {held.left_out:,} are older"
-        output.print_note(f"{count}, and studies among them are found by their whole name, with --study.")
-        if options.study and (line := older.line([store], held.frame, options.study)):
-            return [line]
+        output.print_note(f"Only the newest {len(held.frame):,} trials are searched; {held.left_out:,} are older.")
     frame = held.frame
     frame = frame[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
     for name in ("dataset", "model"):

@@ -11,9 +11,8 @@ from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.demonstrations import LESSON_KINDS, RECIPES, Demonstration
 from core.question.experiment import Contender
-from core.results import environment
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Exhibit
+from core.results import environment, exhibits
+from core.results.exhibits import Exhibit
 from core.results.store import Store
 
 CPU_ONLY_CONTENDERS = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
@@ -74,10 +73,10 @@ def build_demonstration(options: argparse.Namespace) -> Demonstration:
 
 def _find_exhibit(demonstration: Demonstration, store: Store) -> Exhibit | None:
     known = environment.read_environment()
-    found, skipped = exhibit_files.read_exhibits(store.folder)
+    found, skipped = exhibits.read_exhibits(store.folder)
     for entry in skipped:
         output.print_note(f"{entry.name} was skipped: {entry.reason}")
-    return exhibit_files.find_newest_exhibit(
+    return exhibits.find_newest_exhibit(
         found, demonstration, machine_id=known.machine_id, torch_version=known.torch_version
     )
 

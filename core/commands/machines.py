@@ -26,8 +26,7 @@ from core.jobs.shared.members import SPREADS, Member
 from core.jobs.shared.presence import introduced
 from core.question import describe
 from core.question.sweep import Sweep
-from core.results import environment
-from core.results.finding import mirrored
+from core.results import environment, index
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -85,7 +84,6 @@ def worker(options: argparse.Namespace) -> int:
         return OK
     finally:
         _tidy_up(queue)
-    _say_what_waits(options)
     return FAILED if last.state == "failed" else OK
 
 
@@ -199,7 +197,7 @@ def ask(asked: Sweep, options: argparse.Namespace) -> int:
     question = Question(sweep=asked, spread=require_choice("spread", options.spread, SPREADS))
     at, keeper = board.board_of(options.store), launcher(options.on, options.store, "--question", question.id)
     seen = _followed(at, question, keeper)
-    mirrored.bring_now(options.store)
+    index.list_files(options.store, now=True)
     found: dict[str, list[Trial]] = {}
     ids = {host: member.rows_id(question.spread) for host, member in seen.ended.items()}
     for row in many_machines.rows(Store(options.store), asked, set(ids.values())):
@@ -274,13 +272,6 @@ def _line(member: Member) -> str:
 
 def _plain(member: Member) -> dict[str, Any]:
     return dataclasses.asdict(member)
-
-
-def _say_what_waits(options: argparse.Namespace) -> None:
-    if count := mirrored.waiting(options.store):
-        output.print_note(
-            f"{count} files of rows wait here until the store can be reached; any later command sends them."
-        )
 
 
 def _span(text: str) -> float:

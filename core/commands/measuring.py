@@ -21,8 +21,8 @@ from core.question import defaults
 from core.question.defaults import with_lanes_of_cpu
 from core.question.experiment import Contender, Point
 from core.results import environment
-from core.results.reuse import LocalMachine
 from core.results.schema import Trial
+from core.results.store import LocalMachine
 from core.text import as_line, to_terminal
 
 MACHINE_TIMEOUT_S = 180

@@ -9,8 +9,8 @@ from core import units
 from core.commands import COMMAND_HELP, FAILED, OK, arguments, output
 from core.errors import InvalidValue, StoreError, unwritable
 from core.files import atomic
-from core.results import compaction
-from core.results.intake import exchange
+from core.remote import local_cache
+from core.results import compaction, exchange
 from core.results.store import Store
 
 MANY_FILES = 1_000
@@ -38,7 +38,7 @@ def check_store(options: argparse.Namespace) -> int:
     """Print how many rows can be read, and the name of every file that cannot."""
     found = Store(arguments.require_store_folder(options)).check()
     newer = "was written by a newer version; the columns known here were read"
-    lines = [f"{units.format_quantity(found.rows, 'row')} in {options.store}"]
+    lines = [f"{units.format_quantity(found.rows, 'row')} in {local_cache.describe_store(options.store)}"]
     lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
     lines += [f"{name} {newer}" for name in found.newer]
     if found.files >= MANY_FILES:
@@ -49,9 +49,7 @@ def check_store(options: argparse.Namespace) -> int:
 
 def compact(options: argparse.Namespace) -> int:
     """Merge small files; name those that were left as they are."""
-    from core.answer.study import STUDIES  # which no other action needs
-
-    done = compaction.compact(arguments.require_store_folder(options), STUDIES)
+    done = compaction.compact(arguments.require_store_folder(options))
     copies = f"\n{done.copies:,} rows were there twice and are there once now" if done.copies else ""
     merged = f"{units.format_quantity(done.merged, 'file')} with {units.format_quantity(done.rows, 'row')}"
     output.print_answer(options, dataclasses.asdict(done), f"{merged} merged into {done.parts:,}{copies}")

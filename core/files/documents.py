@@ -2,7 +2,7 @@
 
 Whoever can write into our folders, and whatever breaks a disk, can leave anything in such a file: another type, a
 number beyond all bounds, text that is none, a thousand brackets, a pipe, a link. All of that ends here, as
-`DamagedFile`, and nowhere else. Rows are parquet and are read by `core.results.reading`. Nothing here writes.
+`DamagedFile`, and nowhere else. Rows are parquet and are read by `core.results.parquet`. Nothing here writes.
 """
 
 import functools

@@ -27,8 +27,8 @@ from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving, WorkerFile
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep, size_on_axis
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Exhibit
+from core.results import exhibits
+from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 from core.results.store import Store
 
@@ -243,7 +243,7 @@ def exhibit(queue: Queue, job: Job) -> Exhibit | None:
     kept = queue.files(job.id).read_exhibit()
     if kept:
         return kept
-    found, _ = exhibit_files.read_exhibits(job.store)
+    found, _ = exhibits.read_exhibits(job.store)
     return next((entry for entry in found if entry.id == job.exhibit_id), None)
 
 

@@ -30,8 +30,8 @@ from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment
 from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
-from core.results import reading, writing
-from core.results.exhibits.exhibit import Exhibit
+from core.results import parquet
+from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
@@ -332,7 +332,7 @@ class JobFolder:
 
     def keep_partial(self, trials: Sequence[Trial]) -> bool:
         """Keep rows as they would be if the measurement ended now; return whether the disk took them."""
-        return self._keep("partial.parquet", list(trials), writing.write_rows)
+        return self._keep("partial.parquet", list(trials), parquet.write_rows)
 
     def read_partial(self) -> list[Trial]:
         """Rows by the last `keep_partial`; none before."""
@@ -340,7 +340,7 @@ class JobFolder:
 
     def keep_unsaved(self, trials: Sequence[Trial]) -> bool:
         """Keep rows until the job's end is written down and the store has them; return whether the disk took them."""
-        return self._keep("unsaved.parquet", list(trials), writing.write_rows)
+        return self._keep("unsaved.parquet", list(trials), parquet.write_rows)
 
     def read_unsaved(self) -> list[Trial]:
         """Rows by the last `keep_unsaved`; none once the store has them for certain."""
@@ -388,7 +388,7 @@ class JobFolder:
 
     def _read_rows(self, name: str) -> list[Trial]:
         path = self.path / name
-        return list(self.memory[path]) if path in self.memory else reading.read_rows(path)
+        return list(self.memory[path]) if path in self.memory else parquet.read_rows(path)
 
     @property
     def _request(self) -> Path:

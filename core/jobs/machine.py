@@ -19,7 +19,7 @@ from core.files.documents import Seconds
 from core.jobs import process
 from core.jobs.process import ExecutionContext
 from core.results.environment import DeviceInfo, Environment
-from core.results.reuse import LocalMachine
+from core.results.store import LocalMachine
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
 """Environment variable that names another lock file: one for all who measure on a machine, or one for each test."""

@@ -10,14 +10,11 @@ from collections.abc import Sequence
 
 from core.errors import StoreError
 from core.jobs.job import Job, JobFolder, State
-from core.results import writing
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Exhibit
-from core.results.reading import find_refusal, readable
-from core.results.reuse import CUT_OFF
+from core.results import exhibits, parquet
+from core.results.exhibits import Exhibit
+from core.results.parquet import find_refusal, readable, to_table
 from core.results.schema import Outcome, Trial
-from core.results.store import Store
-from core.results.tables import to_table
+from core.results.store import CUT_OFF, Store
 
 ASKER_KILLED = (
     "The process that asks the other machines was killed. They go on with what they have and keep its rows; "
@@ -70,7 +67,7 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
     """
     refusal, kept = "", folder.keep_exhibit(exhibit)
     try:
-        exhibit_files.add_exhibit(job.store, exhibit)
+        exhibits.add_exhibit(job.store, exhibit)
     except StoreError as error:
         refusal = f"The store did not take what was shown, it is {'kept with the job' if kept else _IN_MEMORY}: {error}"
     return dataclasses.replace(job, state="finished", message=refusal, unsaved=bool(refusal), exhibit_id=exhibit.id)
@@ -200,11 +197,8 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
         store = Store(job.store)
         there = set(store.trials(run_id={trial.run_id for trial in trials})) if again else set()
         new = [trial for trial in trials if trial not in there]
-        counts_once = bool(job.once) and all(trial.outcome not in CUT_OFF for trial in trials)
-        if new and counts_once:
-            store.add_all(to_table(trials), once=job.once)
-        elif new:  # of one run in one file: between two, a kill or a compaction could come
-            for together in writing.split(to_table(new)):
+        if new:  # of one run in one file: between two, a kill or a compaction could come
+            for together in parquet.split(to_table(new)):
                 store.add_all(together)
     except StoreError as error:
         return f"The store did not take the rows, they are {'kept with the job' if kept else _IN_MEMORY}: {error}"

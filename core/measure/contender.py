@@ -24,7 +24,7 @@ from core.measure.training import LossCurve, Training
 from core.progress import ContenderProgress
 from core.question.experiment import BEST_THREADS, Contender, Point
 from core.question.lanes import PLAIN
-from core.results import allowed
+from core.results import validation
 from core.results.environment import LoadMeter
 from core.results.schema import Outcome
 
@@ -259,8 +259,9 @@ class MeasuredContender:
 
     def end(self, outcome: Outcome, message: str = "") -> None:
         """Settle the outcome."""
-        said = " ".join(filter(None, [message, *self._afterwards.left_out])).encode()[: allowed.LONG_TEXTS["message"]]
-        self.outcome, self.message = outcome, said.decode(errors="ignore")
+        said = " ".join(filter(None, [message, *self._afterwards.left_out])).encode()
+        most = validation.LONG_TEXTS["message"]
+        self.outcome, self.message = outcome, said[:most].decode(errors="ignore")
 
     def release(self) -> None:
         """Drop network and data from the device; never raises."""

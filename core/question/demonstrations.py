@@ -1,7 +1,7 @@
 """What a lesson asks of the measuring process: something to be shown, not an answer to be kept among the results.
 
 As with `core.question.experiment`, a `Demonstration` that exists is one that can be tried. What it shows is a
-`core.results.exhibits.exhibit.Exhibit`; how it is done is the business of `core.measure.demonstrations`. Nothing here
+`core.results.exhibits.Exhibit`; how it is done is the business of `core.measure.demonstrations`. Nothing here
 measures.
 """
 

@@ -24,7 +24,7 @@ from core import __version__
 from core.files.documents import Count
 from core.files.project import PROJECT
 from core.question.devices import DEVICE_KINDS
-from core.results.allowed import FORMS
+from core.results.validation import FORMS
 
 if sys.platform != "win32":
     import resource

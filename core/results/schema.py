@@ -1,20 +1,439 @@
 """The one table of columns: names, types, units and meanings of everything that is kept of a trial.
 
-`Trial` is the row, of the groups of columns in `core.results.columns`. The parquet schema, the column dictionary in
+`Trial` is the row, of three groups of columns. The parquet schema, the column dictionary in
 data/README.md and the checks on foreign files are all derived from its fields. Raw values only: whatever can be
 computed from other columns is computed where it is read, so that a better statistic never needs a new measurement.
 """
 
 import dataclasses
 import functools
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from core.results.columns.asked import OUTCOMES, Outcome, QuestionColumns
-from core.results.columns.own import CustomValues
-from core.results.columns.raw import RawValues
+from core.question.devices import DEVICE_KINDS
+from core.question.fields import FIELDS, TRAINING
+
+# Declaring a column
+
+
+STRING, BOOL = pa.string(), pa.bool_()
+INT, FLOAT = pa.int64(), pa.float64()
+INTS, FLOATS = pa.list_(INT), pa.list_(FLOAT)
+BYTES = pa.binary()
+OF_TYPE: dict[type, pa.DataType] = {str: STRING, bool: BOOL, int: INT, float: FLOAT}
+
+RowClass = TypeVar("RowClass")
+
+
+def column(
+    kind: pa.DataType, meaning: str, *, unit: str = "", default: Any = dataclasses.MISSING, after: str = ""
+) -> Any:
+    """A dataclass field that is a column of the table; those of a training up to the one named `after` precede it."""
+    metadata = {"type": kind, "unit": unit, "meaning": meaning, "after": after}
+    if isinstance(default, tuple):
+        return field(default_factory=lambda: default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def with_training(row: type[RowClass]) -> type[RowClass]:
+    """A class of columns with those of a training put in, which are what `core.question.fields` says of its fields."""
+    ordered: dict[str, Any] = {}
+    left = list(TRAINING)
+    for name, kind in row.__annotations__.items():
+        after = getattr(row, name).metadata["after"]
+        while after and after not in ordered:
+            asked = left.pop(0)
+            entry = FIELDS[asked]
+            ordered[asked] = type(entry.default)
+            default = entry.absent if entry.later else dataclasses.MISSING
+            setattr(row, asked, column(OF_TYPE[ordered[asked]], entry.meaning, unit=entry.unit, default=default))
+        ordered[name] = kind
+    row.__annotations__ = ordered
+    return row
+
+
+# The columns
+
+
+Outcome = Literal["completed", "timed", "budget_spent", "diverged", "out_of_memory", "stopped", "interrupted"]
+
+OUTCOMES: dict[Outcome, str] = {
+    "completed": "every epoch was trained",
+    "timed": "as many pairs as wanted, or enough to tell who is faster, were timed; what was learned was not tested",
+    "budget_spent": "the time budget ended before the last epoch or pair; times are valid",
+    "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
+    "out_of_memory": "the model and its batch did not fit; nothing was timed",
+    "stopped": "stopped by the user; what was measured by then is kept",
+    "interrupted": "ended by itself: the measuring process was killed, or its lane failed; what was measured is kept",
+}
+
+if TYPE_CHECKING:
+    from core.question.fields import Training as TrainingColumns
+else:
+    TrainingColumns = object
+
+
+@dataclass(frozen=True, kw_only=True)
+@with_training
+class QuestionColumns(TrainingColumns):
+    """All of a row but what was read while it was measured."""
+
+    # Identity
+    trial_id: str = column(STRING, "name of this row: that of its run, and its place among the run's contenders")
+    run_id: str = column(
+        STRING, "the run in which contenders were measured together; pairs exist within one run only", unit="12 digits"
+    )
+    experiment_id: str = column(STRING, "name of the question: training, contenders and protocol")
+    started_at: str = column(STRING, "when the run began", unit="ISO 8601, UTC")
+    outcome: Outcome = column(STRING, "how it ended: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
+    message: str = column(STRING, "the reason in one sentence where it did not end as asked", default="")
+    origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
+
+    # A training of one's own, of which the fields of the catalogue's say nothing
+    training: str = column(
+        STRING,
+        "file and function of one's own training; empty for one of the catalogue, whose fields are those below. In "
+        "rows of one's own these are `own`, 0 and 1 and mean nothing, and a step counts as an epoch",
+        default="",
+    )
+    source_hash: str = column(
+        STRING, "hash of its files, of which names and contents count", unit="SHA-256, 16 digits", default=""
+    )
+    size: int = column(INT, "what its function was called with", default=0)
+
+    # What follows from the training, whose own fields are put in between
+    dataset_hash: str = column(
+        STRING,
+        "hash of the loaded samples, labels and split; of one's own training that of its source",
+        unit="SHA-256, 16 digits",
+        after="dataset",
+    )
+    test_samples: int = column(INT, "test samples", unit="samples", after="samples")
+    parameters: int = column(INT, "trainable numbers; 0 where one's own training does not tell", after="width")
+    flops_per_step: int = column(INT, "operations of forward and backward over one batch", unit="FLOP")
+    steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps", after="epochs")
+
+    # The device
+    contender: str = column(
+        STRING, "device, threads and lane as asked for, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`", after=TRAINING[-1]
+    )
+    device: str = column(STRING, "where the tensors lived")
+    device_kind: str = column(STRING, "one of " + ", ".join(f"`{kind}`" for kind in DEVICE_KINDS))
+    device_name: str = column(STRING, "the device's own name")
+    device_memory_bytes: int = column(INT, "memory of the device; the host's for a CPU", unit="bytes")
+    device_driver: str = column(STRING, "driver and runtime of an accelerator", default="")
+    device_power_limit_w: float | None = column(
+        FLOAT,
+        "power beyond which the card lowers its clocks; None, as in all that cards tell: not known",
+        unit="W",
+        default=None,
+    )
+    device_clock_limit_mhz: float | None = column(FLOAT, "highest clock of the card", unit="MHz", default=None)
+    device_ecc_errors: int | None = column(
+        INT, "memory errors of the card that could not be corrected since its driver was loaded", default=None
+    )
+    threads: int = column(INT, "CPU threads that served the training", unit="threads", default=0)
+    threads_tried: tuple[int, ...] = column(INTS, "thread counts tried first", unit="threads", default=())
+    threads_tried_step_s: tuple[float, ...] = column(
+        FLOATS, "median time of each of threads_tried", unit="s per step", default=()
+    )
+
+    # The machine
+    machine_id: str = column(
+        STRING,
+        "hash of processor, usable cores, memory and system; of the machine's name too where alike ones answer apart",
+        unit="12 digits",
+    )
+    cpu_name: str = column(STRING, "processor")
+    cores: int = column(INT, "processor threads of the machine", unit="threads")
+    cores_usable: int = column(INT, "threads of cores that affinity and quota leave to us", unit="threads")
+    memory_bytes: int = column(INT, "memory of the machine", unit="bytes")
+    system: str = column(STRING, "operating system and architecture")
+    python_version: str = column(STRING, "Python")
+    torch_version: str = column(STRING, "torch")
+    torchvision_version: str = column(STRING, "torchvision", default="")
+    app_version: str = column(STRING, "Crossover")
+    app_commit: str = column(STRING, "commit of the code, `+` where files were changed; empty if unknown")
+    omp_wait_policy: str = column(STRING, "OMP_WAIT_POLICY of the measuring process, and GOMP_SPINCOUNT if set")
+
+    # The protocol
+    protocol_version: int = column(INT, "rows of different versions are never put beside each other")
+    precision: str = column(STRING, "arithmetic: `fp32`, which is strict with TF32 off, `tf32`, or `bf16` by autocast")
+    execution: str = column(STRING, "`eager`, `compiled` by torch.compile, or `graph`: a replayed CUDA graph")
+    steps_per_call: int = column(
+        INT, "whole steps of one compiled call or one replay of a graph", unit="steps", default=1
+    )
+    optimizer: str = column(
+        STRING, "how the update was done: `default` as PyTorch chooses, `foreach` or `fused`", default="default"
+    )
+    memory_format: str = column(STRING, "`contiguous`, or `channels_last` for images", default="contiguous")
+    host_memory: str = column(
+        STRING,
+        "what a step frees of a CPU's memory: `returned` to the system, or `kept` for the next",
+        default="returned",
+    )
+    micro_batch: int = column(
+        INT,
+        "samples of each piece of a batch whose gradients were added up; 0: whole batches",
+        unit="samples",
+        default=0,
+    )
+    drained: bool = column(BOOL, "whether the device was drained before every clock reading")
+    budget_s: float = column(FLOAT, "seconds the training was given", unit="s")
+    lead_in_steps: int = column(
+        INT,
+        "untimed steps of the same training before each block, at least; an accelerator that idled has more",
+        unit="steps",
+        default=0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawValues:
+    """Lists named `block_*` have one entry per timed block in the order of time; empty lists and None: not measured."""
+
+    steps: int = column(INT, "steps trained, at most epochs × steps_per_epoch are part of the result", default=0)
+    warmup_steps: tuple[int, ...] = column(INTS, "steps of each warm-up block", unit="steps", default=())
+    warmup_s: tuple[float, ...] = column(FLOATS, "its time", unit="s", default=())
+    block_pair: tuple[int, ...] = column(INTS, "round in which the block was measured; equal numbers pair", default=())
+    block_first_step: tuple[int, ...] = column(
+        INTS,
+        "steps trained before the timed part of the block; past epochs × steps_per_epoch, training went on",
+        default=(),
+    )
+    block_steps: tuple[int, ...] = column(INTS, "steps timed in the block", unit="steps", default=())
+    block_begin_ns: tuple[int, ...] = column(INTS, "clock reading before", unit="ns, monotonic", default=())
+    block_end_ns: tuple[int, ...] = column(INTS, "clock reading after", unit="ns, monotonic", default=())
+    block_load: tuple[float, ...] = column(FLOATS, "load average over one minute after the block", default=())
+    block_steal: tuple[float, ...] = column(
+        FLOATS, "share of processor time taken by other guests of the host since the block before", default=()
+    )
+    block_switches: tuple[int, ...] = column(
+        INTS, "involuntary context switches of the process in the block and its lead-in", default=()
+    )
+    block_clock_before_mhz: tuple[float, ...] = column(
+        FLOATS,
+        "clock of the accelerator before the lead-in; empty, as all that cards tell, where it cannot be read",
+        unit="MHz",
+        default=(),
+    )
+    block_clock_mhz: tuple[float, ...] = column(
+        FLOATS, "clock of the accelerator after the block; empty where it cannot be read", unit="MHz", default=()
+    )
+    block_power_w: tuple[float, ...] = column(
+        FLOATS,
+        "mean power of the card in the block and its lead-in, by its energy counter; if it has none, the power after",
+        unit="W",
+        default=(),
+    )
+    block_temperature_c: tuple[float, ...] = column(
+        FLOATS, "temperature of the card after the block", unit="°C", default=()
+    )
+    block_throttle: tuple[int, ...] = column(
+        INTS, "what held the card's clock down after the block", unit="bits of nvmlClocksEventReasons", default=()
+    )
+    block_throttled_s: tuple[float, ...] = column(
+        FLOATS,
+        "for how long power, heat or the board lowered the card's clocks in the block and its lead-in, added up",
+        unit="s",
+        default=(),
+    )
+    block_use_before: tuple[float, ...] = column(
+        FLOATS,
+        "share of the last second or less before the lead-in in which the card worked, for whomever",
+        default=(),
+    )
+    block_other_processes: tuple[int, ...] = column(
+        INTS,
+        "other processes that computed on the card around the block, as far as they can be seen",
+        unit="processes",
+        default=(),
+    )
+    resumed_at_block: tuple[int, ...] = column(
+        INTS, "blocks before which another process took the training over from saved weights", default=()
+    )
+    loss_step: tuple[int, ...] = column(INTS, "last step of each segment of the loss curve", unit="steps", default=())
+    loss: tuple[float, ...] = column(FLOATS, "mean training loss of each segment", unit="nats", default=())
+    startup_device_s: float | None = column(
+        FLOAT, "first use of the device: context, libraries, one small step", unit="s", default=None
+    )
+    startup_fresh: bool = column(
+        BOOL,
+        "whether the first use was in a process of its own, with this kind of layers alone; otherwise it was in the "
+        "measuring process, which may have used another device or other layers before",
+        default=False,
+    )
+    startup_build_s: float | None = column(FLOAT, "building the model on the device", unit="s", default=None)
+    startup_transfer_s: float | None = column(FLOAT, "copying resident data to the device", unit="s", default=None)
+    startup_compile_s: float | None = column(
+        FLOAT,
+        "compiling the step with empty caches, or recording its CUDA graph; 0 in an eager lane",
+        unit="s",
+        default=None,
+    )
+    startup_compile_served: bool = column(
+        BOOL,
+        "whether compiled code came from this machine's disk; startup_compile_s is then what compiling took when that "
+        "code was made, with empty caches",
+        default=False,
+    )
+    startup_first_step_s: float | None = column(
+        FLOAT,
+        "the first step of this training; the first call in a lane of several steps a call",
+        unit="s",
+        default=None,
+    )
+    lane_loss: tuple[float, ...] = column(
+        FLOATS, "training loss of the first steps in this lane, from the first weights on", unit="nats", default=()
+    )
+    reference_loss: tuple[float, ...] = column(
+        FLOATS,
+        "the same steps in plain eager fp32 on the same device; both are empty where that is the lane itself",
+        unit="nats",
+        default=(),
+    )
+    nudged_loss: tuple[float, ...] = column(
+        FLOATS,
+        "the same plain steps from first weights that were moved by some roundings each: how far training carries "
+        "rounding on by itself; empty where the mathematics are other",
+        unit="nats",
+        default=(),
+    )
+    turns_step_s: tuple[float, ...] = column(
+        FLOATS, "steps as they are, in turns with those of the next two columns", unit="s per step", default=()
+    )
+    float32_step_s: tuple[float, ...] = column(
+        FLOATS, "the same steps in float32, where they are in float64", unit="s per step", default=()
+    )
+    doubled_step_s: tuple[float, ...] = column(
+        FLOATS,
+        "fits of gradient boosting with every row taken twice: what takes no longer then does not depend on rows",
+        unit="s per step",
+        default=(),
+    )
+    epoch_check_s: float | None = column(
+        FLOAT, "one whole epoch trained in one piece afterwards, to check the blocks", unit="s", default=None
+    )
+    breakdown_loader_s: tuple[float, ...] = column(FLOATS, "making each batch", unit="s per step", default=())
+    breakdown_transfer_s: tuple[float, ...] = column(
+        FLOATS, "host-to-device transfer of each batch", unit="s per step", default=()
+    )
+    breakdown_forward_s: tuple[float, ...] = column(FLOATS, "forward pass and loss", unit="s per step", default=())
+    breakdown_backward_s: tuple[float, ...] = column(FLOATS, "backward pass", unit="s per step", default=())
+    breakdown_optimizer_s: tuple[float, ...] = column(
+        FLOATS, "clearing gradients and updating weights", unit="s per step", default=()
+    )
+    busy_step_s: tuple[float, ...] = column(
+        FLOATS,
+        "time for which the accelerator is busy with forward, backward and update when it never waits for the host; "
+        "empty on a CPU",
+        unit="s per step",
+        default=(),
+    )
+    train_accuracy: float | None = column(
+        FLOAT, "share of right answers on the training samples, the first 10,000 at most", default=None
+    )
+    validation_accuracy: float | None = column(FLOAT, "share of right answers on the validation samples", default=None)
+    tested_step: int = column(
+        INT,
+        "steps after which it was tested, where contenders of a run ended after different ones; 0: all that count",
+        unit="steps",
+        default=0,
+    )
+    confusion: tuple[int, ...] = column(
+        INTS, "test items by true class (rows) and predicted class (columns), row by row", unit="items", default=()
+    )
+    predictions: bytes = column(BYTES, "predicted class of every test item, one byte each, in order", default=b"")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CustomValues:
+    """Empty in rows of the catalogue's trainings."""
+
+    breakdown_step_s: tuple[float, ...] = column(
+        FLOATS, "the step of one's own training, which has no parts that are known", unit="s per step", default=()
+    )
+    own_operations: tuple[int, ...] = column(
+        INTS, "operations of PyTorch in each step of one's own training that was watched afterwards", default=()
+    )
+    own_waits: tuple[int, ...] = column(
+        INTS, "times that each watched step waited for a value or a tensor to reach the host", default=()
+    )
+    own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if not known", default="")
+    own_syncs: tuple[int, ...] = column(
+        INTS, "times that the host waited by CUDA's own debug mode, in steps watched for that alone", default=()
+    )
+    own_syncs_at: str = column(
+        STRING, "file and line of most of the waits that CUDA counts; empty if not known", default=""
+    )
+    own_copies: tuple[int, ...] = column(
+        INTS, "tensors that each watched step copied from the host to the device", default=()
+    )
+    own_elsewhere: tuple[int, ...] = column(
+        INTS, "operations of each watched step whose result was on another device than asked for", default=()
+    )
+    own_float64: tuple[int, ...] = column(
+        INTS, "operations of each watched step whose result was in float64", default=()
+    )
+    own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each watched step", default=())
+    own_inside_s: tuple[float, ...] = column(
+        FLOATS,
+        "time in operations, the device drained after each, while they are counted; without loader and placing",
+        unit="s per step",
+        default=(),
+    )
+    own_float64_s: tuple[float, ...] = column(
+        FLOATS, "the part of own_inside_s in operations with their result in float64", unit="s per step", default=()
+    )
+    own_between_s: tuple[float, ...] = column(
+        FLOATS,
+        "stretches of 0.1 ms and more between two operations: the host does something else",
+        unit="s per step",
+        default=(),
+    )
+    own_floor_s: tuple[float, ...] = column(
+        FLOATS,
+        "of a training that computes next to nothing, measured beside it: a step by its operations, time in one while "
+        "it is counted, reading a value that is there",
+        unit="s",
+        default=(),
+    )
+    own_given_s: tuple[float, ...] = column(
+        FLOATS,
+        "steps with the DataLoader of one's own training, in turns with those of the next five columns",
+        unit="s per step",
+        default=(),
+    )
+    own_workers0_s: tuple[float, ...] = column(
+        FLOATS, "steps as in own_given_s, without workers of the loader", unit="s per step", default=()
+    )
+    own_workers2_s: tuple[float, ...] = column(
+        FLOATS, "steps as in own_given_s, with two workers that stay", unit="s per step", default=()
+    )
+    own_pinned_s: tuple[float, ...] = column(
+        FLOATS, "steps as in own_given_s, with batches in pinned memory", unit="s per step", default=()
+    )
+    own_resident_s: tuple[float, ...] = column(
+        FLOATS, "steps as in own_given_s, with batches that are on the device already", unit="s per step", default=()
+    )
+    own_larger_s: tuple[float, ...] = column(
+        FLOATS, "the same for as many samples, in batches four times as large", unit="s per step", default=()
+    )
+    own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
+    own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
+    own_learns: bool | None = column(
+        BOOL, "whether its parameters changed as it was trained; None where it does not tell them", default=None
+    )
+    own_first_loss: float | None = column(FLOAT, "its loss after the first step; None if unknown", default=None)
+    own_evaluation: float | None = column(
+        FLOAT, "what its `evaluate` returned after the last block; None if it has none", default=None
+    )
+
+
+# The row, and the schema of files
+
 
 __all__ = ["OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "TRIAL_COLUMNS", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 

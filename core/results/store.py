@@ -1,17 +1,20 @@
-"""The store: a folder of parquet files, read by many and written by many at once.
+"""The store: a folder of parquet files, or an address, read by many and written by many at once.
 
 The rows of a run are written into one file, under a temporary name, flushed to disk and renamed, so that a reader sees
 all of them or none; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
 skipped; those of a newer version are read as far as they are known. Nothing here rewrites or deletes a row, and nothing
-computes a statistic.
+computes a statistic. Which stored run answers a question, so that it need not be measured again, is decided here too:
+only what was measured on this machine, with the devices and the torch that it has now, answers; imported rows never do.
 """
 
 import contextlib
+import datetime
+import io
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypedDict, Unpack, cast
 
@@ -21,14 +24,134 @@ import pyarrow.compute as pc
 from core.errors import StoreError, unwritable
 from core.files import atomic
 from core.files.project import PROJECT
-from core.question.experiment import Experiment
-from core.results import writing
-from core.results.finding import lookup, mirrored
-from core.results.finding.index import FILE, SUFFIX, FolderIndex, Skipped
-from core.results.reading import read_file, read_piece, refusal
-from core.results.reuse import Accepted, LocalMachine, any_run, completeness, newest_answers
+from core.question.experiment import EVERY_EPOCH, Experiment
+from core.remote import local_cache
+from core.results import index, parquet
+from core.results.index import FILE, SUFFIX, FolderIndex, Skipped
+from core.results.parquet import from_table, read_file, read_piece, refusal, to_table
 from core.results.schema import SCHEMA, Trial
-from core.results.tables import from_table, to_table
+
+# Reuse
+
+
+CUT_OFF = ("stopped", "interrupted")
+"""Outcomes of trials that can be continued under the same name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalMachine:
+    """What would measure now.
+
+    Attributes:
+        machine_id: of this machine.
+        torch_version: that would measure.
+        device_names: device → its name, as far as it is known; rows of a card that was replaced do not answer.
+    """
+
+    machine_id: str
+    torch_version: str
+    device_names: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def has_measured(self, trial: Trial) -> bool:
+        """Whether a row was measured by this."""
+        known = (trial.origin, trial.machine_id, trial.torch_version) == ("", self.machine_id, self.torch_version)
+        return known and trial.device_name == self.device_names.get(trial.device, trial.device_name)
+
+
+Accepted: TypeAlias = Callable[[Experiment, Sequence[Trial]], bool]
+"""Whether a whole run, one row a contender, is served as the answer to its question (`core.answer.speedup`)."""
+
+
+def any_run(_asked: Experiment, _trials: Sequence[Trial]) -> bool:
+    """Accepts whatever there is, for who shows what was measured."""
+    return True
+
+
+def newest_answers(
+    trials: Iterable[Trial],
+    experiments: Iterable[Experiment],
+    local_machine: LocalMachine,
+    *,
+    since: str = "",
+    accepted: Accepted = any_run,
+) -> dict[str, list[Trial]]:
+    """For each experiment the newest run measured here that answers it.
+
+    A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
+    at least the budget that is offered; one that may end once it is decided who is faster, also if all were timed only.
+    It answers a question for times alone if every contender has as many pairs as
+    are asked for, spent at least the budget that is offered, did not fit into memory, or has a lane that failed.
+
+    Args:
+        trials: rows of any experiments, in any order.
+        experiments: the questions.
+        local_machine: what would measure now.
+        since: only runs that began then or later, ISO 8601 with an offset; empty for all.
+        accepted: asked about each whole run whether it is served.
+
+    Returns:
+        Experiment id → one row a contender, in the experiment's order. Questions without an answer are left out.
+    """
+    asked = {experiment.id: experiment for experiment in experiments}
+    runs: dict[str, dict[str, dict[str, Trial]]] = {name: {} for name in asked}
+    for trial in sorted(trials, key=lambda trial: (trial.started_at, trial.trial_id)):
+        experiment = asked.get(trial.experiment_id)
+        if (
+            experiment
+            and local_machine.has_measured(trial)
+            and _began_since(trial, since)
+            and _answers_question(trial, experiment)
+        ):
+            runs[experiment.id].setdefault(trial.run_id, {})[trial.contender] = trial
+    found = {name: _find_newest_complete(runs[name].values(), of, accepted) for name, of in asked.items()}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def completeness(outcome: str, steps: int) -> tuple[bool, int]:
+    """What decides between rows of the same name: a trial that came to its end, then the one with more steps."""
+    return outcome not in CUT_OFF, steps
+
+
+def _find_newest_complete(
+    runs: Iterable[Mapping[str, Trial]], experiment: Experiment, accepted: Accepted
+) -> list[Trial]:
+    """Of runs by age, contender → row, the last with every contender that is accepted; in the experiment's order."""
+    wanted = [str(contender) for contender in experiment.contenders]
+    for found in reversed(list(runs)):
+        rows = [found[name] for name in wanted if name in found]
+        if len(rows) == len(wanted) and accepted(experiment, rows):
+            return rows
+    return []
+
+
+def _began_since(trial: Trial, since: str) -> bool:
+    if not since:
+        return True
+    with contextlib.suppress(ValueError, TypeError):  # a time by another hand may be anything
+        return datetime.datetime.fromisoformat(trial.started_at) >= datetime.datetime.fromisoformat(since)
+    return False
+
+
+def _answers_question(trial: Trial, experiment: Experiment) -> bool:
+    """Whether one row answers its part of a question; nobody knows better what was cut off."""
+    enough_time = trial.budget_s >= experiment.budget_s
+    if experiment.pairs == EVERY_EPOCH:
+        trained = trial.steps >= trial.epochs * trial.steps_per_epoch
+        tested = bool(trial.confusion)  # where only times were asked for, nothing was
+        return (
+            trial.outcome == "completed"
+            or (trial.outcome == "timed" and not experiment.whole)
+            or (trial.outcome == "diverged" and (trained or enough_time))
+            or (trial.outcome == "budget_spent" and tested and enough_time)
+        )
+    if trial.outcome in CUT_OFF:
+        return trial.lane_failed
+    by_the_budget = enough_time and trial.outcome in ("budget_spent", "diverged")
+    return trial.outcome == "out_of_memory" or len(trial.block_pair) >= experiment.pairs or by_the_budget
+
+
+# The store
+
 
 RESULTS = PROJECT / "data" / "results"
 """What is measured here."""
@@ -93,11 +216,11 @@ class Store:
     """The rows of one folder; a folder that does not exist is an empty store.
 
     Attributes:
-        folder: where the files are; for an address such as s3://bucket/prefix, of this machine's copy.
+        folder: where the files are; for an address such as s3://bucket/prefix, the cache that stands for it here.
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.folder = mirrored.located(folder) if isinstance(folder, str) else Path(folder)
+        self.folder = local_cache.resolve_store(folder) if isinstance(folder, str) else Path(folder)
 
     def check_writable(self) -> None:
         """Find out before a measurement whether its rows could be kept, and make the folder that they go to.
@@ -116,8 +239,8 @@ class Store:
         except OSError as error:
             raise StoreError(unwritable(f"The store {self.folder}", error)) from error
         atomic.remove_abandoned_files(self.folder)
-        if (shared := mirrored.mirror_of(self.folder)) is not None:
-            shared.place.check()
+        if (cache := local_cache.open_cache(self.folder)) is not None:
+            cache.remote.check_writable()
         if free < FREE_BYTES:
             raise StoreError(
                 f"The disk of the store {self.folder} is nearly full: {free // 2**20} MiB are free, "
@@ -132,7 +255,7 @@ class Store:
         """
         return self.add_all(to_table([trial]))
 
-    def add_all(self, table: pa.Table, *, once: str = "") -> Path:
+    def add_all(self, table: pa.Table) -> Path:
         """Write rows into one file, all of them or none; returns the file.
 
         The store's folder is made, but not the one that it lies in: rows that come late bring back no class and no
@@ -140,28 +263,22 @@ class Store:
 
         Args:
             table: one row or more, of `SCHEMA`.
-            once: what these rows answer; of all who write rows under such a name, on whatever machine, the first
-                counts, and what others bring later is dropped.
 
         Raises:
-            StoreError: it cannot be written, the folder that the store lies in is gone, or a row is one that readers
-                refuse; nothing is left behind.
+            StoreError: it cannot be written, the folder that the store lies in is gone, the address cannot be reached,
+                or a row is one that readers refuse; nothing is left behind.
         """
         if reason := refusal(table):
             raise StoreError(f"The store {self.folder} takes no rows that nobody could read again: {reason}.")
-        name = mirrored.once(once) if once else _file_name(from_table(table.slice(0, 1))[0])
-        target = self.folder / f"{name}{SUFFIX}"
-        if not mirrored.counts(target):
-            return target
+        name = f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
         try:
             self.folder.mkdir(exist_ok=True)
             atomic.remove_abandoned_files(self.folder)
-            writing.write_table(target, table)
+            return write_file(self.folder, name, table)
         except OSError as error:
             with contextlib.suppress(OSError):
-                target.unlink()
+                (self.folder / name).unlink()
             raise StoreError(unwritable(f"The store {self.folder}", error)) from error
-        return target
 
     def read(self, columns: Collection[str] = tuple(SCHEMA.names)) -> Contents:
         """Every row that can be read, and the name of every file that cannot. All of it is in memory at once.
@@ -195,7 +312,7 @@ class Store:
 
     def list_refused(self) -> tuple[Skipped, ...]:
         """Files that were refused when rows were asked for by name, so far."""
-        return lookup.refused(self.folder)
+        return index.list_refused(self.folder)
 
     def trials(self, *, most_bytes: int | None = None, **names: Unpack[Named]) -> list[Trial]:
         """Rows of one or several runs, experiments, trials or machines, or all, in the order of run and contender."""
@@ -214,7 +331,9 @@ class Store:
         given = cast(Mapping[str, Names], names).items()
         wanted = {column: [of] if isinstance(of, str) else list(of) for column, of in given if of is not None}
         table = (
-            keep_most_complete(lookup.rows(self.folder, wanted, most_bytes=most_bytes)) if wanted else self.read().table
+            keep_most_complete(index.find_rows(self.folder, wanted, most_bytes=most_bytes))
+            if wanted
+            else self.read().table
         )
         for column, of in wanted.items():
             table = table.filter(pc.is_in(table[column], pa.array(of, pa.string())))
@@ -242,17 +361,34 @@ class Store:
         return self.answers([experiment], local_machine, accepted=accepted).get(experiment.id, [])
 
 
+def write_file(folder: Path, name: str, table: pa.Table) -> Path:
+    """Write rows into a file of a store, in its folder or at its address; return where it is, or is downloaded to.
+
+    Raises:
+        OSError: the folder cannot be written, or no reader would take the file; nothing is left behind.
+        StoreError: the address cannot be reached.
+    """
+    cache = local_cache.open_cache(folder)
+    if cache is None:
+        parquet.write_table(folder / name, table)
+        return folder / name
+    content = io.BytesIO()
+    parquet.encode_rows(table, content)
+    cache.write_file(name, content.getvalue())
+    return cache.path_of(name)
+
+
 def keep_most_complete(table: pa.Table) -> pa.Table:
     """Of rows with the same name the most complete: a trial may have been cut off first and continued later."""
     best: dict[str, tuple[tuple[bool, int], int]] = {}
     columns = (table[name].to_pylist() for name in RANKED_BY)
-    for index, (name, outcome, steps) in enumerate(zip(*columns, strict=True)):
+    for place, (name, outcome, steps) in enumerate(zip(*columns, strict=True)):
         rank = completeness(outcome, steps)
         if name not in best or rank > best[name][0]:
-            best[name] = (rank, index)
+            best[name] = (rank, place)
     if len(best) == table.num_rows:
         return table
-    return table.take(pa.array([index for _, index in best.values()], type=pa.int64()))
+    return table.take(pa.array([place for _, place in best.values()], type=pa.int64()))
 
 
 def _file_name(trial: Trial) -> str:
@@ -262,11 +398,11 @@ def _file_name(trial: Trial) -> str:
 
 
 def _read_columns(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
-    piece = read_piece(mirrored.here(file), columns=names)
+    piece = read_piece(file, columns=names)
     return piece.version, piece.table
 
 
 def _read_checked_columns(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
     """Some columns of a file of which all were checked."""
-    version, table = read_file(mirrored.here(file))
+    version, table = read_file(file)
     return version, table.select(names)

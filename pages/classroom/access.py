@@ -7,11 +7,11 @@ is never asked for it again.
 import logging
 from pathlib import Path
 
-from core.classroom import codes, handed_in, limits
+from core.classroom import codes, limits
 from core.classroom.classes import Class, Classes, Prediction, Student
 from core.classroom.limits import Limits, Source
 from core.classroom.question import ClassQuestion
-from core.classroom.roster import Roster
+from core.classroom.results import Receipt
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
 from pages.classroom import findings
@@ -156,16 +156,12 @@ def teach(class_: Class, secret: str) -> None:
     membership.note_teacher_code(class_.id, codes.format_code(secret))
 
 
-def add_student_file(class_: Class, student: Student, data: bytes, name: str) -> handed_in.Receipt:
-    """Add the rows of a student's file; raises as `handed_in.take` does, and TooOften."""
+def add_student_file(class_: Class, student: Student, data: bytes, name: str) -> Receipt:
+    """Add the rows of a student's file; raises as `Classes.take_file` does, and TooOften."""
     _brought.take(Source(visitor=f"{class_.id} {student.id}", address=class_.id))
-    receipt = handed_in.take(findings.classes(), class_, student, data, name)
+    receipt = findings.classes().take_file(class_, student, data, name)
     findings.changed(class_)
     return receipt
-
-
-def roster(class_: Class) -> Roster:
-    return Roster(findings.classes(), class_)
 
 
 @cache_answers(16, ttl_s=PRUNED_S)
@@ -173,8 +169,8 @@ def prune(folder: Path) -> None:
     """Drop classes whose time is over, now and then; what cannot be dropped waits for the next time."""
     try:
         Classes(folder).prune()
-    except (CrossoverError, OSError):
-        _log.exception("Classes could not be looked through")
+    except (CrossoverError, OSError) as error:
+        _log.warning("Classes could not be looked through: %s", error)
 
 
 def _proves_joining(code: str) -> bool:

@@ -12,11 +12,19 @@ from typing import Any
 import pyarrow as pa
 
 from core.answer.charts import class_charts as charts
-from core.classroom import handed_in, measured, pooled
 from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes, Student
-from core.classroom.pooled import Finding, Result, Tally
+from core.classroom.results import (
+    Finding,
+    Result,
+    Tally,
+    compute_signature,
+    count_predictions,
+    evaluate_student,
+    export_class,
+    read_table,
+)
 from core.errors import CrossoverError
-from core.results.intake.exchange import Format
+from core.results.exchange import Format
 from pages.shared.cache import cache_answers
 
 FINDINGS_KEPT = 5_000
@@ -81,7 +89,7 @@ def pool(class_: Class) -> Pool:
     entries = tuple(_entry(class_, student, until) for student in students if not student.waiting)
     expected = [entry.student.prediction for entry in entries if entry.student.prediction]
     waiting = tuple(student for student in students if student.waiting)
-    return Pool(entries=entries, waiting=waiting, tally=pooled.tally(class_.question, expected))
+    return Pool(entries=entries, waiting=waiting, tally=count_predictions(class_.question, expected))
 
 
 def shared_pool(class_: Class) -> Pool:
@@ -100,8 +108,8 @@ def changed(class_: Class) -> None:
 
 
 def everything(class_: Class, pool: Pool, kind: Format) -> bytes:
-    """All rows of a class as one file, but those that cannot be read; raises as `handed_in.everything` does."""
-    return handed_in.everything(_tables(class_, pool), kind)
+    """All rows of a class as one file, but those that cannot be read; raises as `export_class` does."""
+    return export_class(_tables(class_, pool), kind)
 
 
 def chart(class_: Class, results: Sequence[Result], tally: Tally) -> dict[str, Any]:
@@ -124,7 +132,7 @@ def _finding(class_: Class, student: Student, until: float) -> Finding | None:
     """
     folder = classes().store(class_, student).folder
     try:
-        signature = measured.signature(folder)
+        signature = compute_signature(folder)
     except CrossoverError as error:
         return Finding(fault=str(error).rstrip("."))
     if not signature:
@@ -132,7 +140,7 @@ def _finding(class_: Class, student: Student, until: float) -> Finding | None:
     known, found = _findings.get((class_.id, student.id), ("", None))
     if known == signature or time.monotonic() > until:
         return found if known == signature else None
-    found = pooled.finding(class_.question, student, folder)
+    found = evaluate_student(class_.question, student, folder)
     _findings[class_.id, student.id] = signature, found
     _bound(_findings, FINDINGS_KEPT)
     return found
@@ -147,7 +155,7 @@ def _bound(kept: dict[Any, Any], most: int) -> None:
 def _tables(class_: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
     for entry in pool.entries:
         try:
-            yield entry.student.nickname, measured.read_table(classes().store(class_, entry.student).folder)[0]
+            yield entry.student.nickname, read_table(classes().store(class_, entry.student).folder)[0]
         except CrossoverError:  # named in the table of students
             continue
 

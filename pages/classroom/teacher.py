@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from core.classroom.classes import Class, Student
-from core.classroom.names import NAME_LENGTH
-from core.classroom.pooled import Result
 from core.classroom.question import WINNERS
+from core.classroom.results import Result
+from core.classroom.students import NAME_LENGTH
 from core.question import policy
 from core.question.presets import PRESETS
 from core.text import as_line, to_csv_cell
@@ -73,9 +73,9 @@ def _admission(class_: Class, waiting: Sequence[Student]) -> None:
         st.markdown(f"**{len(waiting)} {verb} to be admitted:** {plain(names)}{more}")
         with st.container(horizontal=True):
             if st.button("Admit all", type="primary", icon=":material/how_to_reg:"):
-                do(class_, lambda: access.roster(class_).admit(waiting))
+                do(class_, lambda: findings.classes().admit(class_, waiting))
             if st.button("Turn all away", icon=":material/person_off:"):
-                do(class_, lambda: access.roster(class_).remove(waiting))
+                do(class_, lambda: findings.classes().remove(class_, waiting))
 
 
 def _choice(class_: Class, pool: Pool) -> None:
@@ -93,11 +93,11 @@ def _choice(class_: Class, pool: Pool) -> None:
         return
     with st.container(horizontal=True):
         if any(student.waiting for student in chosen) and st.button("Admit", icon=":material/how_to_reg:"):
-            do(class_, lambda: access.roster(class_).admit(chosen))
+            do(class_, lambda: findings.classes().admit(class_, chosen))
         with st.popover("Remove", icon=":material/person_remove:"):
             st.markdown(f"Dropped with all results and expectations: {plain(', '.join(s.nickname for s in chosen))}.")
             if st.button("Remove now", type="primary"):
-                do(class_, lambda: access.roster(class_).remove(chosen))
+                do(class_, lambda: findings.classes().remove(class_, chosen))
         if len(chosen) == 2:
             with st.popover("Put together", icon=":material/merge:"):
                 _merge(class_, chosen)
@@ -116,7 +116,7 @@ def _merge(class_: Class, two: Sequence[Student]) -> None:
     kept = by_label[st.radio("Who is kept?", list(by_label), index=1)]
     gone = next(student for student in two if student.id != kept.id)
     if st.button("Put together now", type="primary"):
-        do(class_, lambda: access.roster(class_).merge(gone, kept))
+        do(class_, lambda: findings.classes().merge(class_, gone, kept))
 
 
 def _line(class_: Class, entry: Entry) -> dict[str, str]:

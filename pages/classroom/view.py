@@ -12,11 +12,10 @@ import streamlit as st
 
 from core import units
 from core.answer import wording
-from core.classroom import handed_in, pooled
 from core.classroom.classes import CLOSED, Class, Prediction, Student
-from core.classroom.names import NICKNAME_LENGTH
-from core.classroom.pooled import Result
 from core.classroom.question import NEVER, WINNERS
+from core.classroom.results import Result, group_by_devices
+from core.classroom.students import NICKNAME_LENGTH
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.question import defaults, describe
@@ -146,7 +145,7 @@ def groups_table(class_: Class, results: Sequence[Result]) -> None:
             "Found a crossover": group.crossings,
             "Students": group.results,
         }
-        for group in pooled.groups(results)
+        for group in group_by_devices(results)
     ]
     tables.draw_table(lines, alt="Spread of crossovers by device")
 
@@ -248,7 +247,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
     kind: Literal["primary", "secondary"] = "secondary" if again else "primary"
     if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
         with show_errors():
-            handed_in.require_room(findings.classes(), class_, who)
+            findings.classes().require_room(class_, who)
             permits.submit(asked, findings.classes().store(class_, who), fresh=again)
             queries.read_machine()
             st.rerun()

@@ -39,8 +39,8 @@ from core.question.custom import CUSTOM
 from core.question.devices import DEVICE_KINDS
 from core.question.experiment import display_name
 from core.question.fields import value_label
-from core.results.intake import exchange
-from core.results.intake.exchange import Proposal
+from core.results import exchange
+from core.results.exchange import Proposal
 from core.text import as_line, as_lines
 from pages.shared import charts, downloads, layout, links, permits, queries, run_view, session, tables
 from pages.shared.cache import cache_answers
@@ -102,9 +102,7 @@ def draw_unread_files(overview: Overview) -> None:
     """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
     if overview.left_out:
         newest, older = units.format_quantity(len(overview.frame), "trial"), f"{overview.left_out:,}"
-        st.caption(
-            f"These are the newest {newest}. {older} older ones are kept, and open by the link of their study or run."
-        )
+        st.caption(f"These are the newest {newest}. {older} older ones are kept, and open by the link of their run.")
     if newer := overview.newer:
         which = f" and {units.format_quantity(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))

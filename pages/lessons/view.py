@@ -18,7 +18,7 @@ from core.question.describe import describe_question
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import short_label
 from core.question.presets import PRESETS
-from core.results.exhibits.exhibit import Exhibit
+from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 from pages.shared import layout, learning, links, session
 from pages.shared.layout import Sides

@@ -20,12 +20,14 @@ from core.answer import study as grouping
 from core.answer.gallery.overview import StudyLine
 from core.answer.study import Study
 from core.answer.two_machines import Meeting
+from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.results.finding import lookup
+from core.remote import local_cache
+from core.results import index
+from core.results.parquet import from_table, object_bytes
 from core.results.schema import Trial
 from core.results.store import Store
-from core.results.tables import from_table, object_bytes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -123,13 +125,16 @@ def make_rows_key(rows: Iterable[Trial]) -> Hashable:
 def sign_folder(folder: Path) -> int:
     """A number that changes whenever a file of the folder does; one that grows under its name is seen a moment later.
 
-    An entry that cannot be looked at counts as it is, and hides no change of another.
+    An entry that cannot be looked at counts as it is, and hides no change of another. Of a store at an address, the
+    files there count.
     """
     try:
+        if (remote := local_cache.open_cache(folder)) is not None:
+            return remote.signature
         changed = folder.stat().st_mtime_ns
         settled = time.time_ns() - changed > SETTLED_NS
         return _sign_entries(folder, changed, int(time.monotonic() / RECHECK_S) if settled else time.monotonic_ns())
-    except OSError:
+    except (OSError, StoreError):
         return 0
 
 
@@ -194,7 +199,7 @@ def _load_rows(stores: Sequence[Store], names: NamesByColumn) -> tuple[tuple[Tri
     """The rows, and what they take in memory."""
     tables = [store.rows(**dict(names), most_bytes=MAX_READ_BYTES) for store in stores]
     size = sum(map(object_bytes, tables))
-    lookup.require_room(size, MAX_READ_BYTES)
+    index.require_room(size, MAX_READ_BYTES)
     rows: dict[str, Trial] = {}
     for trial in (trial for table in tables for trial in from_table(table)):
         rows.setdefault(trial.trial_id, trial)

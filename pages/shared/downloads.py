@@ -12,9 +12,9 @@ from core.answer.export import script as script_file
 from core.question import describe
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
-from core.results.intake import exchange
+from core.results import exchange
+from core.results.parquet import to_table
 from core.results.schema import Trial
-from core.results.tables import to_table
 from core.text import to_file_name
 from pages.shared import session
 from pages.shared.text import plain, show_errors

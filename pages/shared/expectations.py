@@ -22,8 +22,8 @@ from core.jobs.machine import Machine
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
 from core.question.fields import SIZE_AXES, axis_title
 from core.question.sweep import Sweep
-from core.results.reuse import LocalMachine
 from core.results.schema import Trial
+from core.results.store import LocalMachine
 from pages.shared import accelerators_view, charts, queries
 from pages.shared.cache import cache_answers
 from pages.shared.queries import LocatedCrossover

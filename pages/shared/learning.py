@@ -24,8 +24,8 @@ from core.question.experiment import Experiment, Point, display_name
 from core.question.fields import TRAINING
 from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Exhibit
+from core.results import exhibits
+from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
 from pages.shared import charts, job_view, layout, links, permits, queries, session, tables
@@ -252,7 +252,7 @@ def _make_question_key(request: AnyQuestion) -> str:
 
 def _find_newest_exhibit(request: Demonstration, machine: Machine) -> Exhibit | None:
     facts = machine.environment
-    found = exhibit_files.find_newest_exhibit(
+    found = exhibits.find_newest_exhibit(
         queries.list_exhibits(), request, machine_id=facts.machine_id, torch_version=facts.torch_version
     )
     names = machine.device_names

@@ -47,15 +47,13 @@ from core.progress import Progress
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point, display_name
 from core.question.sweep import Axis, Sweep
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Exhibit
-from core.results.finding import mirrored
-from core.results.finding.index import Skipped
-from core.results.intake import exchange
-from core.results.intake.exchange import Proposal
-from core.results.reuse import Accepted, any_run, newest_answers
+from core.remote.local_cache import is_remote, resolve_store
+from core.results import exchange, exhibits
+from core.results.exchange import Proposal
+from core.results.exhibits import Exhibit
+from core.results.index import Skipped
 from core.results.schema import Trial
-from core.results.store import GALLERY, RESULTS, Store
+from core.results.store import GALLERY, RESULTS, Accepted, Store, any_run, newest_answers
 from pages.shared import cache
 from pages.shared.cache import cache_answers, make_rows_key
 
@@ -71,7 +69,7 @@ def open_queue() -> Queue:
 
 
 def open_store() -> Store:
-    return Store(mirrored.located(os.environ.get(RESULTS_VARIABLE) or str(RESULTS)))
+    return Store(resolve_store(os.environ.get(RESULTS_VARIABLE) or str(RESULTS)))
 
 
 def read_machine() -> Machine | None:
@@ -133,7 +131,7 @@ def find_rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ())
 def find_known_answers(
     experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = speedup.answers_experiment
 ) -> dict[str, list[Trial]]:
-    """Experiment id → its newest answer that was measured on this machine, by `core.results.reuse`."""
+    """Experiment id → its newest answer that was measured on this machine, by `core.results.store`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.local_machine.machine_id,)))
     return newest_answers(
@@ -152,10 +150,8 @@ def list_study_lines() -> list[StudyLine]:
 
 
 def find_study_line(study_id: str) -> StudyLine | None:
-    """One study with all its sizes, also if it is too old for lists; None if there is none of that name."""
-    listed = next((line for line in list_study_lines() if line.id == study_id), None)
-    known = read_overview()
-    return (known.left_out and _find_older_line(_open_stores(), known, study_id)) or listed
+    """One study with all its sizes; None if no study of that name is listed."""
+    return next((line for line in list_study_lines() if line.id == study_id), None)
 
 
 def find_study(study_id: str) -> Study | None:
@@ -259,16 +255,14 @@ def _group_study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
     return overview.find_study_lines(_load_overview(stores).frame)
 
 
-@cache_answers(64, spinner="Looking for the study …")
-def _find_older_line(stores: tuple[Store, Store], overview: Overview, study_id: str) -> StudyLine | None:
-    from core.answer.gallery import older  # which stores need that are too large for one list
-
-    return older.line(stores, overview.frame, study_id)
-
-
 def _sign_exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
     stores = (GALLERY, open_store().folder)
-    return stores, tuple(cache.sign_folder(store / exhibit_files.EXHIBITS_FOLDER) for store in stores)
+    return stores, tuple(map(_sign_exhibits, stores))
+
+
+def _sign_exhibits(store: Path) -> int:
+    """Return a number that changes with any file of a store's exhibits; at an address all its files count."""
+    return hash((cache.sign_folder(store / exhibits.EXHIBITS_FOLDER), is_remote(store) and cache.sign_folder(store)))
 
 
 @cache_answers(4)
@@ -278,10 +272,10 @@ def _load_exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tup
     skipped: list[Skipped] = []
     for store in stores:
         try:
-            shown, left_out = exhibit_files.read_exhibits(store)
+            shown, left_out = exhibits.read_exhibits(store)
             found, skipped = found + shown, [*skipped, *left_out]
         except StoreError as error:
-            skipped.append(Skipped(name=exhibit_files.EXHIBITS_FOLDER, reason=str(error)))
+            skipped.append(Skipped(name=exhibits.EXHIBITS_FOLDER, reason=str(error)))
     return found, tuple(skipped)
 
 

@@ -30,7 +30,7 @@ from pages.shared import capacity, permits, queries
 CHART_MODULES = (
     "core.answer.charts.run_charts",
     "core.answer.charts.study_charts",
-    "core.results.intake.exchange",
+    "core.results.exchange",
     "core.jobs.client",
 )
 """What the first page imports: a second of work that is best begun before its visitor comes."""

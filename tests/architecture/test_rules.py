@@ -18,7 +18,7 @@ READING_HALF = (
     "core.answer.accuracy",
     "core.answer.export.report",
     "core.results.store",
-    "core.results.intake.exchange",
+    "core.results.exchange",
     "core.jobs.queue",
     "core.jobs.client",
     *(f"core.commands.{module}" for module in COMMANDS.values()),
@@ -56,8 +56,7 @@ STARTS = {
 OF_OTHER_MACHINES = (
     "core.files.shared",
     "core.jobs.shared",
-    "core.results.finding.sharing",
-    "core.answer.gallery.older",
+    "core.remote.remote_store",
 )
 PLAIN_DATA = {"core.jobs.shared", "core.jobs.shared.members"}
 """What every job may say of machines that measure it."""

@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.rows import trial
 
 Losses = dict[str, list[float]]

@@ -20,8 +20,8 @@ import psutil
 
 from core.jobs.queue import Queue
 from core.results import compaction
+from core.results.parquet import to_table
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.benchmarks import made_up
 from tests.benchmarks.sessions import Session, server
 from tests.rows import run

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.classroom import names
 from core.classroom.classes import Class, Classes, Student
 from core.classroom.question import NEVER, WINNERS
+from core.classroom.students import fold_name
 from core.errors import CrossoverError
 from core.files import atomic
 from core.results.store import Store
@@ -94,7 +94,7 @@ def account(house: House, pupils: list[Pupil]) -> Account:
         faults += _lost(pupil, house, students)
     doubled = [name for student in students for name, count in house.counted(student).items() if count > 1]
     faults += [f"the row {name} is there twice" for name in doubled]
-    alike = collections.Counter(names.fold_name(student.nickname) for student in students.values())
+    alike = collections.Counter(fold_name(student.nickname) for student in students.values())
     faults += [f"{nickname!r} is in the class twice" for nickname, count in alike.items() if count > 1]
     jobs = collections.Counter(job.state for job in house.queue.jobs())
     faults += _unsaved(house)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from core.question.experiment import Point
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA
-from core.results.tables import to_table
 from tests.rows import run
 
 SIZES = np.unique(np.geomspace(16, 4096, 20).round()).astype(np.int64)

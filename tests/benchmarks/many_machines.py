@@ -33,7 +33,8 @@ from core.jobs.shared.launching import Launcher, Nobody
 from core.jobs.shared.on_ray import RayNodes
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
-from core.results.finding import mirrored
+from core.remote import local_cache
+from core.results import index
 from core.results.store import Store
 from tests import nodes, objects
 from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
@@ -59,7 +60,7 @@ def main() -> int:
     print("| time | seconds | points | lost | measured twice | killed |\n|---|---|---|---|---|---|", flush=True)
     for number in range(options.times):
         with tempfile.TemporaryDirectory() as folder, _address(Path(folder), s3=options.s3) as address:
-            os.environ[mirrored.MIRRORS_VARIABLE] = f"{folder}/asker"
+            os.environ[local_cache.CACHES_VARIABLE] = f"{folder}/asker"
             began = time.monotonic()
             counts, stop_s = _once(Path(folder), address, options, moments)
             lost, twice = options.points - len(counts), sum(count > 1 for count in counts.values())
@@ -77,7 +78,7 @@ def _once(
     folder: Path, address: str, options: argparse.Namespace, moments: random.Random
 ) -> tuple[collections.Counter[int], float | None]:
     """One sweep while machines die: how often each size was measured to its end, and how long a stop took."""
-    here, module = mirrored.located(address), "core" if options.real else nodes.MODULE
+    here, module = local_cache.resolve_store(address), "core" if options.real else nodes.MODULE
     question = Question(sweep=_sweep(options), spread="shared")
     with _machines(options, folder, address, module, question) as (start, launcher):
         running = [start(number) for number in range(options.machines - options.late)]
@@ -121,7 +122,7 @@ def _follow(here: Path, question: Question, launcher: Launcher) -> None:
 
 
 def _counts(here: Path, asked: Sweep) -> collections.Counter[int]:
-    mirrored.bring_now(here)
+    index.list_files(here, now=True)
     rows = Store(here).trials(experiment_id=[asked.experiment(point).id for point in asked.points])
     first = str(asked.contenders[0])
     return collections.Counter(row.hidden_size for row in rows if row.outcome == "timed" and row.contender == first)

@@ -27,16 +27,17 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from core.answer.study import STUDIES
+from core.answer.study.keys import STUDIES
 from core.errors import StoreError
 from core.files.project import PROJECT
 from core.files.shared import mirror, place
 from core.files.shared.mirror import Mirror
 from core.files.shared.place import Place
+from core.remote import local_cache
 from core.results import compaction
-from core.results.finding import mirrored, sharing
-from core.results.finding.index import SUFFIX
-from core.results.reading import MAX_FILE_BYTES
+from core.results.finding import sharing
+from core.results.index import SUFFIX
+from core.results.parquet import MAX_FILE_BYTES
 from core.results.store import Store
 from tests import objects, rows
 
@@ -125,8 +126,8 @@ def _all(folder: Path, address: str, options: argparse.Namespace) -> int:
 
 def _read_back(copy: Path, written: Set[str]) -> bool:
     """Say what a copy that is brought up to date holds of what was written; returns whether that is wrong."""
-    mirrored.bring_now(copy)
-    if failure := mirrored.failure(copy):
+    local_cache.bring_now(copy)
+    if failure := local_cache.failure(copy):
         raise StoreError(failure)
     found = Counter(Store(copy).read(["trial_id"]).table["trial_id"].to_pylist())
     here = [path for folder in (copy, copy.with_name(copy.name + mirror.BROUGHT)) for path in folder.glob("*.parquet")]
@@ -142,7 +143,7 @@ def _read_back(copy: Path, written: Set[str]) -> bool:
 def _started(folder: Path, name: str, words: Sequence[str]) -> subprocess.Popen[bytes]:
     own = folder / name
     own.mkdir(exist_ok=True)
-    environment = {**os.environ, mirrored.MIRRORS_VARIABLE: str(own)}
+    environment = {**os.environ, local_cache.CACHES_VARIABLE: str(own)}
     with (own / "log").open("ab") as log:
         command = [sys.executable, "-m", "tests.benchmarks.shared_writers", *words]
         return subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
@@ -151,8 +152,8 @@ def _started(folder: Path, name: str, words: Sequence[str]) -> subprocess.Popen[
 def _write(address: str, number: int, count: int) -> int:
     """Add rows that are not added yet, each with its own name."""
     place.ANSWER_S = ANSWER_S
-    store = Store(mirrored.located(address))
-    notes = Path(os.environ[mirrored.MIRRORS_VARIABLE]) / "added"
+    store = Store(local_cache.resolve_store(address))
+    notes = Path(os.environ[local_cache.CACHES_VARIABLE]) / "added"
     done = set(_lines(notes))
     for turn in range(count):
         row = rows.trial(run_id=f"{number:06x}{turn:06x}", machine_id=f"{number:012x}")
@@ -166,8 +167,8 @@ def _write(address: str, number: int, count: int) -> int:
 def _compact(address: str) -> int:
     """Compact again and again; another one's lease is waited for."""
     sharing.COMPACTION_S, place.ANSWER_S = LEASE_S, ANSWER_S
-    folder = mirrored.located(address)
-    real, begun = sharing.require_sent, Path(os.environ[mirrored.MIRRORS_VARIABLE]) / MERGING
+    folder = local_cache.resolve_store(address)
+    real, begun = sharing.require_sent, Path(os.environ[local_cache.CACHES_VARIABLE]) / MERGING
 
     def merging(paths: Collection[Path]) -> None:
         begun.touch()
@@ -193,8 +194,8 @@ def _compacted(folder: Path) -> bool:
 
 def _located(folder: Path, name: str, address: str) -> Path:
     """A machine's copy of the store."""
-    os.environ[mirrored.MIRRORS_VARIABLE] = str(folder / name)
-    return mirrored.located(address)
+    os.environ[local_cache.CACHES_VARIABLE] = str(folder / name)
+    return local_cache.resolve_store(address)
 
 
 def _send(folder: Path, name: str, address: str) -> None:

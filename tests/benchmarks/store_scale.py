@@ -1,17 +1,15 @@
-"""How does the store scale, on disk and in an object store? A million rows, and ten million.
+"""How does the store scale, on disk and in an object store?
 
-    python -m tests.benchmarks.store_scale [--trials 1000000,10000000] [--on disk,s3] [--folder DIR]
+    python -m tests.benchmarks.store_scale [--trials 100000,1000000] [--on disk,s3] [--folder DIR]
 
 Rows are made up (`made_up`), checked as any, in large parts of one machine each, as compaction leaves them, and a tail
 of files of one row. They lie in a folder of their own below `--folder`, which has to have room for them three times
-(ten million rows: 8 GB), and are deleted in the end. In S3 they lie below rows/machine=…/month=…, behind moto's
-server, or at `--address`.
+(a million rows: 0.8 GB each time), and are deleted in the end. In S3 they lie behind moto's server, or at `--address`.
 
 Each figure is of a process of its own. Opening: the first crossover that it is asked for, 20 sizes of one machine. A
 crossover: another one each time, as objects; `again`: the same ones a second time, when what they need is on this
-machine. One run: by its link. A study, by its link: once the newest 100,000 trials are listed, and most of them are
-older than those; then the same ones a second time. Memory: the largest that the process ever had. Compaction: of the
-tail. Gallery: server time of the first page, first and then for new visitors. DuckDB, if it is installed
+machine. One run: by its link. Memory: the largest that the process ever had. Compaction: of the tail. Gallery: server
+time of the first page, first and then for new visitors. DuckDB, if it is installed
 (`pip install duckdb`), answers the same questions of the same files as objects, in turns with our reader, on disk only.
 """
 
@@ -29,26 +27,21 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from core.answer import study
-from core.answer.gallery import older
-from core.answer.gallery import overview as gallery_table
-from core.answer.gallery.overview import Overview
-from core.answer.study import STUDIES
 from core.errors import StoreError
 from core.files.project import PROJECT
-from core.files.shared.place import Place
 from core.jobs.queue import Queue
-from core.results import compaction, writing
-from core.results.finding import keys, lookup, mirrored
+from core.remote import local_cache
+from core.remote.remote_store import RemoteStore
+from core.results import compaction, parquet
+from core.results.parquet import from_table, to_table
 from core.results.schema import SCHEMA, Trial
 from core.results.store import Store
-from core.results.tables import from_table, to_table
 from tests import objects
 from tests.benchmarks import gallery_scale, made_up
 from tests.benchmarks.sessions import server
@@ -71,44 +64,27 @@ def timed(call: Callable[[], object]) -> float:
 # Rows
 
 
-def fill(folder: Path, trials: int, machines: int) -> dict[str, str]:
-    """Make a store of that size; file → folder of a shared place that it belongs to."""
+def fill(folder: Path, trials: int, machines: int) -> None:
+    """Make a store of that size."""
     folder.mkdir(parents=True)
     with ProcessPoolExecutor() as pool:
-        found = list(pool.map(partial(_fill_machine, folder, trials, machines), range(machines)))
-    return {name: under for of in found for name, under in of.items()} | _tail(folder)
+        list(pool.map(partial(_fill_machine, folder, trials, machines), range(machines)))
+    for n in range(LOOSE // 2):
+        for row in run(run_id=f"eeee{n:08x}"):
+            Store(folder).add_all(to_table([row]))
 
 
-def _fill_machine(folder: Path, trials: int, machines: int, machine: int) -> dict[str, str]:
-    under = {}
+def _fill_machine(folder: Path, trials: int, machines: int, machine: int) -> None:
     for table in made_up.parts(machine, trials, machines):
-        newest = writing.format_file_date(max(table["started_at"].to_pylist()))
-        part = folder / f"{compaction.PREFIX}-{newest}-{uuid.uuid4().hex}.parquet"
-        writing.write_table(part, table)
-        under[part.name] = mirrored.partition(part.name, table)
-        if table.nbytes >= compaction.SMALL_BYTES:
-            full, rest = divmod(table.num_rows, writing.GROUP_ROWS)
-            groups = [writing.GROUP_ROWS] * full + ([rest] if rest else [])
-            writing.write_names(part, table, lookup.names_of(table, groups))
-            keys.write(part, table, STUDIES.pairs(table, groups))
-            under |= {part.with_suffix(suffix).name: under[part.name] for suffix in compaction.BESIDE}
-    return under
+        newest = parquet.format_file_date(max(table["started_at"].to_pylist()))
+        parquet.write_table(folder / f"{compaction.PREFIX}-{newest}-{uuid.uuid4().hex}.parquet", table)
 
 
-def _tail(folder: Path) -> dict[str, str]:
-    tables = [to_table([row]) for n in range(LOOSE // 2) for row in run(run_id=f"eeee{n:08x}")]
-    paths = [Store(folder).add_all(table) for table in tables]
-    return {path.name: mirrored.partition(path.name, table) for path, table in zip(paths, tables, strict=True)}
-
-
-def upload(folder: Path, address: str, under: Mapping[str, str]) -> None:
-    """Put a store's files into a shared place."""
-    place = Place(address)
+def upload(folder: Path, address: str) -> None:
+    """Put a store's files to an address."""
+    remote = RemoteStore(address)
     with ThreadPoolExecutor(UPLOADS) as pool:
-        names = under.items()
-        list(
-            pool.map(lambda entry: place.write(f"rows/{entry[1]}/{entry[0]}", (folder / entry[0]).read_bytes()), names)
-        )
+        list(pool.map(lambda path: remote.write_file(path.name, path.read_bytes()), folder.glob("*.parquet")))
 
 
 # Questions
@@ -122,7 +98,7 @@ def crossover_names(sweep: int, machines: int) -> tuple[list[str], str]:
 
 def ours_asked(store: str) -> tuple[Callable[[list[str], str], list[Trial]], Callable[[str], list[Trial]]]:
     """Our reader: of one crossover, and of one run."""
-    opened = Store(mirrored.located(store))
+    opened = Store(local_cache.resolve_store(store))
     return (
         lambda experiments, machine: opened.trials(experiment_id=experiments, machine_id=machine),
         lambda name: opened.trials(run_id=name),
@@ -174,39 +150,14 @@ def ask(reader: str, store: str, trials: int, machines: int) -> None:
     print(json.dumps(times | {"memory": [peak_bytes()]}))
 
 
-def ask_studies(store: str, trials: int, machines: int) -> None:
-    """Print what opening studies by their links takes in this process, however old they are, beside the list."""
-    opened = Store(mirrored.located(store))
-    listed: list[Overview] = []
-    times: Times = {
-        "the newest trials, listed": [timed(lambda: listed.append(gallery_table.load_overview([(opened, "here")])))]
-    }
-    draw = random.Random(0)
-    names, frame = [], listed[0].frame
-    for _ in range(QUERIES):
-        experiments, machine = crossover_names(draw.randrange(trials // made_up.ROWS), machines)
-        rows = opened.trials(experiment_id=experiments, machine_id=machine)
-        names += [found.id for found in study.studies(rows, axis="hidden_size")]
-
-    def linked(name: str) -> None:
-        line = older.line([opened], frame, name) or next(line for line in newest if line.id == name)
-        if len(opened.trials(trial_id=line.trial_ids)) != made_up.ROWS:
-            raise AssertionError(name)
-
-    newest = gallery_table.find_study_lines(frame, axis="hidden_size")
-    for what in ("a study, by its link", "the same study again"):
-        times[what] = [timed(lambda name=name: linked(name)) for name in names]
-    print(json.dumps(times | {"memory, with the list": [peak_bytes()]}))
-
-
 def compact(store: str) -> None:
     """Print what adding a row and a compaction take in this process, and a second one that has nothing to do."""
-    folder = mirrored.located(store)
+    folder = local_cache.resolve_store(store)
     times: Times = {
         "adding a row": [timed(lambda n=n: Store(folder).add(trial(run_id=f"{n:012x}"))) for n in range(ADDED)]
     }
     times["compaction"] = [timed(lambda: compacted(folder))]
-    times["compaction again"] = [timed(lambda: compaction.compact(folder, STUDIES))]
+    times["compaction again"] = [timed(lambda: compaction.compact(folder))]
     print(json.dumps(times | {"memory of compaction": [peak_bytes()]}))
 
 
@@ -214,7 +165,7 @@ def compacted(folder: Path) -> None:
     """Merge the tail; a server that fails in between, as moto's does under load, is asked again, which is told."""
     for _ in range(COMPACTIONS):
         try:
-            compaction.compact(folder, STUDIES)
+            compaction.compact(folder)
         except StoreError as error:
             print(f"{error} Once more.", file=sys.stderr)
         else:
@@ -264,18 +215,12 @@ def figures(store: str, trials: int, machines: int, folder: Path, *, duckdb: boo
             for what, times in in_a_process_of_its_own("--ask", reader, store, trials, machines).items():
                 found.setdefault(what if reader == "ours" else f"DuckDB: {what}", []).extend(times)
                 print(f"  {reader}, {what}: {shown(what, times)}", file=sys.stderr)
-    if mirrored.is_mirror(mirrored.located(store)):
-        found["copy on this machine"] = [sum(path.stat().st_size for path in _copied(store) if path.is_file())]
-    found |= in_a_process_of_its_own("--ask-studies", store, trials, machines)
-    print(f"  a study, by its link: {shown('', found['a study, by its link'])}", file=sys.stderr)
+    if local_cache.is_address(store):
+        copies = local_cache.resolve_store(store).rglob("*")
+        found["copy on this machine"] = [sum(path.stat().st_size for path in copies if path.is_file())]
     found |= in_a_process_of_its_own("--compact", store)
     print(f"  compaction: {shown('', found['compaction'])}", file=sys.stderr)
     return found | gallery(store, folder)
-
-
-def _copied(store: str) -> Iterator[Path]:
-    folder = mirrored.located(store)
-    return (path for of in folder.parent.glob(f"{folder.name}*") for path in of.rglob("*"))
 
 
 def scale(trials: int, options: argparse.Namespace) -> dict[str, Times]:
@@ -283,15 +228,15 @@ def scale(trials: int, options: argparse.Namespace) -> dict[str, Times]:
     found: dict[str, Times] = {}
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
-        os.environ[mirrored.MIRRORS_VARIABLE] = str(folder / "copies")
+        os.environ[local_cache.CACHES_VARIABLE] = str(folder / "copies")
         rows = folder / "rows"
-        under: dict[str, str] = {}
-        made_s = timed(lambda: under.update(fill(rows, trials, options.machines)))
+        made_s = timed(lambda: fill(rows, trials, options.machines))
         size = sum(path.stat().st_size for path in rows.iterdir())
-        print(f"{trials:,} rows: {len(under):,} files of {size / 2**20:,.0f} MiB in {made_s:,.0f} s", file=sys.stderr)
+        files = f"{len(list(rows.iterdir())):,} files of {size / 2**20:,.0f} MiB"
+        print(f"{trials:,} rows: {files} in {made_s:,.0f} s", file=sys.stderr)
         if "s3" in options.on.split(","):
             address = options.address or _own_server(opened)
-            sent_s = timed(lambda: upload(rows, address, under))
+            sent_s = timed(lambda: upload(rows, address))
             found["S3"] = {"putting it there": [sent_s]}
             found["S3"] |= figures(address, trials, options.machines, folder, duckdb=False)
         if "disk" in options.on.split(","):
@@ -329,7 +274,7 @@ def told(found: Mapping[str, Times]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", default="1000000,10000000", help="sizes, comma-separated; empty for none")
+    parser.add_argument("--trials", default="100000,1000000", help="sizes, comma-separated; empty for none")
     parser.add_argument("--on", default="disk,s3", help="disk, s3 or both")
     parser.add_argument("--address", help="an empty place of an S3 server; moto's own unless given")
     parser.add_argument(
@@ -337,16 +282,11 @@ def main() -> None:
     )
     parser.add_argument("--machines", type=int, default=40)
     parser.add_argument("--ask", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--ask-studies", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--compact", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
         reader, store, trials, machines = options.ask
         ask(reader, store, int(trials), int(machines))
-        return
-    if options.ask_studies:
-        store, trials, machines = options.ask_studies
-        ask_studies(store, int(trials), int(machines))
         return
     if options.compact:
         compact(options.compact)

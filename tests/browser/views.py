@@ -12,8 +12,7 @@ from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
-from core.results import environment
-from core.results.exhibits import exhibit_files
+from core.results import environment, exhibits
 from pages.shared import links
 from tests import exhibited, rows
 from tests.browser.conftest import DEADLINE_S, settled
@@ -143,9 +142,7 @@ def fill(server):
     on_two_machines = sweep("b"), sweep("d", **OTHER_MACHINE)
     for row in (row for each in on_two_machines for run in each.runs for row in run):
         server.store.add(row)
-    exhibit_files.add_exhibit(
-        server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE)
-    )
+    exhibits.add_exhibit(server.store.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id=ELSEWHERE))
     row = rows.trial()
     of, _ = server.classes.create("Physics 7b", QUESTION)
     for nickname, place in (("Ada", 100), ("Emmy", 10)):

@@ -1,13 +1,14 @@
-"""Files of classes and of their students: who reads them, and what the app goes on to do."""
+"""The database of classes, and class files of earlier versions: who reads them, and what the app goes on to do."""
 
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from core.classroom import codes, pooled
+from core.classroom import codes, results
 from core.classroom.classes import Classes, Prediction
+from core.classroom.database import FILE_NAME
 from core.classroom.question import BASELINE
-from core.classroom.roster import Roster
+from tests.earlier_files import EARLIER, NAMES
 from tests.fuzz.files import Kind
 from tests.fuzz.watching import Fault, require_sentence, said
 from tests.fuzz.worlds import Inhabited
@@ -15,21 +16,45 @@ from tests.fuzz.worlds import Inhabited
 
 def _look_at_classes(world: Inhabited, place: str) -> bool:
     classes = Classes(world.folder / "classes")
-    if world.other not in (said(classes.all) or ()):
-        raise Fault("the class beside it is not read any more")
-    said(classes.damaged)
-    of = said(lambda: classes.find(world.of.code))
-    students = {student.id: student for student in classes.students(of or world.of)}
-    damaged = next((name for name in ("ada", "bob") if f"{{{name}}}" in place), "")
-    for who in (world.ada, world.bob):
-        good = who.id in students and not students[who.id].fault
-        if of and not good and who.nickname != damaged and "class.json" not in place:
-            raise Fault(f"{who.nickname} is not read any more")
-    if of:
-        _look_at_students(world, classes, list(students.values()))
+    said(classes.all)
+    damaged = said(classes.damaged)
     said(lambda: classes.find(world.other.code))
+    of = said(lambda: classes.find(world.of.code))
+    students = (said(lambda: classes.students(of)) if of else None) or []
+    if of:
+        _look_at_students(world, classes, list(students))
     said(classes.prune)
-    return of is not None and all(not student.fault for student in students.values())
+    return of is not None and not damaged and len(students) == 2 and all(not student.fault for student in students)
+
+
+def _look_at_earlier(world: Inhabited, place: str) -> bool:
+    """Read what an earlier version wrote; a damaged file of one student costs nobody else anything."""
+    classes = Classes(world.folder / "earlier")
+    said(classes.damaged)
+    of = said(lambda: classes.find(NAMES["code"]))
+    if of is None:
+        if "class.json" not in place:
+            raise Fault("the class is not read any more")
+        return False
+    students = {student.id: student for student in classes.students(of)}
+    if wrong := [one for one, student in students.items() if student.fault and one not in place]:
+        raise Fault(f"{wrong} are not read any more")
+    if len(students) != 2:
+        raise Fault(f"there are {len(students)} students")
+    said(lambda: classes.recognise(of, NAMES["student"], NAMES["token"]))
+    for text in filter(None, (student.fault for student in students.values())):
+        require_sentence(text)
+    return not any(student.fault for student in students.values())
+
+
+def _import_earlier(world: Inhabited, draw: Random) -> None:
+    classes = Classes(world.folder / "earlier")
+    said(classes.prune)
+    of = said(lambda: classes.find(NAMES["code"]))
+    if of:
+        said(lambda: classes.join(of, draw.choice(("carl", "ada"))))
+        said(lambda: classes.merge(of, *draw.sample(classes.students(of), 2)))
+    said(classes.all)
 
 
 def _look_at_students(world: Inhabited, classes: Classes, students: list[Any]) -> None:
@@ -37,26 +62,25 @@ def _look_at_students(world: Inhabited, classes: Classes, students: list[Any]) -
     said(lambda: classes.recognise(of, world.ada.id, world.token))
     said(lambda: classes.require_part(of, world.ada))
     for student in students:
-        finding = pooled.finding(of.question, student, classes.store(of, student).folder)
-        for text in filter(None, (student.fault, finding.fault)):
-            require_sentence(text)
-    pooled.tally(of.question, [student.prediction for student in students if student.prediction])
+        finding = results.evaluate_student(of.question, student, classes.store(of, student).folder)
+        if finding.fault:
+            require_sentence(finding.fault)
+    results.count_predictions(of.question, [student.prediction for student in students if student.prediction])
 
 
 def _go_on_with_classes(world: Inhabited, draw: Random) -> None:
     classes = Classes(world.folder / "classes")
     of = said(lambda: classes.find(world.of.code)) or world.of
-    roster = Roster(classes, of)
     prediction = Prediction(winner=BASELINE, place=world.of.question.places[0])
-    students = classes.students(of)
+    students = said(lambda: classes.students(of)) or [world.ada, world.bob]
     acts: tuple[Callable[[], object], ...] = (
         lambda: classes.join(of, "carl"),
         lambda: classes.join(of, "ada"),
         lambda: classes.predict(of, world.bob, prediction),
         lambda: classes.close(of),
         lambda: classes.ask_admission(of),
-        lambda: roster.admit(students),
-        lambda: roster.merge(students[-1], students[0]),
+        lambda: classes.admit(of, students),
+        lambda: classes.merge(of, students[-1], students[0]),
         lambda: classes.require_open(of),
         lambda: classes.delete_by_code(codes.join_code()),
         lambda: codes.matches(codes.secret(), of.secret_hash),
@@ -66,29 +90,25 @@ def _go_on_with_classes(world: Inhabited, draw: Random) -> None:
     said(classes.all)
 
 
+EARLIER_CLASSES = ["earlier" / path.relative_to(EARLIER / "classes") for path in EARLIER.glob("classes/**/*.json")]
+"""Class files of version 0.1.0, where `tests.fuzz.worlds` puts them."""
+
 CLASS_VIEWS = ("class-visitor", "class-student", "class-teacher", "class")
 
 
 KINDS = (
     Kind(
-        name="class",
-        places=("classes/{of}/class.json",),
+        name="classes",
+        places=(f"classes/{FILE_NAME}",),
         look=_look_at_classes,
         views=CLASS_VIEWS,
         act=_go_on_with_classes,
     ),
     Kind(
-        name="student",
-        places=("{ada}/student.json", "{bob}/student.json"),
-        look=_look_at_classes,
-        views=CLASS_VIEWS,
-        act=_go_on_with_classes,
-    ),
-    Kind(
-        name="prediction",
-        places=("{ada}/prediction.json", "{bob}/prediction.json"),
-        look=_look_at_classes,
-        views=CLASS_VIEWS,
-        act=_go_on_with_classes,
+        name="class-json",
+        places=tuple(str(path) for path in sorted(EARLIER_CLASSES)),
+        look=_look_at_earlier,
+        views=("class",),
+        act=_import_earlier,
     ),
 )

@@ -8,8 +8,8 @@ from random import Random
 
 from core.answer.charts import lesson_charts
 from core.answer.lessons import outcomes
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Clock, Exhibit
+from core.results import exhibits
+from core.results.exhibits import Clock, Exhibit
 from tests import exhibited
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -33,7 +33,7 @@ class Exhibits:
         self.store = world.app.store.folder
         asked = (exhibited.CLOCK, exhibited.MOVING, exhibited.FIRST_STEP)
         self.sources = [exhibited.exhibit(kind, id=f"{number:012x}").to_json() for number, kind in enumerate(asked)]
-        self.kept = exhibit_files.read_exhibits(self.store)[0]
+        self.kept = exhibits.read_exhibits(self.store)[0]
 
     def good(self) -> Given:
         """One that nobody changed."""
@@ -50,7 +50,7 @@ class Exhibits:
 
     def take(self, given: Given, draw: Random, gauge: Gauge) -> bool:
         """Put it beside the other, read both, and show them."""
-        path = self.store / exhibit_files.EXHIBITS_FOLDER / NAME
+        path = self.store / exhibits.EXHIBITS_FOLDER / NAME
         entries.remove(path)
         if given.entry:
             entries.put(given.entry, path)
@@ -58,7 +58,7 @@ class Exhibits:
             path.write_bytes(given.data)
         left = entries.content(path)
         with gauge.part("reading"):
-            found, skipped = exhibit_files.read_exhibits(self.store)
+            found, skipped = exhibits.read_exhibits(self.store)
         if not {entry.id for entry in self.kept} <= {entry.id for entry in found}:
             raise Fault("the exhibit beside it is not read any more")
         for entry in skipped:

@@ -1,4 +1,4 @@
-"""Small files of ours, JSON or TOML, that somebody changed: of jobs, of the measuring process, of classes, of the host.
+"""Small files, JSON, TOML or SQLite, that somebody changed: of jobs, the measuring process, classes, the host.
 
 Each is read by all that read it, now and then by a page, and then the app goes on: jobs are asked for, claimed, stopped
 and settled, students join and expect. What was there stays, but for what the app says it does with a damaged file.
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from core.classroom import records
-from core.errors import DamagedFile
+from core.classroom import classes
+from core.classroom.database import Database
+from core.errors import CrossoverError
 from pages.shared import capacity
 from tests import rows
 from tests.fuzz import entries, mutations, shown, worlds
@@ -30,6 +31,10 @@ SEEN = 0.05
 
 NO_FILE = 0.06
 """Share of the cases in which something that is no file lies in its place."""
+
+
+IN_A_CELL = 0.5
+"""Share of changed databases in which one cell is another; in the others, bytes of the file are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +120,8 @@ def _changed(draw: Random, content: bytes, suffix: str) -> bytes:
     match suffix:
         case ".json":
             return mutations.content_of(draw, content, mutations.as_json, json.loads(content))
+        case ".sqlite3" if draw.random() < IN_A_CELL:
+            return mutations.cell(draw, content)
         case ".toml":
             return mutations.content_of(draw, content, mutations.as_toml, tomllib.loads(content.decode()))
     return mutations.octets(draw, content)
@@ -141,7 +148,7 @@ def _require_kept(world: Inhabited, put: dict[str, bytes], may_change: set[str],
 def _require_others(world: Inhabited, path: str, *, over: bool) -> None:
     """Find out whether nothing is gone that no act of the app takes away; raises Fault."""
     gone, changed = world.changes()
-    kept = ("results/", world.path("jobs/{ended}/request"), world.path("classes/{other}"), "crossover.toml")
+    kept = ("results/", world.path("jobs/{ended}/request"), "crossover.toml")
     lost = {name for name in gone | changed if name.startswith(kept) and name != path}
     measured = {Path(name).name for name in world.before if name.startswith(world.path("{ada}/results"))}
     if not over:  # rows may have gone to another student, who was put together with theirs
@@ -158,8 +165,8 @@ def _partial_is_stored(world: Inhabited) -> bool:
 
 def _is_over(world: Inhabited) -> bool:
     """Whether the class says, in a file that can be read, that its time is over: then it may be dropped."""
-    with contextlib.suppress(DamagedFile):
-        of = records.read_class(world.folder / world.path("classes/{of}"))
+    with contextlib.suppress(CrossoverError), Database(world.classes.folder).read() as connection:
+        of = classes._find_class(connection, world.of.id)
         return of is not None and of.expired
     return False
 

@@ -1,12 +1,14 @@
 """Changes of files, of their bytes and of what their text says; each follows from the `random.Random` that is given."""
 
+import contextlib
 import copy
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
 from random import Random
 from typing import Any
 
-from tests.fuzz.oddities import KEYS, VALUES, Raw
+from tests.fuzz.oddities import KEYS, NUMBERS, TEXTS, VALUES, Raw
 
 PIECE = 2_000
 """Bytes of a piece that is put elsewhere, at most."""
@@ -41,6 +43,31 @@ def splice(draw: Random, content: bytes) -> bytes:
     begin, end, to = (draw.randrange(len(content)) for _ in range(3))
     piece = content[min(begin, end) : max(begin, end)][:PIECE]
     return content[:to] + piece + content[to + (len(piece) if draw.random() < 0.7 else 0) :]
+
+
+def cell(draw: Random, content: bytes) -> bytes:
+    """Another value in a cell of a SQLite database, or a table, trigger or version that was not there."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(content[:18] + b"\1\1" + content[20:])  # there is no log in memory
+        with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):  # what the table does not take
+            table = draw.choice(("classes", "students"))
+            column = draw.choice([name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")])
+            connection.execute(f"UPDATE {table} SET {column} = ?", (draw.choice((*TEXTS, *NUMBERS, None)),))
+            if draw.random() < 0.1:
+                connection.execute(draw.choice(_OF_SCHEMAS))
+        connection.commit()
+        changed = connection.serialize()
+    return changed[:18] + b"\2\2" + changed[20:]
+
+
+_OF_SCHEMAS = (
+    "CREATE TABLE notes (text TEXT)",
+    "CREATE TRIGGER evil AFTER INSERT ON students BEGIN DELETE FROM classes; END",
+    "DROP TABLE students",
+    "ALTER TABLE students ADD COLUMN mail TEXT",
+    "PRAGMA user_version = 7",
+    "PRAGMA application_id = 7",
+)
 
 
 def _zeros(draw: Random, content: bytes) -> bytes:

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.files.project import PROJECT
-from core.results.intake import exchange
-from core.results.intake.exchange import Proposal, export
+from core.results import exchange
+from core.results.exchange import Proposal, export
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.fuzz import entries, mutations
 from tests.fuzz.campaign import Fuzzer, Given, Subject
 from tests.fuzz.oddities import HTML

@@ -1,6 +1,6 @@
 """Reads file after file in a process of its own, since a broken one may end the process that reads it.
 
-Takes lines of JSON: `file`, and `how` it is to be read: `quarantine`, as the child of `core.results.intake.quarantine`
+Takes lines of JSON: `file`, and `how` it is to be read: `quarantine`, as the child of `core.results.quarantine`
 reads one, or `store`, as it lies in a store's folder. Answers each with a line before it begins and one when it is
 done.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from core.answer.gallery import overview as gallery_table
-from core.classroom import measured
+from core.classroom import results
 from core.errors import ForeignFile
-from core.results.intake import quarantine
+from core.results import quarantine
 from core.results.schema import SCHEMA
 from core.results.store import Store
 from tests.fuzz.watching import Gauge
@@ -42,7 +42,7 @@ def in_store(file: Path) -> str:
     store.check()
     shown = gallery_table.load_overview([(store, "here")])
     mine = store.trials(run_id=GOOD_RUN)
-    students = measured.read(store.folder)
+    students = results.read_rows(store.folder)
     rows = (contents.table["run_id"].to_pylist(), [row.run_id for row in mine], [row.run_id for row in students.rows])
     if any(GOOD_RUN not in names for names in rows) or GOOD_RUN not in set(shown.frame["run_id"]):
         message = f"the rows beside it are not read any more: {rows}"

@@ -17,9 +17,8 @@ from streamlit.testing.v1 import AppTest
 from core.classroom.classes import Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER
 from core.errors import CrossoverError, ForeignFile
-from core.results.reading import read_file
+from core.results.parquet import from_table, read_file, to_table
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
-from core.results.tables import from_table, to_table
 from pages.shared import navigation, queries
 from tests import hostile
 from tests import rows as real
@@ -150,7 +149,7 @@ class Rows:
             "gallery, a study": View(page=navigation.GALLERY, link={**OPEN, **study, **beside, **basis}),
             "gallery, a run": View(page=navigation.GALLERY, link={**OPEN, "run": run, "beside": other}),
             "class, a student": View(page=navigation.CLASS, link={**seen, "me": me}),
-            "class, a teacher": View(page=navigation.CLASS, link=seen, session={"_teaches": {self.of.id}}),
+            "class, a teacher": View(page=navigation.CLASS, link=seen, session={"_teaches": {self.of.id: "-"}}),
             "tutorial": View(page=navigation.TUTORIALS, link={"tutorial": tutorial, "shown": tutorial}),
             "lesson": View(page=navigation.LESSONS, link={"lesson": lesson, "shown": lesson}),
         }

@@ -1,7 +1,7 @@
 """Rows of any kind that may come through the door, however odd: of runs that belong together, with odd values in them.
 
-Made from the table of `core.results.allowed`, as `tests.possible` is; those here are drawn from a seed and are mostly
-like real ones, so that pages find studies, pairs and classes in them.
+Made from the table of `core.results.validation`, as `tests.possible` is; those here are drawn from a seed and are
+mostly like real ones, so that pages find studies, pairs and classes in them.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ from core.errors import ForeignFile
 from core.question import catalog
 from core.question.experiment import Contender
 from core.question.lanes import Lane
-from core.results import allowed, checks
+from core.results import validation
+from core.results.parquet import to_table
 from core.results.schema import TRIAL_COLUMNS, Trial
-from core.results.tables import to_table
 from tests.fuzz import oddities
 from tests.possible import DEVICES, LANES
 
@@ -28,7 +28,7 @@ Change = Callable[[Random, Trial], Changes]
 TRIES = 8
 """How often other values are drawn where what was drawn does not go together."""
 
-NEWER = dict.fromkeys(allowed.MAY_BE_NEWER, ("invented", "x", "0", "later-0.1"))
+NEWER = dict.fromkeys(validation.MAY_BE_NEWER, ("invented", "x", "0", "later-0.1"))
 """Words of a later version."""
 
 FORMED: dict[str, tuple[str, ...]] = {
@@ -50,8 +50,8 @@ LENGTHS = (0, 1, 1, 2, 3, 8, 20, 100, 1_000)
 MANY = (2_000, 5_000, 20_000)
 """Blocks of a long run; seldom, since each row takes megabytes."""
 
-_TOGETHER = {name for group in allowed.EQUALLY_LONG for name in group}
-_TOGETHER |= {*allowed.OF_CARDS, "confusion", "predictions", "test_samples"}
+_TOGETHER = {name for group in validation.EQUALLY_LONG for name in group}
+_TOGETHER |= {*validation.OF_CARDS, "confusion", "predictions", "test_samples"}
 _NAMES = {"run_id", "trial_id", "contender", "device", "device_kind", "threads", *Lane().columns}
 _COLUMNS = tuple(column for column in TRIAL_COLUMNS if column.name not in _TOGETHER | _NAMES)
 
@@ -71,7 +71,7 @@ def odd(draw: Random, rows: Sequence[Trial], *, newer: bool = False) -> list[Tri
 def passes(rows: Sequence[Trial], *, newer: bool = False) -> bool:
     """Whether rows may come through the door."""
     try:
-        checks.validate_rows(to_table(list(rows)), newer=newer)
+        validation.validate_rows(to_table(list(rows)), newer=newer)
     except (ForeignFile, pa.ArrowException, OverflowError):
         return False
     return True
@@ -113,7 +113,7 @@ def _blocks(draw: Random, row: Trial) -> Changes:
     """Timed blocks: how many, how long, in which rounds, of how many steps."""
     count = draw.choice(MANY) if draw.random() < 0.03 else draw.choice(LENGTHS)
     lengths_ns = _lengths_ns(draw, count)
-    begin = draw.choice((0, 5_000_000_000_000, allowed.LARGEST - sum(lengths_ns) - 1))
+    begin = draw.choice((0, 5_000_000_000_000, validation.LARGEST - sum(lengths_ns) - 1))
     begins = [max(0, begin) + sum(lengths_ns[:place]) for place in range(count)] if count < 200 else [0] * count
     steps = draw.choice((1, 100, 2**40))
     return {
@@ -125,7 +125,7 @@ def _blocks(draw: Random, row: Trial) -> Changes:
         "block_load": (_number(draw, "block_load"),) * count,
         "block_steal": (_number(draw, "block_steal"),) * count,
         "block_switches": (_whole(draw, "block_switches"),) * count,
-        **{name: _of_card(draw, name, draw.choice((0, count))) for name in allowed.OF_CARDS},
+        **{name: _of_card(draw, name, draw.choice((0, count))) for name in validation.OF_CARDS},
     }
 
 
@@ -215,13 +215,13 @@ def _value(draw: Random, column: Any) -> Any:
         return None
     if name in FORMED:
         return draw.choice(FORMED[name])
-    if name in allowed.WORDS:
-        return draw.choice(sorted(allowed.WORDS[name]))
+    if name in validation.WORDS:
+        return draw.choice(sorted(validation.WORDS[name]))
     if pa.types.is_list(kind):
         one = _whole if kind.value_type == pa.int64() else _number
         return tuple(one(draw, name) for _ in range(draw.choice(LENGTHS)))
     if kind == pa.string():
-        return _text(draw, allowed.LONG_TEXTS.get(name, allowed.MAX_TEXT_BYTES))
+        return _text(draw, validation.LONG_TEXTS.get(name, validation.MAX_TEXT_BYTES))
     if kind == pa.bool_():
         return draw.random() < 0.5
     return _whole(draw, name) if kind == pa.int64() else _number(draw, name)
@@ -233,15 +233,15 @@ def _text(draw: Random, most_bytes: int) -> str:
 
 
 def _whole(draw: Random, name: str) -> int:
-    low = 1 if name in allowed.AT_LEAST_ONE else 0
-    high = int(min(allowed.LARGEST, allowed.AT_MOST.get(name, allowed.LARGEST)))
+    low = 1 if name in validation.AT_LEAST_ONE else 0
+    high = int(min(validation.LARGEST, validation.AT_MOST.get(name, validation.LARGEST)))
     found: int = draw.choice((low, low + 1, 2, 7, 100, 2**31, 2**53, high // 2, high - 1, high))
     return min(max(found, low), high)
 
 
 def _number(draw: Random, name: str) -> float:
-    if name in allowed.ANY_NUMBER:
+    if name in validation.ANY_NUMBER:
         return draw.choice((math.nan, math.inf, -math.inf, -1.0, 0.0, 5e-324, 1e308, -1e308, 2.3))
-    high = float(min(allowed.LARGEST, allowed.AT_MOST.get(name, allowed.LARGEST)))
+    high = float(min(validation.LARGEST, validation.AT_MOST.get(name, validation.LARGEST)))
     found: float = draw.choice((0.0, 5e-324, 1e-310, 1e-100, 1e-9, 1e-3, 0.5, 1.0, 3.0, 1e9, 1e15, high))
     return min(found, high)

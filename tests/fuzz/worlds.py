@@ -5,7 +5,9 @@ What a case changes is put back before the next one. Nobody measures: whoever is
 
 import contextlib
 import dataclasses
+import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,7 @@ from unittest import mock
 
 from streamlit import config
 
-from core.classroom import handed_in
+from core.classroom import results
 from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction, Student
 from core.classroom.question import CHALLENGER, ClassQuestion
 from core.jobs import client, process, recovery
@@ -27,10 +29,11 @@ from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
-from core.results.exhibits import exhibit_files
+from core.results import exhibits
 from core.results.store import Store
 from pages.shared import navigation, queries
 from tests import exhibited, rows
+from tests.earlier_files import EARLIER
 from tests.fuzz import entries, shown
 from tests.integration import scripted_worker
 from tests.ui.conftest import CPU, GPU, World
@@ -169,7 +172,7 @@ class Inhabited:
 
     def views(self, name: str) -> shown.View:
         """A page by what is looked at."""
-        code, teaches = self.of.code, {"_teaches": {self.of.id}}
+        code, teaches = self.of.code, {"_teaches": {self.of.id: "-"}}
         known = {
             "compare": shown.View(page=navigation.COMPARE),
             "compare-ended": shown.View(page=navigation.COMPARE, link={"job": self.ended.id}),
@@ -270,11 +273,12 @@ def _inhabit(folder: Path, app: World) -> Inhabited:
     for student in (ada, bob):
         classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
     (app.queue.folder / "salt").write_text("0123456789abcdef" * 4)
-    data = handed_in.to_file(class_rows(), code=of.code, nickname="ada")
-    handed_in.take(classes, of, ada, data, "rows.parquet")
+    data = results.build_file(class_rows(), code=of.code, nickname="ada")
+    classes.take_file(of, ada, data, "rows.parquet")
     for run in (*study_rows("c"), rows.run(run_id=OTHER_RUN)):
         app.keep(run)
-    exhibit_files.add_exhibit(app.store.folder, exhibited.exhibit(exhibited.CLOCK))
+    _lay_out_earlier(folder / "earlier")
+    exhibits.add_exhibit(app.store.folder, exhibited.exhibit(exhibited.CLOCK))
     jobs = _jobs(app)
     return Inhabited(
         folder=folder,
@@ -288,6 +292,13 @@ def _inhabit(folder: Path, app: World) -> Inhabited:
         before=contents(folder),
         **jobs,
     )
+
+
+def _lay_out_earlier(folder: Path) -> None:
+    """Put a class there as version 0.1.0 wrote it, whose time is not over."""
+    shutil.copytree(EARLIER / "classes", folder)
+    for file in folder.glob("*/class.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"expires_at": "2999-01-01T00:00:00+00:00"}))
 
 
 def _jobs(app: World) -> dict[str, Job]:

@@ -30,8 +30,8 @@ from core.errors import CrossoverError
 from core.files import atomic
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.results.exhibits.exhibit_files import EXHIBITS_FOLDER as EXHIBITS
-from core.results.intake import exchange
+from core.results import exchange
+from core.results.exhibits import EXHIBITS_FOLDER as EXHIBITS
 from core.results.store import Store
 from tests.gpu.steps import Step, steps
 

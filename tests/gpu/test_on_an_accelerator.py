@@ -17,7 +17,7 @@ from core.measure.training import Training
 from core.measure.trial import Hooks, measure
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment, Point
-from core.results.exhibits.exhibit import Clock, FirstStep, Moving
+from core.results.exhibits import Clock, FirstStep, Moving
 from tests.gpu.waiting import waits
 
 ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"]

@@ -28,8 +28,8 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment
 from core.results.environment import DeviceInfo
-from core.results.exhibits.exhibit import Exhibit
-from core.results.intake.quarantine import WithoutPandas
+from core.results.exhibits import Exhibit
+from core.results.quarantine import WithoutPandas
 from core.results.schema import TRIAL_COLUMNS, Trial
 from tests import exhibited, rows
 

@@ -6,7 +6,7 @@ from core.jobs import client
 from core.jobs.job import RemoteTarget
 from core.jobs.queue import Queue
 from core.jobs.shared import board
-from core.results.finding import mirrored
+from core.remote import local_cache
 from core.results.store import Store
 from tests import nodes
 from tests.integration.following import until
@@ -23,7 +23,7 @@ def asked_by(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     address = f"file://{tmp_path / 'place'}"
     (tmp_path / "place").mkdir()
-    queue, store = Queue(), Store(mirrored.located(address))
+    queue, store = Queue(), Store(local_cache.resolve_store(address))
     with nodes.ended([Node(tmp_path / "one", address)]):
         until(lambda: board.board_of(store.folder).members(), bool)
         yield queue, store

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.classroom import handed_in, pooled
+from core.classroom import results
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, NEVER, ClassQuestion
-from core.classroom.roster import Roster
 from core.errors import NotAllowed
 from core.jobs import client
 from core.jobs.machine import LOCK_VARIABLE
@@ -51,7 +50,7 @@ def file_of(nickname: str, code: str) -> bytes:
         for number, point in enumerate(ASKED.points)
         for row in timed(ASKED.experiment(point), f"{number:012x}", machine_id=f"{abs(hash(nickname)):012x}"[:12])
     ]
-    return handed_in.to_file(rows, code=code, nickname=nickname)
+    return results.build_file(rows, code=code, nickname=nickname)
 
 
 def served(queue: Queue) -> list[str]:
@@ -77,8 +76,8 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
         place = (*QUESTION.places, NEVER)[number % (len(SIZES) + 1)]
         mine.predict(of, student, Prediction(winner=CHALLENGER, place=place))
         if number % 2:
-            receipt = handed_in.take(mine, of, student, file_of(student.nickname, of.code), "rows.parquet")
-            assert receipt == handed_in.Receipt(added=2 * len(SIZES))
+            receipt = mine.take_file(of, student, file_of(student.nickname, of.code), "rows.parquet")
+            assert receipt == results.Receipt(added=2 * len(SIZES))
             return ""
         asked = QUESTION.with_contenders(CONTENDERS)
         job = Queue(queue.folder).submit(asked, mine.store(of, student), asked_by=student.id, terms=TERMS)
@@ -97,18 +96,18 @@ def test_thirty_students_lose_nothing_stay_within_their_budgets_and_take_turns(q
     students = classes.students(of)
     assert len({student.nickname for student in students}) == STUDENTS
 
-    counted = pooled.tally(QUESTION, [student.prediction for student in students if student.prediction])
+    counted = results.count_predictions(QUESTION, [student.prediction for student in students if student.prediction])
     assert counted.students == STUDENTS
     assert set(counted.places.values()) == {STUDENTS // (len(SIZES) + 1)}
 
-    results = [pooled.result(QUESTION, student, classes.store(of, student).trials()) for student in students]
-    assert all(found is not None and found.sizes == len(SIZES) for found in results)
-    assert {found.from_file for found in results} == {True, False}
-    assert all(found.low <= found.estimate <= found.high for found in results)
-    assert all(abs(found.estimate / scripted_worker.CROSSING - 1) < 0.1 for found in results)
-    held = sum(found.low <= scripted_worker.CROSSING <= found.high for found in results)
+    everybody = [results.compute_result(QUESTION, student, classes.store(of, student).trials()) for student in students]
+    assert all(found is not None and found.sizes == len(SIZES) for found in everybody)
+    assert {found.from_file for found in everybody} == {True, False}
+    assert all(found.low <= found.estimate <= found.high for found in everybody)
+    assert all(abs(found.estimate / scripted_worker.CROSSING - 1) < 0.1 for found in everybody)
+    held = sum(found.low <= scripted_worker.CROSSING <= found.high for found in everybody)
     assert held >= 0.8 * STUDENTS, "95 % intervals of noise that each host's run draws anew: one or another misses"
-    (group,) = pooled.groups(results)
+    (group,) = results.group_by_devices(everybody)
     assert (group.results, group.crossings) == (STUDENTS, STUDENTS)
 
     days = {began, today()}  # midnight may pass
@@ -132,7 +131,7 @@ def test_a_measurement_that_ends_after_its_student_is_gone_brings_nobody_back(qu
     until(lambda: queue.job(job.id), lambda found: found.progress is not None)
 
     if what == "the student":
-        Roster(classes, of).remove([student])
+        classes.remove(of, [student])
     else:
         classes.delete(of)
     (queue.folder / scripted_worker.RELEASE).touch()

@@ -9,7 +9,8 @@ import pytest
 from core.answer.export import script
 from core.jobs.shared import board
 from core.jobs.shared.board import Question
-from core.results.finding import mirrored
+from core.remote import local_cache
+from core.results import index
 from core.results.store import Store
 from tests import nodes, objects
 from tests.integration.following import until
@@ -58,8 +59,8 @@ def command_lines(of: Node) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the environment of other processes is not read there")
 def test_credentials_are_in_no_job_log_row_script_object_or_command_line(address, tmp_path, monkeypatch):
-    monkeypatch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / "asker"))
-    folder = mirrored.located(address)
+    monkeypatch.setenv(local_cache.CACHES_VARIABLE, str(tmp_path / "asker"))
+    folder = local_cache.resolve_store(address)
     at = board.board_of(folder)
     question = Question(sweep=sweep(sizes=(8, 16)), spread="everywhere")
     node = Node(tmp_path / "node", address)
@@ -67,7 +68,7 @@ def test_credentials_are_in_no_job_log_row_script_object_or_command_line(address
         at.ask(question)
         until(lambda: at.ends(question.id), bool)
         lines = command_lines(node)
-    mirrored.bring_now(folder)
+    index.list_files(folder, now=True)
     trials = Store(folder).trials()
     assert len(trials) == 4
     assert len(lines) >= 2

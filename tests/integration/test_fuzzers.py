@@ -163,10 +163,7 @@ def test_what_is_no_file_can_be_put_in_the_place_of_one_and_the_file_put_back(en
 
 LOOKS: dict[str, tuple[Callable[[worlds.Inhabited], object], str]] = {
     "removes another student": (lambda world: entries.remove(world.folder / world.path("{ada}")), "looking removed"),
-    "changes another class": (
-        lambda world: (world.folder / world.path("classes/{other}/class.json")).write_text(""),
-        "changed",
-    ),
+    "changes another file": (lambda world: world.settings.write_text(""), "changed"),
     "mends the file that is damaged": (lambda world: world.restore(), "changed"),
 }
 
@@ -181,10 +178,8 @@ class TestFilesThatAreGoneOrChanged:
     @pytest.mark.parametrize("name", LOOKS)
     def test_afterwards_are_a_failure(self, name, inhabited):
         does, said = LOOKS[name]
-        (kind,) = (kind for kind in classes.KINDS if kind.name == "prediction")
-        kind = dataclasses.replace(
-            kind, places=("{bob}/prediction.json",), look=lambda world, place: bool(does(world)) or True, seen=0
-        )
+        (kind,) = (kind for kind in classes.KINDS if kind.name == "class-json")
+        kind = dataclasses.replace(kind, look=lambda world, place: bool(does(world)) or True, seen=0)
         given = Given(data=b"{", what="a changed file", place=kind.places[0])
         with pytest.raises(Fault, match=said):
             files.Files(inhabited, kind).take(given, Random(1), watching.Gauge())

@@ -57,7 +57,7 @@ for page in sys.argv[1:]:
     assert not app.exception, (page, app.exception)
     print(page, len(app.title), "charts", len(app.get("vega_lite_chart")))
 
-import core.answer.export.pictures, core.answer.export.script, core.results.intake.quarantine
+import core.answer.export.pictures, core.answer.export.script, core.results.quarantine
 
 '''
 

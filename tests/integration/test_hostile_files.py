@@ -20,18 +20,17 @@ import pytest
 
 from core.errors import ForeignFile, StoreError
 from core.files.project import PROJECT
-from core.results import allowed
-from core.results.intake import exchange, quarantine
-from core.results.intake.exchange import export, import_file
+from core.results import exchange, quarantine, validation
+from core.results.exchange import export, import_file
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA, TRIAL_COLUMNS
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.fuzz.oddities import HTML
 from tests.fuzz.parquet import written
 from tests.rows import RUN_ID, run, trial
 
 HERE = "aaaaaaaaaaaa"
-FORMED = {*allowed.FORMS, *allowed.WORDS}
+FORMED = {*validation.FORMS, *validation.WORDS}
 
 
 @pytest.fixture
@@ -257,7 +256,7 @@ def test_rows_of_another_schema_that_come_back_are_not_taken(monkeypatch):
 
 
 def test_the_child_imports_no_more_than_it_needs():
-    code = "import runpy, sys; runpy.run_module('core.results.intake.quarantine', run_name='__main__')"
+    code = "import runpy, sys; runpy.run_module('core.results.quarantine', run_name='__main__')"
     read = subprocess.run(
         [sys.executable, "-c", f"{code}; print(*sys.modules, file=sys.stderr)", "2"],
         input=export(to_table(run()), "parquet"),

@@ -13,8 +13,8 @@ from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender
-from core.results.exhibits import exhibit_files
-from core.results.exhibits.exhibit import Clock, Moving
+from core.results import exhibits
+from core.results.exhibits import Clock, Moving
 from core.results.store import Store
 from tests.exhibited import DIGITS
 from tests.integration.following import until
@@ -47,7 +47,7 @@ def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
     assert isinstance(shown.content, Clock)
     assert [variant.name for variant in shown.content.variants] == ["ours", "no_drain", "fashion-cnn"]
     assert isinstance(client.exhibit(queue, moving).content, Moving)
-    assert {entry.id for entry in exhibit_files.read_exhibits(store.folder)[0]} == {clock.exhibit_id, moving.exhibit_id}
+    assert {entry.id for entry in exhibits.read_exhibits(store.folder)[0]} == {clock.exhibit_id, moving.exhibit_id}
 
     done = subprocess.run(
         [sys.executable, "-m", "core", "lesson", "moving", "--devices", "cpu@1", "--store", store.folder, "--json"],
@@ -78,7 +78,7 @@ def showing(queue, store, monkeypatch):
 def test_a_lesson_is_stopped_whether_it_heeds_or_not(queue, store, showing, script):
     stopped = client.stop(queue, showing(script).id)
     assert (stopped.state, stopped.message) == ("stopped", "Stopped before it was done.")
-    assert exhibit_files.read_exhibits(store.folder) == ([], ())
+    assert exhibits.read_exhibits(store.folder) == ([], ())
 
 
 def test_a_killed_lesson_has_crashed_and_can_be_asked_again(queue, store, showing):

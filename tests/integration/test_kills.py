@@ -12,12 +12,13 @@ import pytest
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.jobs import process
+from core.results.parquet import to_table
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.benchmarks import kills, kills_pupils
 from tests.benchmarks.kills_house import QUESTION, SIZES, House
 from tests.benchmarks.kills_pupils import Pupil, Shown
 from tests.integration import scripted_worker
+from tests.students import change_database
 
 STUDENTS, KILLS = 3, 1
 PLACE = float(SIZES[0])
@@ -75,7 +76,8 @@ def double(found):
 
 
 def join_twice(found):
-    shutil.copytree(found.folder, found.folder.with_name("0" * 16))
+    columns = "class_id, '0000000000000000', nickname, joined_at, waiting, token_hash, results, winner, place, fault"
+    change_database(found.house.classes, f"INSERT INTO students SELECT {columns} FROM students")
 
 
 def go_on(found):
@@ -93,15 +95,19 @@ def leave_a_stranger(found):
     (found.folder / ".of-another-program").write_text("")
 
 
+def run_sql(statement):
+    return lambda found: change_database(found.house.classes, statement)
+
+
 DAMAGES = {
     "all is well": (lambda found: None, ""),
     "a row is gone": (lambda found: found.file().unlink(), "ada lost the rows"),
     "a row that was seen once is gone": (have_seen_more, "ada lost the rows ['0123456789ab-7']"),
     "a row is there twice": (double, "is there twice"),
-    "a student is gone": (lambda found: shutil.rmtree(found.folder), "ada has joined and is not in the class"),
+    "a student is gone": (run_sql("DELETE FROM students"), "ada has joined and is not in the class"),
     "a student is there twice": (join_twice, "'ada' is in the class twice"),
-    "a file is torn": (lambda found: (found.folder / "student.json").write_text("{"), "student.json is damaged"),
-    "an expectation is gone": (lambda found: (found.folder / "prediction.json").unlink(), "None is kept"),
+    "a prediction is damaged": (run_sql("UPDATE students SET winner = 'me'"), "the prediction is damaged"),
+    "a prediction is gone": (run_sql("UPDATE students SET winner = NULL"), "None is kept"),
     "a job goes on": (go_on, "is running"),
     "something is left behind": (leave_a_stranger, "left behind"),
     "a page has failed": (lambda found: found.pupil.faults.append("ZeroDivisionError"), "page: ZeroDivisionError"),

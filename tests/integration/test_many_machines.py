@@ -16,8 +16,7 @@ from core.jobs.shared import asking, board
 from core.jobs.shared.board import Question
 from core.jobs.shared.members import SPREADS, Spread
 from core.question.sweep import Sweep
-from core.results import environment
-from core.results.finding import mirrored
+from core.results import environment, index
 from core.results.store import Store
 from tests import nodes, objects
 from tests.integration.following import until
@@ -60,7 +59,7 @@ def asked_of(spread: Spread, **changes) -> Question:
 
 def rows_of(folder: Path, asked: Sweep) -> dict[int, collections.Counter]:
     """By size, how often each contender was measured to the end."""
-    mirrored.bring_now(folder)
+    index.list_files(folder, now=True)
     found: dict[int, collections.Counter] = collections.defaultdict(collections.Counter)
     for row in Store(folder).trials(experiment_id=[asked.experiment(point).id for point in asked.points]):
         if row.outcome == "timed":

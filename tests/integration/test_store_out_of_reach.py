@@ -1,25 +1,23 @@
-"""A machine works for others while the server of their store says nothing: it goes on, and its rows arrive after."""
+"""The server of a store says nothing while a sweep is measured: the sweep goes on, and its rows arrive afterwards."""
 
 import collections
 import contextlib
+import itertools
 import os
-from pathlib import Path
 
 import pytest
 
-from core.errors import StoreError
-from core.files.shared import mirror
-from core.jobs.shared import asking, board
-from core.jobs.shared.board import Board, Question
-from core.jobs.shared.members import State
-from core.results.finding import mirrored
+from core.jobs.machine import LOCK_VARIABLE
+from core.jobs.queue import Queue
+from core.jobs.worker.reporter import Reporter
+from core.jobs.worker.worker import Code, Worker
+from core.remote import local_cache, remote_store
 from core.results.store import Store
-from tests import nodes, objects
-from tests.integration.following import until
-from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
-from tests.nodes import Node
+from tests import objects
+from tests.integration import scripted_worker
+from tests.integration.scripted_worker import sweep
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a process cannot be stopped there for a while")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="a process cannot be stopped there")]
 
 SIZES = (8, 16, 32, 64)
 
@@ -29,58 +27,70 @@ def server(monkeypatch):
     for name, value in objects.KEYS.items():
         monkeypatch.setenv(name, value)
     with objects.served_apart() as server:
+        monkeypatch.setattr(remote_store, "ANSWER_S", 1.0)
+        monkeypatch.setattr(remote_store, "RETRY_AFTER_S", 0.0)
+        monkeypatch.setattr(local_cache, "RETRY_AFTER_S", 0.0)
         yield server
 
 
 @pytest.fixture
-def address(server):
-    return server.address()
+def store(server, tmp_path, monkeypatch):
+    monkeypatch.setenv(local_cache.CACHES_VARIABLE, str(tmp_path / "caches"))
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
+    return Store(server.address())
 
 
-@pytest.fixture
-def machine(address, tmp_path):
-    node = Node(tmp_path / "node", address)
-    with nodes.ended([node]):
-        yield node
+def measure(queue, store):
+    """Measure a sweep in this process."""
+    job = queue.submit(sweep(sizes=SIZES), store)
+    bench = scripted_worker.bench(queue)
+    Worker(queue, bench, bench.survey(), code=Code.scan(store.folder), idle_s=0.0).run()
+    return queue.files(job.id).read()
 
 
-def waiting(machine: Node) -> list[Path]:
-    """Marks of rows that the machine holds for the store."""
-    assert not machine.ended, machine.log
-    return list(machine.folder.glob(f"shared/*/.*{mirror.WAITING}"))
+def silence(server, monkeypatch, *, points):
+    """Let the server say nothing while so many points are brought to it; returns what ends that."""
+    stack, numbers, save = contextlib.ExitStack(), itertools.count(), Reporter.save
+
+    def save_in_silence(self, rows):
+        number = next(numbers)
+        if number == 0:
+            stack.enter_context(server.silent())
+        if number == points:
+            stack.close()
+        return save(self, rows)
+
+    monkeypatch.setattr(Reporter, "save", save_in_silence)
+    return stack
 
 
-def seen(machine: Node, at: Board) -> list[tuple[State, str]]:
-    """What the machines at a store do, and where the point lies that each measures, as far as the store answers."""
-    assert not machine.ended, machine.log
-    with contextlib.suppress(StoreError):
-        return [(member.state, member.doing) for member in at.members()]
-    return []
+def count_rows(store):
+    local_cache.open_cache(store.folder).list_files(now=True)
+    return collections.Counter((row.hidden_size, row.contender) for row in store.trials())
 
 
-@pytest.mark.slow
-def test_the_sweep_goes_on_while_the_store_says_nothing_and_its_rows_arrive_after(server, asker, machine):
-    question = Question(sweep=sweep(UNTIL_RELEASED, sizes=SIZES), spread="everywhere")
-    at = board.board_of(asker)
-    at.ask(question)
-    until(lambda: seen(machine, at), lambda found: found == [("measuring", "hidden size 8")])
-    with server.silent():
-        mirrored.bring_now(asker)
-        assert mirrored.failure(asker).endswith("cannot be reached: it does not answer.")
-        (machine.folder / "jobs" / "release").touch()
-        until(lambda: waiting(machine), lambda marks: len(marks) == len(SIZES))
-    [ended] = until(lambda: asking.look(at, question).ended.values(), bool)
-    assert ended.state == "finished"
-    assert waiting(machine) == []
-    until(lambda: mirrored.bring_now(asker) or mirrored.failure(asker), lambda failure: not failure)
-    found = collections.Counter((row.hidden_size, row.contender) for row in Store(asker).trials())
-    assert found == dict.fromkeys(((size, contender) for size in SIZES for contender in ("cpu@1", "cpu")), 1)
+ONCE = dict.fromkeys(((size, contender) for size in SIZES for contender in ("cpu@1", "cpu")), 1)
 
 
-@pytest.mark.slow
-def test_a_machine_that_is_ended_while_the_store_says_nothing_ends_soon(server, asker, machine):
-    at = board.board_of(asker)
-    until(lambda: seen(machine, at), lambda found: found == [("free", "")])
-    with server.silent():
-        machine.interrupt()
-        assert until(lambda: machine.ended, bool)
+def test_the_sweep_goes_on_while_the_store_says_nothing_and_its_rows_arrive_after(server, store, tmp_path, monkeypatch):
+    assert store.trials() == []
+    with silence(server, monkeypatch, points=len(SIZES) - 1):
+        job = measure(Queue(tmp_path / "jobs"), store)
+    assert (job.state, job.unsaved) == ("finished", False)
+    assert count_rows(store) == ONCE
+
+
+def test_rows_of_a_sweep_that_ends_in_the_silence_stay_with_the_job_until_the_store_answers(
+    server, store, tmp_path, monkeypatch
+):
+    queue = Queue(tmp_path / "jobs")
+    assert store.trials() == []
+    with silence(server, monkeypatch, points=len(SIZES)):
+        job = measure(queue, store)
+        assert (job.state, job.unsaved) == ("failed", True)
+        assert job.message.startswith("The store did not take the rows, they are kept with the job: The store s3://")
+        assert job.message.endswith("cannot be reached: it does not answer.")
+        assert len(queue.files(job.id).read_unsaved()) == 2 * len(SIZES)
+    queue.settle()
+    assert not queue.files(job.id).read().unsaved
+    assert count_rows(store) == ONCE

@@ -31,7 +31,8 @@ def test_neither_the_command_line_nor_the_app_loads_what_many_machines_need(star
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert FOREIGN & loaded == set()
-    assert start != APP or not {name for name in loaded if name.startswith("core.files.shared")}
+    remote = ("core.files.shared", "core.remote.remote_store")
+    assert start != APP or not {name for name in loaded if name.startswith(remote)}
 
 
 def test_what_is_installed_by_default_names_nothing_of_a_cluster():

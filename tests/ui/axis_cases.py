@@ -13,9 +13,8 @@ from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS
 from core.question.sweep import Axis, Sweep
-from core.results.reading import read_rows
+from core.results.parquet import read_rows, to_table
 from core.results.schema import dictionary
-from core.results.tables import to_table
 from pages.shared import links
 from tests import rows
 from tests.ui.conftest import CPU, GPU, words

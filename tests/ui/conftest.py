@@ -24,9 +24,9 @@ from core.progress import Progress
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from core.results.environment import DeviceInfo, Environment
+from core.results.parquet import to_table
 from core.results.schema import Trial
 from core.results.store import Store
-from core.results.tables import to_table
 from pages.shared import queries
 from tests import rows
 from tests.ui import drawing

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from core.classroom import records
+from core.classroom import classes
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from pages.shared import links
@@ -24,7 +24,7 @@ THEN = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 
 @pytest.fixture
 def earlier(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "current_time", lambda: THEN)
+    monkeypatch.setattr(classes, "read_clock", lambda: THEN)
     monkeypatch.setenv("CROSSOVER_CLASSES", str(tmp_path / "classes"))
     lay_out(tmp_path)
     world.queue.worker_file.take(Serving(process=process.current_process(), ready=True))  # else a page starts one

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.results.intake.exchange import export
-from core.results.tables import to_table
+from core.results.exchange import export
+from core.results.parquet import to_table
 from pages.shared import navigation
 from tests import rows
 from tests.ui.conftest import checked, words

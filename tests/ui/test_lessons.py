@@ -6,7 +6,7 @@ import json
 import pytest
 
 from core.question.experiment import Contender
-from core.results.exhibits import exhibit_files
+from core.results import exhibits
 from pages.lessons import view
 from pages.lessons.view import LESSONS
 from pages.shared import job_view, learning, links, navigation
@@ -76,7 +76,7 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
     world.has(CPU, GPU)
     app, _ = run_lesson(world, open_page, "clock")
     shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2})
-    exhibit_files.add_exhibit(world.store.folder, as_asked(world, shown))
+    exhibits.add_exhibit(world.store.folder, as_asked(world, shown))
     app = checked(app.run())
     assert "Say what you expect. Whether you were right" in words(app)
     app = expected(app, "clock")
@@ -89,7 +89,7 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
 def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, open_page):
     world.has(CPU)
     shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef")
-    exhibit_files.add_exhibit(world.gallery.folder, shown)
+    exhibits.add_exhibit(world.gallery.folder, shown)
     app = checked(button(expected(open_page(PAGE, lesson="clock"), "clock"), "Skip").click().run())
     assert "You expected: too little. You were right." in words(app)
     app = words(app)
@@ -102,14 +102,14 @@ def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, o
 def test_a_recorded_clock_of_a_cpu_shows_nothing_that_this_machine_lacks(world, open_page):
     world.has(CPU)
     shown = exhibited.clock({"ours": 1.0}, contenders=("cpu", "cpu@1"), machine_id="beefbeefbeef")
-    exhibit_files.add_exhibit(world.gallery.folder, shown)
+    exhibits.add_exhibit(world.gallery.folder, shown)
     app = expected(open_page(PAGE, lesson="clock"), "clock")
     assert "Recorded" not in words(checked(button(app, "Skip").click().run()))
 
 
 def test_with_an_accelerator_nothing_recorded_is_replayed(world, open_page):
     world.has(CPU, GPU)
-    exhibit_files.add_exhibit(
+    exhibits.add_exhibit(
         world.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef")
     )
     app = expected(open_page(PAGE, lesson="clock"), "clock")
@@ -118,7 +118,7 @@ def test_with_an_accelerator_nothing_recorded_is_replayed(world, open_page):
 
 def test_a_torn_exhibit_is_passed_over(world, open_page):
     world.has(CPU)
-    folder = world.gallery.folder / exhibit_files.EXHIBITS_FOLDER
+    folder = world.gallery.folder / exhibits.EXHIBITS_FOLDER
     folder.mkdir(parents=True)
     (folder / "20261121T093000-clock-0.json").write_text('{"id": ')
     endless = exhibited.exhibit(exhibited.CLOCK).to_json()
@@ -135,7 +135,7 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
 def test_moving_shows_code_and_error_word_for_word(world, open_page):
     world.has(CPU, GPU)
     app, _ = run_lesson(world, open_page, "moving")
-    exhibit_files.add_exhibit(world.store.folder, as_asked(world, exhibited.moving(contenders=("cuda:0",))))
+    exhibits.add_exhibit(world.store.folder, as_asked(world, exhibited.moving(contenders=("cuda:0",))))
     app = expected(checked(app.run()), "moving")
     assert [code.value for code in app.code] == ["print(here + there)", "RuntimeError: no"]
 
@@ -174,7 +174,7 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
     margin = next(found for found in app.get("button_group") if found.key == "margin")
     assert not margin.disabled
     kept(world, jobs, (1e-3, 5e-4))
-    exhibit_files.add_exhibit(world.store.folder, as_asked(world, exhibited.first_step()))
+    exhibits.add_exhibit(world.store.folder, as_asked(world, exhibited.first_step()))
     app = expected(checked(app.run()), "learning")
     shown = words(app)
     for step in ("1. One step", "2. Loss curves", "3. Single answers", "4. The verdict"):

@@ -15,10 +15,9 @@ from core.progress import ContenderProgress, Progress, SweepProgress
 from core.question.experiment import Contender
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
-from core.results.exhibits import exhibit_files
-from core.results.intake import exchange
+from core.results import exchange, exhibits
+from core.results.parquet import to_table
 from core.results.store import Store
-from core.results.tables import to_table
 from pages.lessons import view
 from pages.shared import navigation, session
 from tests import rows, strangers
@@ -202,7 +201,7 @@ def kept(world, jobs):
     for number, job in enumerate(jobs):
         if job.demonstration:
             shown = next(shown for shown in strangers.shows() if shown.kind == job.demonstration.kind)
-            exhibit_files.add_exhibit(world.store.folder, dataclasses.replace(shown, demonstration=job.demonstration))
+            exhibits.add_exhibit(world.store.folder, dataclasses.replace(shown, demonstration=job.demonstration))
         elif job.experiment:
             times = {str(one): 1e-3 / (place + 1) for place, one in enumerate(job.experiment.contenders)}
             facts = {**strangers.here(), "run_id": f"{number:012x}", "budget_s": 20.0}

@@ -9,7 +9,7 @@ from core.jobs import process
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Point
 from core.question.presets import PRESETS, SCALES
-from core.results.exhibits import exhibit_files
+from core.results import exhibits
 from pages.tutorials import view
 from tests import exhibited
 from tests.studies import measured
@@ -113,7 +113,7 @@ def test_published_figures_have_no_more_digits_than_were_published(world, open_p
 def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     world.has(CPU, GPU)
     kept(world)
-    exhibit_files.add_exhibit(world.store.folder, clock_of("signal"))
+    exhibits.add_exhibit(world.store.folder, clock_of("signal"))
     app = expected(open_page(PAGE, tutorial="signal"))
     assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
@@ -134,7 +134,7 @@ def test_other_rows_give_another_sentence(world, open_page):
 def test_run_again_measures_anew(world, open_page):
     world.has(CPU, GPU)
     kept(world)
-    exhibit_files.add_exhibit(world.store.folder, clock_of("signal"))
+    exhibits.add_exhibit(world.store.folder, clock_of("signal"))
     checked(button(open_page(PAGE, tutorial="signal"), "Run again").click().run())
     assert [job.fresh for job in world.queue.jobs()] == [True, True]
 
@@ -191,7 +191,7 @@ def test_a_training_that_could_not_be_run_says_why(world, open_page):
 def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_marked(world, open_page):
     world.has(CPU)
     world.ship(measured("signal", machine_id="beefbeefbeef"))
-    exhibit_files.add_exhibit(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
+    exhibits.add_exhibit(world.gallery.folder, clock_of("signal", machine_id="beefbeefbeef"))
     app = skipped(expected(open_page(PAGE, tutorial="signal")))
     shown = words(app)
     assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in shown

@@ -15,7 +15,7 @@ from core.question.fields import DATA_PATHS
 from core.question.presets import PRESETS
 from core.question.published import find_case
 from core.question.sweep import Axis, Sweep
-from core.results.exhibits import exhibit_files
+from core.results import exhibits
 from pages.shared import custom_files, links, navigation
 from tests import exhibited, rows, students, studies
 from tests.own_trainings import NAME, PLAIN, own_run
@@ -104,7 +104,7 @@ def filled(tmp_path_factory):
     )
     lanes = rows.run(LANES, run_id=LANES_RUN, point=Point(epochs=50))
     of.keep([*rows.run(), *lanes, *studies.rows_of(other), *shown])
-    exhibit_files.add_exhibit(of.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
+    exhibits.add_exhibit(of.gallery.folder, exhibited.clock({"ours": 1.0, "no_drain": 0.2}))
     return folder, {**named, "other": other.id}
 
 

@@ -6,12 +6,12 @@ import math
 import pytest
 
 from core.answer import speedup, study
-from core.classroom import pooled, records
+from core.classroom import classes, results
 from core.classroom.classes import Classes
 from core.classroom.question import CHALLENGER
 from core.jobs import client
 from core.jobs.queue import Queue
-from core.results.exhibits import exhibit_files
+from core.results import exhibits
 from core.results.store import Store
 from tests.earlier_files import NAMES, lay_out
 from tests.students import QUESTION
@@ -22,7 +22,7 @@ THEN = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 @pytest.fixture
 def earlier(tmp_path, monkeypatch):
     """Everything that was written, on the day after."""
-    monkeypatch.setattr(records, "current_time", lambda: THEN)
+    monkeypatch.setattr(classes, "read_clock", lambda: THEN)
     lay_out(tmp_path)
     return tmp_path
 
@@ -38,7 +38,7 @@ def test_every_row_is_read_and_says_what_it_said(earlier):
 
 
 def test_every_exhibit_is_read(earlier):
-    found, skipped = exhibit_files.read_exhibits(earlier / "results")
+    found, skipped = exhibits.read_exhibits(earlier / "results")
     assert not skipped
     assert {exhibit.id: exhibit.kind for exhibit in found} == {
         "0" * 12: "clock",
@@ -76,5 +76,5 @@ def test_a_class_is_found_by_its_code_with_its_students_and_what_they_found(earl
         "Ada": (CHALLENGER, 100),
         "Grete": (CHALLENGER, 10),
     }
-    result = pooled.result(QUESTION, ada, classes.store(found, ada).trials())
+    result = results.compute_result(QUESTION, ada, classes.store(found, ada).trials())
     assert (result.outcome, result.place(QUESTION)) == ("crossing", 1_000)

@@ -17,7 +17,7 @@ from core.answer.lessons.loader import Bottleneck
 from core.answer.lessons.small_models import Launches, TwoBatches
 from core.answer.lessons.tutorials import ChartNumber, PublishedComparison
 from core.question.experiment import display_name, inline_name
-from core.results.exhibits.exhibit import Clock
+from core.results.exhibits import Clock
 from core.results.schema import Trial
 
 FIXED_PART, GROWING_PART = "the same whatever the batch", "grows with the batch"

@@ -21,7 +21,7 @@ from core.question.devices import does
 from core.question.experiment import display_name, inline_name
 from core.question.fields import value_label
 from core.question.presets import Preset, Scale
-from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving
+from core.results.exhibits import Clock, Exhibit, FirstStep, Moving
 from core.results.schema import Trial
 
 NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."

@@ -25,12 +25,11 @@ from core.answer.gallery.trust import Level
 from core.answer.result import DECIDED, Outcome
 from core.answer.study import Study
 from core.question.devices import DEVICE_KINDS
-from core.results.finding import lookup, mirrored
-from core.results.finding.index import FILE, FolderIndex, Skipped, folder_index
-from core.results.reading import read_piece
-from core.results.reuse import CUT_OFF
+from core.results import index
+from core.results.index import FILE, FolderIndex, Skipped, folder_index
+from core.results.parquet import read_piece
 from core.results.schema import SCHEMA, TRIAL_COLUMNS, Trial
-from core.results.store import Store
+from core.results.store import CUT_OFF, Store
 
 SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
 """Columns of a row that are kept as they are."""
@@ -127,19 +126,19 @@ def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
     Raises:
         StoreError: a folder cannot be read.
     """
-    indexes = [(open_table_index(store).now(), source) for store, source in stores]
-    limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.older]
+    indexes = [(_open_index(store).now(), source) for store, source in stores]
+    limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.is_partial]
     tables = [_with_source(_drop_copies(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
         frame=to_dataframe(pa.concat_tables([_with_source(_empty_table(), ""), *tables])),
         skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
         newer=tuple(name for known, _ in indexes for name in known.newer),
-        left_out=sum(max(0, lookup.count(store.folder) - known.table.num_rows) for store, known in limited),
+        left_out=sum(max(0, index.count_rows(store.folder) - known.table.num_rows) for store, known in limited),
     )
 
 
-def open_table_index(store: Store) -> FolderIndex:
-    """The lines of a store's newest files, and which files are older than those."""
+def _open_index(store: Store) -> FolderIndex:
+    """The lines of a store's newest files."""
     return folder_index(store.folder, _light, _empty_table, MOST_TRIALS)
 
 
@@ -160,7 +159,7 @@ def _empty_table() -> pa.Table:
 
 def _light(file: Path) -> tuple[int, pa.Table]:
     """The lines of one file; raises as `read_piece` does."""
-    piece = read_piece(mirrored.here(file), columns={*SCALARS, *LISTS})
+    piece = read_piece(file, columns={*SCALARS, *LISTS})
     lists = {name: piece.table[name].combine_chunks() for name in LISTS}
     known = {name: piece.table[name] for name in SCALARS} | _summarize_blocks(lists)
     return piece.version, pa.table(known, schema=_empty_table().schema)

@@ -16,7 +16,7 @@ from core.errors import CrossoverError
 from core.question.devices import capitalize_name
 from core.question.experiment import display_name, inline_name
 from core.question.presets import Preset
-from core.results.exhibits.exhibit import Clock, Exhibit, FirstStep, Moving, Variant
+from core.results.exhibits import Clock, Exhibit, FirstStep, Moving, Variant
 from core.results.schema import Trial
 
 GRADIENT_ROUNDING = 1e-5

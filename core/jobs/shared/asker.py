@@ -30,7 +30,7 @@ from core.jobs.worker.reporter import Reporter
 from core.jobs.worker_file import Serving
 from core.progress import Progress, SweepProgress
 from core.question.sweep import Sweep
-from core.results.finding import mirrored
+from core.results import index
 from core.results.store import Store
 from core.text import LogFormatter
 
@@ -162,7 +162,7 @@ class Asking:
     def _ended(self, state: str) -> Job:
         """The job at its end, with the rows that there are and with what failed."""
         with suppress(StoreError):
-            mirrored.bring_now(self._store.folder)
+            index.list_files(self._store.folder, now=True)
             self._look()
         failed = [member for member in self._machines() if member.state == "failed"]
         job = replace(

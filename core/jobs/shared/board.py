@@ -15,6 +15,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from core.errors import CrossoverError
 from core.files import documents
@@ -24,7 +25,7 @@ from core.files.shared.place import Place
 from core.jobs.shared.members import ENDED, Member, Spread
 from core.question.experiment import PROTOCOL_VERSION
 from core.question.sweep import Sweep
-from core.results.finding import sharing
+from core.remote import local_cache
 
 MOST_BYTES = 2**20
 """Size of a file beyond which it is not one of ours."""
@@ -270,4 +271,5 @@ def _parsed(data: bytes, kind: type[T]) -> T | None:
 
 def board_of(folder: Path) -> Board:
     """The board of a store, given as its folder here: at the address that it mirrors, or within the folder itself."""
-    return Board(sharing.place_of(folder))
+    address = local_cache.read_address(folder)
+    return Board(Place(address) if address else Place(f"file://{quote(str(folder.absolute()))}/shared", ours=True))

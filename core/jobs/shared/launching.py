@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from core.errors import InvalidValue, JobError
-from core.files import address
 from core.files.project import PROJECT
 from core.files.settings import WAYS, is_way
 from core.jobs.shared.on_ray import RayNodes
+from core.remote import local_cache
 
 LOOK_S, GONE_S = 10.0, 25.0
 """How often Slurm is asked for its tasks, and after how long without any they are not waited for."""
@@ -118,7 +118,7 @@ def launcher(on: str, store: Path, *told: str) -> Launcher:
         InvalidValue: `on` is none of them.
         JobError: what it needs is not installed here.
     """
-    command = ["--store", address.read_mirror_address(store) or str(store.absolute()), *told]
+    command = ["--store", local_cache.read_address(store) or str(store.absolute()), *told]
     if not is_way(on):
         raise InvalidValue("on", on, "one of {}", WAYS)
     kind, _, which = on.partition(":")

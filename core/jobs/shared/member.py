@@ -31,10 +31,9 @@ from core.jobs.worker import sweep
 from core.progress import WAITING
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
-from core.results.finding import mirrored
-from core.results.reuse import CUT_OFF
+from core.results import index
 from core.results.schema import Trial
-from core.results.store import Store
+from core.results.store import CUT_OFF, Store
 
 LOOK_S = 1.0
 """How often it is looked whether a question is still open."""
@@ -161,7 +160,6 @@ class Working:
             end = "waiting", str(error)  # it is begun again, as it is asked and has no end
         except CrossoverError as error:
             end = "failed", str(error)
-        self._deliver(work, None)
         state, message = end or ("free", "")
         self._presence.say(state, message)
 
@@ -243,15 +241,14 @@ class Working:
             return False
         self._presence.note(doing=sweep.describe_point(work.question.sweep, point))
         try:
-            mirrored.bring_now(self._store.folder)
-            if not mirrored.failure(self._store.folder) and not self._answers(work, [asked]):
+            index.list_files(self._store.folder, now=True)
+            if not self._answers(work, [asked]):
                 began = time.monotonic()
                 job = self._measured(work, asked, lease)
                 if job is not None and not job.complete:
                     work.failed[point] = self._why(job)
                 elif job is not None:
                     work.seconds[asked.id] = time.monotonic() - began
-                self._deliver(work, lease)
         finally:
             self._presence.note(doing="")
             with self._presence.reaching():
@@ -309,13 +306,6 @@ class Working:
         """Say of a whole sweep how far it is."""
         if job.progress is not None and (sweep := job.progress.sweep) is not None:
             self._presence.note(doing=sweep.size_label, done=sweep.done, total=sweep.total, left_s=sweep.remaining_s)
-
-    def _deliver(self, work: _Work, lease: Lease | None) -> None:
-        """Hold a point, or a question, until the place has its rows: another machine would measure it again."""
-        while mirrored.waiting(self._store.folder) and self._is_open(work) and self._has_time:
-            mirrored.bring_now(self._store.folder)
-            self._presence.keep("waiting", mirrored.failure(self._store.folder), lease)
-            time.sleep(_WATCH_S)
 
     def _is_open(self, work: _Work) -> bool:
         """Whether the question is still asked; while that cannot be found out, it is."""

@@ -25,7 +25,7 @@ from core.jobs.worker.worker import IDLE_S, MeasurementBackend, serve
 from core.question import policy
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment
-from core.results.exhibits.exhibit import Exhibit
+from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 from core.text import LogFormatter
 

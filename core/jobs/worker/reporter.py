@@ -13,6 +13,7 @@ from core.jobs import recovery
 from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.progress import Progress, SweepProgress
+from core.remote.local_cache import is_remote
 from core.results.schema import Trial
 
 REPORT_S = 0.2
@@ -33,6 +34,7 @@ class Reporter:
         self._queue = queue
         self._files = queue.files(job.id)
         self._settled = False
+        self._unsaved: list[Trial] = []
         self._sweep: SweepProgress | None = None
         self._reported_at = -REPORT_S
 
@@ -54,11 +56,25 @@ class Reporter:
         self.job = recovery.with_rows(self.job, trials)
 
     def save(self, trials: Sequence[Trial]) -> str:
-        """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not."""
-        saved, refusal = recovery.save(self._files, self.job, trials)
-        self.job = recovery.with_missing(saved, trials)
-        if not refusal and self._report():
-            self._files.drop_rows(partial=False)  # other points lack pairs
+        """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not.
+
+        While an address cannot be reached, the sweep goes on: the rows stay with the job, and are brought with those of
+        the next point, or by `save_rest`.
+        """
+        self._unsaved += trials
+        self.job = recovery.with_missing(self.job, trials)
+        refusal = self.save_rest()
+        return "" if is_remote(self.job.store) else refusal
+
+    def save_rest(self) -> str:
+        """Bring the rows to the store that it did not take before; why it refused them, empty if it has all."""
+        if not self._unsaved:
+            return ""
+        self.job, refusal = recovery.save(self._files, self.job, self._unsaved)
+        if not refusal:
+            self._unsaved = []
+            if self._report():
+                self._files.drop_rows(partial=False)  # other points lack pairs
         return refusal
 
     def should_stop(self) -> bool:

@@ -29,7 +29,7 @@ from core.question import refusals
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
-from core.results.exhibits.exhibit import Exhibit
+from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 
 CODE = PROJECT / "core"
@@ -256,8 +256,10 @@ class Worker:
     def _finish_sweep(self, reporter: Reporter, ended: SweepEnd) -> None:
         """End a sweep; every point but those that lack pairs has brought its rows already."""
         files, job = self.queue.files(reporter.job.id), reporter.job
-        if ended.refusal:
-            return self._settle(replace(job, state="failed", message=ended.refusal))
+        refusal = ended.refusal or ("" if ended.stopped else reporter.save_rest())
+        job = reporter.job
+        if refusal:
+            return self._settle(replace(job, state="failed", message=refusal))
         if not ended.stopped:
             if not job.trial_ids:
                 return self._fail(reporter, " ".join([*job.missing, ended.summary or "Nothing was measured."]))

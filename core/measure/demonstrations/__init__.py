@@ -15,7 +15,7 @@ from core.measure.trial import Hooks
 from core.question.demonstrations import Demonstration, Kind
 from core.question.experiment import Contender
 from core.results import environment
-from core.results.exhibits.exhibit import Content, Exhibit, ExhibitContender
+from core.results.exhibits import Content, Exhibit, ExhibitContender
 
 LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
     "clock": clock.run_clock_lesson,

@@ -26,7 +26,7 @@ from core.measure.training import Training
 from core.question.demonstrations import RECIPES, Demonstration, Recipe
 from core.question.experiment import Contender, Point
 from core.question.fields import LOADER_PATHS
-from core.results.exhibits.exhibit import Clock, Variant
+from core.results.exhibits import Clock, Variant
 
 WATCHED = {"item_every_step", "accuracy_every_step", "errors_printed"}
 """Shortcuts for which a step must be looked into."""

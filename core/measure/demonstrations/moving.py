@@ -17,7 +17,7 @@ from core.measure.datasets import Split
 from core.measure.demonstrations.stage import Stage
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Point
-from core.results.exhibits.exhibit import FirstStep, Moving, Snippet
+from core.results.exhibits import FirstStep, Moving, Snippet
 
 META = "meta"
 

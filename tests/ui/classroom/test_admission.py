@@ -1,13 +1,10 @@
 """The Class page: who is admitted, told apart, taken out, and how often one may join or make classes."""
 
-import json
-
 from core.classroom import limits
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
-from core.classroom.roster import Roster
 from pages.classroom import access
-from tests.students import QUESTION, hand_in
+from tests.students import QUESTION, change_database, hand_in
 from tests.ui.classroom.opened import enter, field, labels, linked, teaching, wrong_code
 from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import CLASS_PAGE as PAGE
@@ -71,8 +68,7 @@ def test_two_of_one_name_can_be_told_apart(world, classes, made, open_page):
     of, secret = made
     world.has(CPU)
     ada, bob = (classes.join(of, nickname)[0] for nickname in ("_x_", "bob"))
-    file = classes.place(of, bob.id) / "student.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"nickname": "_x_"}))
+    change_database(classes, "UPDATE students SET nickname = '_x_' WHERE id = ?", bob.id)
     app = teaching(open_page, of, secret)
     assert app.multiselect[0].options == [f"_x_ ({ada.id[:6]})", f"_x_ ({bob.id[:6]})"]
     app.multiselect[0].set_value([ada.id, bob.id])
@@ -86,8 +82,7 @@ def test_so_can_two_whose_names_are_seen_alike(world, classes, made, open_page):
     of, secret = made
     ada, bob = (classes.join(of, nickname)[0] for nickname in ("ada", "bob"))
     for student, nickname in ((ada, "ada\u3164"), (bob, "ada\u115f")):
-        file = classes.place(of, student.id) / "student.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"nickname": nickname}))
+        change_database(classes, "UPDATE students SET nickname = ? WHERE id = ?", nickname, student.id)
     app = teaching(open_page, of, secret)
     assert app.multiselect[0].options == [f"ada\ufffd ({ada.id[:6]})", f"ada\ufffd ({bob.id[:6]})"]
 
@@ -97,7 +92,7 @@ def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, o
     app = open_page(PAGE, **{"class": of.code})
     field(app, "Nickname").set_value("ada")
     checked(button(app, "Join").click().run())
-    Roster(classes, of).remove(classes.students(of))
+    classes.remove(of, classes.students(of))
     checked(app.run())
     assert "You are not in this class any more" in words(app)
     field(app, "Nickname").set_value("ada")

@@ -2,21 +2,21 @@
 
 import dataclasses
 import io
-import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.classroom import codes, handed_in, pooled
+from core.classroom import codes, results
 from core.classroom.classes import Prediction
+from core.classroom.database import FILE_NAME
 from core.classroom.question import CHALLENGER, NEVER
 from core.jobs import process
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Contender
-from core.results.tables import to_table
+from core.results.parquet import to_table
 from pages.classroom import findings, teacher, view
 from tests import rows
-from tests.students import QUESTION, hand_in, measured
+from tests.students import QUESTION, change_database, hand_in, measured
 from tests.ui.classroom.opened import field, labels, linked, teaching
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import CLASS_PAGE as PAGE
@@ -93,8 +93,8 @@ def test_what_students_found_is_written_in_whole_sizes_and_names_their_devices_o
     hand_in(classes, of, "ada", crossing=60.0)
     student, token = classes.join(of, "bob")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-    data = handed_in.to_file(measured(60.0), code=of.code, nickname="bob")
-    handed_in.take(classes, of, student, data, "rows.parquet")
+    data = results.build_file(measured(60.0), code=of.code, nickname="bob")
+    classes.take_file(of, student, data, "rows.parquet")
     world.has(CPU)
     app = open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{token}", "results": "true"})
     spread, every = (table.value for table in app.dataframe)
@@ -164,8 +164,7 @@ def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, o
 
 def test_markup_in_a_name_of_a_class_is_shown_as_it_is(world, classes, made, open_page):
     of, _ = made
-    file = classes.folder / of.id / "class.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"name": "**bold** <img src=x>"}))
+    change_database(classes, "UPDATE classes SET name = '**bold** <img src=x>'")
     app = open_page(PAGE, **{"class": of.code})
     assert app.header[0].value == r"\*\*bold\*\* \<img src\=x\>"
 
@@ -202,14 +201,14 @@ def test_what_nobody_foresaw_in_one_students_rows_ends_nobody_elses_page(world, 
     world.has(CPU)
     for nickname in ("ada", "eve"):
         hand_in(classes, of, nickname)
-    whole = pooled._result
+    whole = results._compute_result
 
     def unforeseen(question, student, mine):
         if student.nickname == "eve":
             raise ZeroDivisionError
         return whole(question, student, mine)
 
-    monkeypatch.setattr(pooled, "_result", unforeseen)
+    monkeypatch.setattr(results, "_compute_result", unforeseen)
     app = teaching(open_page, of, secret)
     assert "eve: nothing can be made of these rows: ZeroDivisionError" in words(app)
     assert "1 measured" in words(app)
@@ -235,19 +234,23 @@ def test_close_and_delete_work_whatever_becomes_of_the_rest(world, classes, made
     assert "There is no class with this code" in words(app)
 
 
-def test_a_class_whose_file_is_damaged_is_said_to_be(world, classes, made, open_page):
+def test_a_class_that_is_damaged_is_said_to_be(world, classes, made, open_page):
     of, _ = made
-    (classes.folder / of.id / "class.json").write_text("{")
+    change_database(classes, "UPDATE classes SET question = '{'")
     app = open_page(PAGE, **{"class": of.code})
-    assert "Nothing of this class is lost, but class.json is damaged" in words(app)
+    assert "Nothing of this class is lost, but its record is damaged" in words(app)
+    assert linked(app, "class") == of.code
+    (classes.folder / FILE_NAME).write_text("no database")
+    app = open_page(PAGE, **{"class": of.code})
+    assert "file is not a database. Nothing of it is deleted" in words(app)
     assert linked(app, "class") == of.code
 
 
-def test_a_student_whose_file_is_damaged_is_told_so_and_can_be_removed(world, classes, made, open_page):
+def test_a_student_whose_file_was_damaged_is_told_so_and_can_be_removed(world, classes, made, open_page):
     of, secret = made
     world.has(CPU)
     ada, token = classes.join(of, "ada")
-    (classes.place(of, ada.id) / "student.json").write_text("{")
+    change_database(classes, "UPDATE students SET fault = 'student.json is damaged: it is torn.', joined_at = ''")
     app = open_page(PAGE, **{"class": of.code, "me": f"{ada.id}.{token}"})
     app = checked(app.run())
     app = teaching(open_page, of, secret)

@@ -6,11 +6,9 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from core.answer import study
 from core.answer.gallery import overview as gallery_table
-from core.question.experiment import Point
+from core.results.parquet import object_bytes, to_table
 from core.results.schema import SCHEMA, VERSION_KEY
-from core.results.tables import object_bytes, to_table
 from pages.shared import cache, navigation
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
@@ -107,22 +105,9 @@ def test_of_very_many_trials_the_newest_are_listed_and_the_older_ones_counted(wo
     for number in range(4):
         world.store.add(rows.trial(run_id=f"{number:012x}", started_at=f"2026-11-0{number + 1}T00:00:00+00:00"))
     app = open_page(PAGE, view="Trials")
-    told = "These are the newest 2 trials. 2 older ones are kept, and open by the link of their study or run."
+    told = "These are the newest 2 trials. 2 older ones are kept, and open by the link of their run."
     assert told in words(app)
     assert len(listed(app)) == 2
-
-
-def test_a_study_that_is_too_old_for_the_lists_opens_by_its_link_with_all_its_sizes(world, open_page, monkeypatch):
-    for number, size in enumerate((16, 32, 64)):
-        point, begun = Point(hidden_size=size), f"2026-11-0{number + 1}T00:00:00+00:00"
-        world.store.add_all(to_table(rows.run(point=point, run_id=f"{number:012x}", started_at=begun)))
-    (wanted,) = study.studies(world.store.trials())
-    monkeypatch.setattr(gallery_table, "MOST_TRIALS", 2)
-    app = open_page(PAGE, study=wanted.id)
-    assert not app.error
-    told = words(app)
-    assert "hidden size 16 to 64" in told.lower(), told
-    assert "3 sizes" in told
 
 
 def test_a_file_of_a_newer_version_is_named_and_read(stocked, open_page):

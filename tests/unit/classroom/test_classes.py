@@ -1,43 +1,42 @@
 """Classes: codes, names, what is expected, and how a class ends."""
 
+import contextlib
 import datetime
-import hashlib
-import json
-import unicodedata
+import sqlite3
 from dataclasses import replace
 
 import pytest
 
-from core.classroom import codes, folders, records
+from core.classroom import classes as module
+from core.classroom import codes
 from core.classroom.classes import Classes, Prediction
+from core.classroom.database import FILE_NAME
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, ClassQuestion
 from core.errors import InvalidValue, NotAllowed, StoreError
 from tests import rows
+from tests.students import change_database
 
 QUESTION = ClassQuestion.from_preset("disc")
 
 
 def joined_earlier(classes, of, nickname):
-    """A student as an earlier version made one: its folder followed from the nickname by another rule."""
-    name = hashlib.sha256(unicodedata.normalize("NFKC", nickname).casefold().encode()).hexdigest()[:16]
-    folder = classes.folder / of.id / "students" / name
-    folder.mkdir()
-    facts = {
-        "nickname": nickname,
-        "joined_at": "2026-11-21T09:00:00+00:00",
-        "token_hash": hashlib.sha256(b"token").hexdigest(),
-    }
-    (folder / "student.json").write_text(json.dumps(facts))
-    return name
+    """A student as an earlier version made one, whose nicknames followed another rule."""
+    student, token = classes.join(of, "somebody")
+    change_database(classes, "UPDATE students SET nickname = ? WHERE id = ?", nickname, student.id)
+    return student.id, token
 
 
 def later(monkeypatch, **time):
     moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(**time)
-    monkeypatch.setattr(records, "current_time", lambda: moment)
+    monkeypatch.setattr(module, "read_clock", lambda: moment)
 
 
 def everything_in(folder):
-    return "".join(path.read_text() for path in folder.rglob("*.json"))
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def folders_in(folder):
+    return [path.name for path in folder.iterdir() if path.is_dir()]
 
 
 def test_a_class_is_found_by_its_code_however_typed_and_only_by_it(classes):
@@ -47,7 +46,7 @@ def test_a_class_is_found_by_its_code_however_typed_and_only_by_it(classes):
     with pytest.raises(NotAllowed, match="There is no class with this code"):
         classes.find(codes.join_code())
     assert codes.matches(secret, of.secret_hash)
-    assert secret not in everything_in(classes.folder)
+    assert secret.encode() not in everything_in(classes.folder)
 
 
 @pytest.mark.parametrize("code", ["", "../../etc", "0" * 16, "KX4M-9PQA" * 100, "\0"])
@@ -85,8 +84,7 @@ def test_a_nickname_that_passes_for_another_is_none(classes, of, second):
 
 @pytest.mark.parametrize("nickname", ["Ada L.", "a-d-a", "ada\u3164", "Аня K"])
 def test_who_joined_under_an_earlier_rule_is_recognised_and_keeps_their_name(classes, of, nickname):
-    student_id = joined_earlier(classes, of, nickname)
-    student = classes.recognise(of, student_id, "token")
+    student = classes.recognise(of, *joined_earlier(classes, of, nickname))
     assert (student.nickname, student.waiting) == (nickname, False)
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=4))
     classes.store(of, student).add(rows.trial())
@@ -99,7 +97,7 @@ def test_who_joined_under_an_earlier_rule_is_recognised_and_keeps_their_name(cla
 
 def test_only_the_token_says_who_one_is_and_only_its_hash_is_kept(classes, of):
     student, token = classes.join(of, "ada")
-    assert token not in everything_in(classes.folder)
+    assert token.encode() not in everything_in(classes.folder)
     for student_id, given in ((student.id, "x"), (student.id, ""), ("0" * 16, token), ("../x", token), ("", "")):
         with pytest.raises(NotAllowed, match="does not know you"):
             classes.recognise(of, student_id, given)
@@ -108,10 +106,12 @@ def test_only_the_token_says_who_one_is_and_only_its_hash_is_kept(classes, of):
 def test_nothing_personal_is_kept_but_the_nickname(classes, of):
     student, _ = classes.join(of, "ada")
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=NEVER))
-    folder = classes.folder / of.id / "students" / student.id
-    facts = json.loads((folder / "student.json").read_text())
-    assert facts.keys() == {"nickname", "joined_at", "token_hash", "waiting", "results"}
-    assert json.loads((folder / "prediction.json").read_text()).keys() == {"winner", "place", "at"}
+    with contextlib.closing(sqlite3.connect(classes.folder / FILE_NAME)) as connection:
+        columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(students)")}
+    assert columns == {
+        *("class_id", "id", "nickname", "joined_at", "waiting", "token_hash"),
+        *("results", "winner", "place", "fault"),
+    }
 
 
 def test_what_is_expected_is_kept_and_can_be_changed_until_there_is_a_result(classes, of):
@@ -161,15 +161,24 @@ def test_a_class_whose_time_is_over_is_not_found_and_dropped(classes, of, monkey
     with pytest.raises(NotAllowed, match="over"):
         classes.join(of, "bob")
     assert classes.prune() == 0
-    assert list(classes.folder.iterdir()) == []
+    assert folders_in(classes.folder) == []
 
 
 def test_a_deleted_class_is_gone_with_everything_in_it(classes, of):
     other, _ = classes.create("Other", QUESTION)
-    classes.join(of, "ada")
+    classes.join(of, "a remarkable name")
+    classes.join(other, "bob")
+    reader = sqlite3.connect(classes.folder / FILE_NAME)  # so that the log is not emptied by closing
+    reader.execute("SELECT count(*) FROM students").fetchall()
+    assert b"a remarkable name" in everything_in(classes.folder)
     classes.delete(of)
-    assert [path.name for path in classes.folder.iterdir()] == [other.id]
+    assert folders_in(classes.folder) == [other.id]
     assert classes.all() == [other]
+    written = everything_in(classes.folder)
+    assert b"a remarkable name" not in written
+    assert of.code.encode() not in written
+    assert b"bob" in written
+    reader.close()
 
 
 def test_a_late_result_does_not_bring_a_deleted_class_back(classes, of):
@@ -182,29 +191,42 @@ def test_a_late_result_does_not_bring_a_deleted_class_back(classes, of):
     with pytest.raises(StoreError, match="its student or class was removed"):
         store.check_writable()
     classes.prune()
-    assert [path.name for path in classes.folder.iterdir()] == ["my notes"]
+    assert folders_in(classes.folder) == ["my notes"]
 
 
 def test_a_removal_that_was_interrupted_is_finished_by_the_next_look(classes, of, monkeypatch):
     classes.join(of, "ada")
     with monkeypatch.context() as during:
-        during.setattr(folders.shutil, "rmtree", lambda *_, **__: None)  # killed before anything is removed
+        during.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # killed before anything is removed
         classes.delete(of)
-    (left,) = classes.folder.iterdir()
+    (left,) = folders_in(classes.folder)
     assert classes.all() == []
     with pytest.raises(NotAllowed):
         classes.find(of.code)
-    assert (left / "class.json").exists()
+    assert (classes.folder / left / "students").exists()
     assert classes.prune() == 0
-    assert list(classes.folder.iterdir()) == []
+    assert folders_in(classes.folder) == []
+
+
+def test_a_deletion_that_was_killed_before_it_was_written_down_leaves_all_as_it_was(classes, of, monkeypatch):
+    student, _ = classes.join(of, "ada")
+    classes.store(of, student).add(rows.trial())
+    with monkeypatch.context() as during:
+        during.setattr(module.atomic, "flush_folder", lambda folder: during.undo() or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            classes.delete(of)
+    assert classes.prune() == 1
+    assert len(classes.store(of, student).trials()) == 1
 
 
 def test_a_class_that_cannot_be_removed_stays_as_it_is(classes, of, monkeypatch):
+    classes.join(of, "ada")
+
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as during:
-        during.setattr(folders.Path, "rename", refused)
+        during.setattr(module.Path, "rename", refused)
         with pytest.raises(StoreError, match="cannot be written: Permission denied"):
             classes.delete(of)
     assert classes.find(of.code) == of

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 import regex
 
-from core.classroom import names
+from core.classroom import students
 from core.errors import InvalidValue
 
 
@@ -17,7 +17,7 @@ from core.errors import InvalidValue
     ],
 )
 def test_a_nickname_can_be_of_any_script(text):
-    assert names.nickname(text) == unicodedata.normalize("NFKC", text)
+    assert students.check_nickname(text) == unicodedata.normalize("NFKC", text)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_nickname_can_be_of_any_script(text):
 )
 def test_what_hides_mixes_or_piles_up_is_refused(text):
     with pytest.raises(InvalidValue, match=r"nickname: .*; it must be 1 to 24 letters of one script"):
-        names.nickname(text)
+        students.check_nickname(text)
 
 
 @pytest.mark.parametrize(
@@ -57,27 +57,27 @@ def test_what_hides_mixes_or_piles_up_is_refused(text):
     ],
 )
 def test_names_that_look_the_same_are_the_same(alike):
-    assert len({names.fold_name(name) for name in alike}) == 1
+    assert len({students.fold_name(name) for name in alike}) == 1
 
 
 @pytest.mark.parametrize("pair", [("ada", "adá"), ("ada", "bob"), ("小明", "小红"), ("student 1", "student 11")])
 def test_names_that_look_different_are_not(pair):
-    assert len({names.fold_name(name) for name in pair}) == 2
+    assert len({students.fold_name(name) for name in pair}) == 2
 
 
 @pytest.mark.slow
 def test_every_nickname_that_is_allowed_leaves_something_to_compare():
     for code in range(0x30000):
         try:
-            name = names.nickname(chr(code))
+            name = students.check_nickname(chr(code))
         except InvalidValue:
             continue
-        assert names.fold_name(name)
+        assert students.fold_name(name)
         assert not regex.search(r"\p{Default_Ignorable_Code_Point}|\p{C}|[\p{Z}--[ ]]", name, regex.VERSION1)
 
 
 def test_the_name_of_a_class_may_mix_scripts_and_not_hide_anything():
-    assert names.title("  Физика   7b,  group 2 ") == "Физика 7b, group 2"
+    assert students.check_class_name("  Физика   7b,  group 2 ") == "Физика 7b, group 2"
     for text in ("Physics\u3164", "a\u202eb", "x" * 61):
         with pytest.raises(InvalidValue, match=r"name: .* is not possible; it must be 1 to 60 letters"):
-            names.title(text)
+            students.check_class_name(text)

@@ -8,21 +8,21 @@ import pytest
 
 from core.answer import study
 from core.answer.charts import class_charts as charts
-from core.classroom import pooled
+from core.classroom import results
 from core.classroom.classes import Prediction, Student
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
 from core.errors import InvalidValue
 from core.question.experiment import Contender, Experiment
 from core.question.sweep import Sweep
+from core.results.parquet import to_table
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.students import QUESTION, measured
 
 ADA = Student(id="a" * 16, nickname="ada", joined_at="2026-11-21T09:00:00+00:00")
 
 
 def test_a_students_rows_become_one_crossover_with_its_interval():
-    found = pooled.result(QUESTION, ADA, measured())
+    found = results.compute_result(QUESTION, ADA, measured())
     assert found.outcome == "crossing"
     assert found.low < 200 < found.high
     assert found.devices == "NVIDIA Test GPU against Test CPU"
@@ -32,19 +32,19 @@ def test_a_students_rows_become_one_crossover_with_its_interval():
 
 @pytest.mark.parametrize(("crossing", "place"), [(1e-3, 5), (1e6, NEVER)])
 def test_who_is_faster_everywhere_or_nowhere_stands_at_an_end(crossing, place):
-    found = pooled.result(QUESTION, ADA, measured(crossing))
+    found = results.compute_result(QUESTION, ADA, measured(crossing))
     assert found.estimate is None
     assert found.place(QUESTION) == place
 
 
 def test_a_challenger_that_wins_below_a_size_is_no_answer_to_from_where_on():
-    found = pooled.result(QUESTION, ADA, measured(slope=-0.6))
+    found = results.compute_result(QUESTION, ADA, measured(slope=-0.6))
     assert (found.outcome, found.estimate, found.place(QUESTION)) == ("several", None, None)
 
 
 def test_one_training_gives_a_speedup():
     question = ClassQuestion.from_preset("mnist-linear")
-    found = pooled.result(question, ADA, measured(question=question))
+    found = results.compute_result(question, ADA, measured(question=question))
     assert found.outcome == "gpu_always"
     assert found.speedup_low < 2 < found.speedup_high
     assert found.winner == CHALLENGER
@@ -65,35 +65,39 @@ def test_one_training_gives_a_speedup():
 )
 def test_rows_that_were_measured_otherwise_are_not_pooled_and_the_reason_is_named(change, reason):
     other = [dataclasses.replace(row, **change) for row in measured()]
-    assert pooled.split_comparable(QUESTION, other)[1][0].startswith(reason)
-    assert pooled.result(QUESTION, ADA, other) is None
+    assert results.select_rows(QUESTION, other)[1][0].startswith(reason)
+    assert results.compute_result(QUESTION, ADA, other) is None
 
 
 @pytest.mark.parametrize("contender", ["cpu@abc", "cpu@" + "9" * 5_000, "", "cpu@", "\x1b[2J", "cpu@1+nonsense", "gpu"])
 def test_a_contender_that_cannot_be_parsed_harms_its_row_alone(contender):
     other = [dataclasses.replace(row, run_id="f" * 12, contender=contender) for row in measured()[:2]]
-    mine, reasons = pooled.split_comparable(QUESTION, [*other, *measured()])
+    mine, reasons = results.select_rows(QUESTION, [*other, *measured()])
     assert mine == measured()
     assert len(reasons) == 1
     assert reasons[0].endswith("cannot be read")
     assert len(reasons[0]) < 100
-    assert pooled.result(QUESTION, ADA, [*other, *measured()]) == pooled.result(QUESTION, ADA, measured())
+    assert results.compute_result(QUESTION, ADA, [*other, *measured()]) == results.compute_result(
+        QUESTION, ADA, measured()
+    )
 
 
 def test_the_name_of_a_device_is_as_long_as_it_can_be_shown():
-    found = pooled.result(QUESTION, ADA, [dataclasses.replace(row, device_name="x" * 20_000) for row in measured()])
+    found = results.compute_result(
+        QUESTION, ADA, [dataclasses.replace(row, device_name="x" * 20_000) for row in measured()]
+    )
     assert len(found.devices) < 200
-    assert len(found.sentence) <= pooled.SENTENCE_LENGTH
+    assert len(found.sentence) <= results.SENTENCE_LENGTH
 
 
 def test_of_a_run_each_contender_counts_once_and_no_more_than_a_run_can_have():
     (baseline, challenger), rest = measured()[:2], measured()[2:]
     twice = dataclasses.replace(challenger, trial_id="another", block_end_ns=challenger.block_begin_ns)
-    mine, reasons = pooled.split_comparable(QUESTION, [baseline, challenger, twice, *rest])
+    mine, reasons = results.select_rows(QUESTION, [baseline, challenger, twice, *rest])
     assert mine == measured()
     assert reasons == ["its run has a second row of 'cuda:0'"]
     many = [dataclasses.replace(challenger, trial_id=f"t{n}", contender=f"cuda:{n}") for n in range(20)]
-    mine, reasons = pooled.split_comparable(QUESTION, many)
+    mine, reasons = results.select_rows(QUESTION, many)
     assert len(mine) == 8
     assert reasons == ["its run has more than the 8 contenders that a run can have"]
 
@@ -109,10 +113,10 @@ def test_what_is_worked_out_of_rows_grows_with_their_number_and_not_with_its_squ
         identities.clear()
         one_run = [dataclasses.replace(row, trial_id=f"t{n}", contender=f"cuda:{n % 16}") for n in range(number)]
         many_runs = [dataclasses.replace(entry, run_id=f"{n // 8:012x}") for n, entry in enumerate(one_run)]
-        pooled.result(QUESTION, ADA, one_run)
+        results.compute_result(QUESTION, ADA, one_run)
         few = len(identities)
         assert few <= 28
-        pooled.result(QUESTION, ADA, many_runs)
+        results.compute_result(QUESTION, ADA, many_runs)
         counts.append(len(identities) - few)
     assert counts[1] <= 10.5 * counts[0]
 
@@ -122,14 +126,14 @@ def test_what_nobody_foresaw_in_a_students_rows_is_said_of_that_student(tmp_path
     store = Store(tmp_path)
     for row in measured():
         store.add(row)
-    assert pooled.finding(QUESTION, ADA, tmp_path).result == pooled.result(QUESTION, ADA, measured())
+    assert results.evaluate_student(QUESTION, ADA, tmp_path).result == results.compute_result(QUESTION, ADA, measured())
 
     def unforeseen(*_, **__):
         raise ZeroDivisionError("x" * 10_000)
 
     monkeypatch.setattr(study, "studies", unforeseen)
-    found = pooled.finding(QUESTION, ADA, tmp_path)
-    assert found == pooled.Finding(fault="nothing can be made of these rows: ZeroDivisionError")
+    found = results.evaluate_student(QUESTION, ADA, tmp_path)
+    assert found == results.Finding(fault="nothing can be made of these rows: ZeroDivisionError")
     assert "could not be pooled" in caplog.text
 
 
@@ -141,17 +145,17 @@ def test_a_file_that_cannot_be_read_costs_its_rows_and_is_said(tmp_path):
     (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
     table = to_table([dataclasses.replace(measured()[0], contender="cpu@abc", trial_id="odd")])
     pq.write_table(table, tmp_path / "odd.parquet")
-    found = pooled.finding(QUESTION, ADA, tmp_path)
-    assert found.result == pooled.result(QUESTION, ADA, measured())
+    found = results.evaluate_student(QUESTION, ADA, tmp_path)
+    assert found.result == results.compute_result(QUESTION, ADA, measured())
     assert found.fault.startswith("a file cannot be read, because ")
 
 
 def test_crossovers_spread_by_device_and_are_never_averaged_over_them():
-    results = [
-        dataclasses.replace(pooled.result(QUESTION, ADA, measured(crossing)), challenger=device)
+    crossings = [
+        dataclasses.replace(results.compute_result(QUESTION, ADA, measured(crossing)), challenger=device)
         for crossing, device in ((100, "A"), (200, "A"), (400, "A"), (50, "B"))
     ]
-    groups = pooled.groups(results)
+    groups = results.group_by_devices(crossings)
     assert [(group.devices[0], group.results, group.crossings) for group in groups] == [("A", 3, 3), ("B", 1, 1)]
     assert groups[0].lowest < groups[0].median < groups[0].highest
     assert groups[0].lowest > 50
@@ -159,7 +163,7 @@ def test_crossovers_spread_by_device_and_are_never_averaged_over_them():
 
 def test_expectations_are_counted_by_winner_and_place():
     said = [Prediction(winner=CHALLENGER, place=100), Prediction(winner=CHALLENGER, place=NEVER)]
-    counted = pooled.tally(QUESTION, [*said, Prediction(winner=SAME, place=100)])
+    counted = results.count_predictions(QUESTION, [*said, Prediction(winner=SAME, place=100)])
     assert counted.students == 3
     assert counted.winners == {BASELINE: 0, CHALLENGER: 2, SAME: 1}
     assert counted.places == {5: 0, 10: 0, 100: 2, 1_000: 0, 2_000: 0, NEVER: 1}

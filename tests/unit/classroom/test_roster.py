@@ -1,24 +1,17 @@
 """What a teacher does with students: admitted, taken out, put together; also while a result is on its way."""
 
 import contextlib
-import json
 
 import pytest
 
 from core.classroom import classes as module
-from core.classroom import folders, measured
+from core.classroom import results
 from core.classroom.classes import Prediction
 from core.classroom.question import BASELINE, CHALLENGER, NEVER
-from core.classroom.roster import Roster
 from core.errors import NotAllowed, StoreError
 from tests import rows
 
 AT_4, NEVERMORE = Prediction(winner=CHALLENGER, place=4), Prediction(winner=BASELINE, place=NEVER)
-
-
-@pytest.fixture
-def roster(classes, of):
-    return Roster(classes, of)
 
 
 def named(classes, of):
@@ -34,34 +27,34 @@ def ids(classes, of, student):
     return sorted(trial.run_id[0] for trial in classes.store(of, student).trials())
 
 
-def test_who_is_admitted_takes_part_from_then_on(classes, of, roster):
+def test_who_is_admitted_takes_part_from_then_on(classes, of):
     classes.ask_admission(of)
     ada, token = classes.join(of, "ada")
     bob, _ = classes.join(of, "bob")
-    assert roster.admit([ada]) == 1
+    assert classes.admit(of, [ada]) == 1
     assert classes.predict(of, classes.recognise(of, ada.id, token), AT_4).prediction == AT_4
     assert classes.recognise(of, ada.id, token).joined_at == ada.joined_at
     assert named(classes, of)["bob"].waiting
-    assert roster.admit(classes.students(of)) == 1
+    assert classes.admit(of, classes.students(of)) == 1
     assert not any(student.waiting for student in classes.students(of))
     assert bob.waiting
 
 
-def test_nobody_is_admitted_to_a_class_that_is_full(classes, of, roster, monkeypatch):
+def test_nobody_is_admitted_to_a_class_that_is_full(classes, of, monkeypatch):
     monkeypatch.setattr(module, "MAX_STUDENTS", 1)
     classes.ask_admission(of)
     waiting = [classes.join(of, name)[0] for name in ("ada", "bob")]
     with pytest.raises(NotAllowed, match="1 students"):
-        roster.admit(waiting)
+        classes.admit(of, waiting)
     assert [student.waiting for student in classes.students(of)] == [False, True]
 
 
-def test_who_is_taken_out_is_not_known_any_more_and_may_join_again(classes, of, roster):
+def test_who_is_taken_out_is_not_known_any_more_and_may_join_again(classes, of):
     ada, token = classes.join(of, "ada")
     bob, _ = classes.join(of, "bob")
     classes.predict(of, ada, AT_4)
     measures(classes, of, ada, "a")
-    roster.remove([ada])
+    classes.remove(of, [ada])
     assert list(named(classes, of)) == ["bob"]
     for attempt in (
         lambda: classes.recognise(of, ada.id, token),
@@ -78,10 +71,10 @@ def test_who_is_taken_out_is_not_known_any_more_and_may_join_again(classes, of, 
     assert bob in classes.students(of)
 
 
-def test_a_late_result_brings_nobody_back_and_goes_to_nobody_else(classes, of, roster):
+def test_a_late_result_brings_nobody_back_and_goes_to_nobody_else(classes, of):
     ada, _ = classes.join(of, "ada")
     late = classes.store(of, ada)
-    roster.remove([ada])
+    classes.remove(of, [ada])
     with pytest.raises(StoreError, match="cannot be written"):
         late.add(rows.trial())
     assert classes.students(of) == []
@@ -90,54 +83,64 @@ def test_a_late_result_brings_nobody_back_and_goes_to_nobody_else(classes, of, r
         late.add(rows.trial())
     assert ids(classes, of, again) == []
     bob, _ = classes.join(of, "bob")
-    roster.merge(again, bob)
+    classes.merge(of, again, bob)
     assert ids(classes, of, bob) == []
 
 
-def test_a_removal_that_was_interrupted_is_finished_later(classes, of, roster, monkeypatch):
+def test_a_removal_that_was_interrupted_is_finished_later(classes, of, monkeypatch):
     ada, _ = classes.join(of, "ada")
     with monkeypatch.context() as during:
-        during.setattr(folders.shutil, "rmtree", lambda *_, **__: None)
-        roster.remove([ada])
+        during.setattr(module.shutil, "rmtree", lambda *_, **__: None)
+        classes.remove(of, [ada])
     assert classes.students(of) == []
     assert len(list((classes.folder / of.id / "students").iterdir())) == 1
     classes.prune()
     assert list((classes.folder / of.id / "students").iterdir()) == []
 
 
-def test_the_rows_of_one_go_to_the_other_whose_expectation_stays(classes, of, roster):
+def test_the_rows_of_one_go_to_the_other_whose_expectation_stays(classes, of):
     old, _ = classes.join(of, "ada")
     new, token = classes.join(of, "ada again")
     old, new = classes.predict(of, old, AT_4), classes.predict(of, new, NEVERMORE)
     measures(classes, of, old, "a", "b")
     measures(classes, of, new, "c")
-    roster.merge(old, new)
+    classes.merge(of, old, new)
     (kept,) = classes.students(of)
     assert (kept.nickname, kept.prediction) == ("ada again", NEVERMORE)
     assert ids(classes, of, kept) == ["a", "b", "c"]
     assert classes.recognise(of, kept.id, token) == kept
 
 
-def test_what_the_one_who_goes_expected_is_kept_where_the_other_expects_nothing(classes, of, roster):
+def test_who_left_meanwhile_is_not_put_together_with_anybody(classes, of):
     old, _ = classes.join(of, "ada")
     new, _ = classes.join(of, "bob")
-    roster.merge(classes.predict(of, old, AT_4), new)
+    measures(classes, of, old, "a")
+    classes.remove(of, [new])
+    with pytest.raises(NotAllowed, match="does not know"):
+        classes.merge(of, old, new)
+    assert ids(classes, of, old) == ["a"]
+
+
+def test_what_the_one_who_goes_expected_is_kept_where_the_other_expects_nothing(classes, of):
+    old, _ = classes.join(of, "ada")
+    new, _ = classes.join(of, "bob")
+    classes.merge(of, classes.predict(of, old, AT_4), new)
     assert named(classes, of)["bob"].prediction == AT_4
 
 
-def test_who_lost_their_link_and_waits_again_is_in_by_being_put_together(classes, of, roster):
+def test_who_lost_their_link_and_waits_again_is_in_by_being_put_together(classes, of):
     old, _ = classes.join(of, "ada")
     classes.ask_admission(of)
     new, _ = classes.join(of, "bob")
-    roster.merge(old, new)
+    classes.merge(of, old, new)
     assert not named(classes, of)["bob"].waiting
 
 
-def test_an_interrupted_merge_is_finished_by_doing_it_again(classes, of, roster, monkeypatch):
+def test_an_interrupted_merge_is_finished_by_doing_it_again(classes, of, monkeypatch):
     old, _ = classes.join(of, "ada")
     new, _ = classes.join(of, "bob")
     measures(classes, of, old, "a", "b", "c")
-    rename, moved = folders.Path.rename, []
+    rename, moved = module.Path.rename, []
 
     def once(path, target):
         if moved:
@@ -146,39 +149,22 @@ def test_an_interrupted_merge_is_finished_by_doing_it_again(classes, of, roster,
         return rename(path, target)
 
     with monkeypatch.context() as during:
-        during.setattr(folders.Path, "rename", once)
+        during.setattr(module.Path, "rename", once)
         with pytest.raises(StoreError, match="No space left"):
-            roster.merge(old, new)
+            classes.merge(of, old, new)
     assert sorted(ids(classes, of, old) + ids(classes, of, new)) == ["a", "b", "c"]
-    roster.merge(old, new)
+    classes.merge(of, old, new)
     assert ids(classes, of, new) == ["a", "b", "c"]
 
 
-def test_nobody_is_put_together_with_themselves_or_gets_too_many_rows(classes, of, roster, monkeypatch):
+def test_nobody_is_put_together_with_themselves_or_gets_too_many_rows(classes, of, monkeypatch):
     ada, _ = classes.join(of, "ada")
     bob, _ = classes.join(of, "bob")
     with pytest.raises(NotAllowed, match="two students"):
-        roster.merge(ada, ada)
+        classes.merge(of, ada, ada)
     measures(classes, of, ada, "a")
     measures(classes, of, bob, "b")
-    monkeypatch.setattr(measured, "MAX_ROWS", 1)
+    monkeypatch.setattr(results, "MAX_ROWS", 1)
     with pytest.raises(NotAllowed, match="A student may have 1 rows of 16 MiB in a class, and these would be 2"):
-        roster.merge(ada, bob)
+        classes.merge(of, ada, bob)
     assert ids(classes, of, ada) == ["a"]
-
-
-def test_a_student_whose_file_is_damaged_can_be_removed_or_their_rows_given_to_another(classes, of, roster):
-    ada, _ = classes.join(of, "ada")
-    bob, _ = classes.join(of, "bob")
-    measures(classes, of, ada, "a")
-    (classes.place(of, ada.id) / "student.json").write_text("{")
-    broken = next(student for student in classes.students(of) if student.id == ada.id)
-    assert roster.admit([broken]) == 0
-    with pytest.raises(NotAllowed, match="Nothing can be given to unreadable"):
-        roster.merge(bob, broken)
-    roster.merge(broken, bob)
-    assert ids(classes, of, bob) == ["a"]
-    assert list(named(classes, of)) == ["bob"]
-    (classes.place(of, bob.id) / "student.json").write_text(json.dumps([]))
-    roster.remove(classes.students(of))
-    assert classes.students(of) == []

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment
+from core.results.parquet import to_table
 from core.results.schema import Trial
 from core.results.store import Store
-from core.results.tables import to_table
 from tests import rows
 
 SIZES = (16, 32, 64, 128, 256, 512, 1_024)

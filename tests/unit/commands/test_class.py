@@ -8,13 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.__main__ import main, parser
-from core.classroom import codes, handed_in
+from core.classroom import codes, results
 from core.classroom.classes import Classes
 from core.commands import classroom, measuring
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.policy import Policy
 from tests import rows
+from tests.students import change_database
 
 
 @pytest.fixture
@@ -41,15 +42,13 @@ def test_a_class_is_made_listed_and_deleted(classes, capsys):
     assert "There is no class with this code" in capsys.readouterr().err
 
 
-def test_a_class_whose_file_is_damaged_is_named_and_deleted_by_its_code_alone(classes, capsys):
+def test_a_class_that_is_damaged_is_named_and_deleted_by_its_code_alone(classes, capsys):
     assert main(["class", "create", "--name", "Physics 7b", "--preset", "disc"]) == 0
     (of,) = classes.all()
-    (classes.folder / of.id / "class.json").write_text("{")
+    change_database(classes, "UPDATE classes SET question = '{'")
     capsys.readouterr()
     assert main(["class", "list"]) == 0
-    assert (
-        f"{of.id}: class.json is damaged: it is torn, or no JSON. Nothing of it is deleted." in capsys.readouterr().out
-    )
+    assert f"{of.id}: its record is damaged: Expecting property name" in capsys.readouterr().out
     assert main(["class", "list", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["damaged"]) == [of.id]
     assert main(["class", "delete", "--code", of.code]) == 0
@@ -163,4 +162,4 @@ def test_measuring_writes_one_file_with_code_and_nickname(classes, tmp_path, mon
     assert main(["class", "measure", *words, "--store", str(tmp_path / "results")]) == 0
     assert "10 rows written to class-KX4M-9PQA-ada-l.parquet" in capsys.readouterr().out
     said = pq.read_schema(tmp_path / "class-KX4M-9PQA-ada-l.parquet").metadata
-    assert (said[handed_in.CODE_KEY], said[handed_in.NICKNAME_KEY]) == (b"KX4M-9PQA", b"ada l.")
+    assert (said[results.CODE_KEY], said[results.NICKNAME_KEY]) == (b"KX4M-9PQA", b"ada l.")

@@ -6,8 +6,7 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.question.demonstrations import LESSON_KINDS, RECIPES
 from core.question.experiment import Contender
-from core.results import environment
-from core.results.exhibits import exhibit_files
+from core.results import environment, exhibits
 from tests import exhibited
 
 
@@ -18,7 +17,7 @@ def stored(tmp_path):
     shown = exhibited.exhibit(
         exhibited.CLOCK, machine_id=here.machine_id, torch_version=here.torch_version, cpu_name=here.cpu_name
     )
-    exhibit_files.add_exhibit(tmp_path / "store", shown)
+    exhibits.add_exhibit(tmp_path / "store", shown)
     return shown
 
 
@@ -38,7 +37,7 @@ def test_the_document_for_scripts_is_the_exhibit(command, tmp_path, stored):
 
 
 def test_a_file_that_is_none_is_named_on_the_side(command, tmp_path, stored):
-    (tmp_path / "store" / exhibit_files.EXHIBITS_FOLDER / "bad.json").write_text("{")
+    (tmp_path / "store" / exhibits.EXHIBITS_FOLDER / "bad.json").write_text("{")
     done = command("lesson", "clock", "--devices", "cpu@1", "--store", tmp_path / "store")
     assert done.status == 0
     assert "bad.json was skipped" in done.err

@@ -14,11 +14,10 @@ from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.queue import Queue
 from core.progress import Progress, SweepProgress
-from core.results import environment
-from core.results.exhibits import exhibit_files
-from core.results.intake.exchange import export
+from core.results import environment, exhibits
+from core.results.exchange import export
+from core.results.parquet import to_table
 from core.results.store import Store
-from core.results.tables import to_table
 from tests import rows, strangers
 from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle
 
@@ -50,7 +49,7 @@ def filled(tmp_path_factory):
     for row in (*strangers.run(run_id="e" * 12, **OURS), *strangers.sweep("f", **OURS)):
         store.add(row)
     for shown in strangers.shows(**OURS):
-        exhibit_files.add_exhibit(store.folder, shown)
+        exhibits.add_exhibit(store.folder, shown)
     return store
 
 

@@ -7,7 +7,7 @@ from core.jobs import client, process, recovery
 from core.jobs.machine import measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.worker.worker import Code, Worker
-from core.results.exhibits import exhibit_files
+from core.results import exhibits
 from tests import exhibited
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import BROKEN, QUICK, REFUSED, RELEASE, UNTIL_RELEASED, demonstration, experiment
@@ -30,7 +30,7 @@ def refusing(monkeypatch):
     def full(*_):
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(exhibit_files, "add_exhibit", full)
+    monkeypatch.setattr(exhibits, "add_exhibit", full)
 
 
 def test_a_lesson_is_written_down_and_read_back_equal_by_others(queue, store):
@@ -47,7 +47,7 @@ def test_a_lesson_is_shown_and_kept_in_the_store_without_any_row(queue, store, w
     assert work() == "idle"
     done = queue.job(job.id)
     assert (done.state, done.message, done.unsaved) == ("finished", "", False)
-    (shown,), skipped = exhibit_files.read_exhibits(store.folder)
+    (shown,), skipped = exhibits.read_exhibits(store.folder)
     assert skipped == ()
     assert shown.id == done.exhibit_id
     assert shown.demonstration == job.demonstration
@@ -86,7 +86,7 @@ def test_a_lesson_that_is_stopped_leaves_nothing(queue, store, work, monkeypatch
     monkeypatch.setattr(scripted_worker.time, "sleep", lambda _: queue.request_stop(job.id))
     assert work() == "idle"
     assert queue.job(job.id).state == "stopped"
-    assert exhibit_files.read_exhibits(store.folder) == ([], ())
+    assert exhibits.read_exhibits(store.folder) == ([], ())
 
 
 @pytest.mark.usefixtures("refusing")
@@ -126,7 +126,7 @@ def test_a_lesson_killed_between_its_end_and_the_store_is_brought_there_by_who_l
     queue.files(job.id).keep_exhibit(shown)
     found = queue.job(job.id)
     assert (found.state, found.exhibit_id) == ("finished", shown.id)
-    assert exhibit_files.read_exhibits(store.folder) == ([shown], ())
+    assert exhibits.read_exhibits(store.folder) == ([shown], ())
 
 
 def test_an_exhibit_outlives_the_file_beside_the_job(queue, store, work):

@@ -40,7 +40,7 @@ def full(monkeypatch):
 
 @pytest.fixture
 def full_store(monkeypatch):
-    monkeypatch.setattr("core.results.writing.write_table", _no_space)
+    monkeypatch.setattr("core.results.parquet.write_table", _no_space)
 
 
 def _no_space(path, *_, **__):
@@ -101,7 +101,7 @@ def test_rows_that_no_disk_took_before_their_process_ended_are_lost_with_a_sente
 @pytest.mark.usefixtures("full_store")
 def test_a_job_whose_rows_only_its_process_had_says_that_they_are_lost(queue, running, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("core.results.writing.write_rows", _no_space)
+        patch.setattr("core.results.parquet.write_rows", _no_space)
         queue.end(recovery.complete(queue.files(running.id), running, of(running)))
     following = Queue(queue.folder)
     assert following.job(running.id).unsaved

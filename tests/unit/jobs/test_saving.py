@@ -6,7 +6,7 @@ import pytest
 from core.errors import StoreError
 from core.jobs import client, process, recovery
 from core.question.experiment import Experiment, Point
-from core.results import writing
+from core.results import parquet
 from core.results.store import Store
 from tests import rows
 
@@ -63,7 +63,7 @@ def test_rows_that_find_no_room_anywhere_are_said_to_be_lost(queue, job, monkeyp
     def full(path, trials):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("core.results.writing.write_rows", full)
+    monkeypatch.setattr("core.results.parquet.write_rows", full)
     done = recovery.complete(queue.files(job.id), job, rows.run())
     assert "they are only in memory until this process ends" in done.message
 
@@ -110,7 +110,7 @@ def test_the_rows_of_a_run_come_in_one_file_so_that_no_compaction_parts_them(que
 
 
 def test_runs_that_are_too_large_for_one_file_come_in_several_and_each_in_one(queue, store, job, monkeypatch):
-    monkeypatch.setattr(writing, "PART_ROWS", 4)
+    monkeypatch.setattr(parquet, "PART_ROWS", 4)
     trials = [row for number in range(3) for row in rows.run(run_id=f"{number:012x}")]
     recovery.complete(queue.files(job.id), job, trials)
     assert sorted(pq.read_metadata(file).num_rows for file in store.folder.glob("*.parquet")) == [2, 4]

@@ -10,7 +10,7 @@ from core.measure import batches, contender, devices
 from core.measure.contender import MeasuredContender
 from core.measure.training import classify
 from core.question.experiment import Contender, Point
-from core.results import allowed
+from core.results import validation
 from tests.unit.measure.started import CPU, POINT, plain, started, warm
 
 DOUBLING = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -141,8 +141,8 @@ def test_a_block_is_timed_without_its_lead_in(data, machine):
     assert seconds == pytest.approx([0.111, 0.111])
     assert raw.block_begin_ns[1] - raw.block_end_ns[0] == 20_000_000
     assert {len(raw.block_load), len(raw.block_steal), len(raw.block_switches)} == {2}
-    assert {values for name, values in raw.columns().items() if name in allowed.OF_CARDS} == {()}  # of a CPU
-    assert all(raw.columns()[name] == () for name in allowed.OF_CARDS)
+    assert {values for name, values in raw.columns().items() if name in validation.OF_CARDS} == {()}  # of a CPU
+    assert all(raw.columns()[name] == () for name in validation.OF_CARDS)
     assert measured.steps == measured.curve.steps == before + 262
 
 

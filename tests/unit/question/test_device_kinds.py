@@ -10,8 +10,8 @@ from core.files.project import PROJECT
 from core.measure import capabilities
 from core.question.devices import DEVICE_KINDS, DEVICES
 from core.question.experiment import Contender
-from core.results.allowed import FORMS
 from core.results.environment import DeviceInfo
+from core.results.validation import FORMS
 
 WITH_ANOTHER = """
 import importlib.util, sys
@@ -31,8 +31,9 @@ from core.answer.charts import look
 from core.answer.lessons import launches
 from core.measure.device import devices
 from core.question.experiment import Contender
-from core.results import checks, environment
-from core.results.tables import to_table
+from core.results import environment
+from core.results import validation
+from core.results.parquet import to_table
 from tests.rows import trial
 
 card = SimpleNamespace(name="Made-up card", total_memory=2**33)
@@ -43,7 +44,7 @@ first, second = devices.discover()[1:]
 print(first.device, second.device, second.kind, second.name, second.memory_bytes, "graph" in second.refusals)
 print(Contender.parse("npu+graph10"), look.DEVICE_COLOURS["npu"])
 row = replace(trial(contender="cuda:1"), contender="npu:1", device="npu:1", device_kind="npu")
-checks.require(to_table([row]))
+validation.require(to_table([row]))
 print(launches.launches(row).operations > 0)
 """
 

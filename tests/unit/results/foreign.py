@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA, VERSION_KEY
 from core.results.store import Store
-from core.results.tables import to_table
 from tests.rows import trial
 
 OTHER_RUN = "ba9876543210"

@@ -13,11 +13,11 @@ from core.errors import ForeignFile, StoreError
 from core.question.custom import CUSTOM
 from core.question.experiment import MAX_CONTENDERS
 from core.question.fields import DATA_PATHS
-from core.results import allowed, checks, reading
-from core.results.intake.exchange import export, import_file
+from core.results import parquet, validation
+from core.results.exchange import export, import_file
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial
 from core.results.store import GALLERY, Store
-from core.results.tables import to_table
 from tests import possible
 from tests.rows import RUN_ID, plant, run, trial
 
@@ -112,21 +112,21 @@ def test_a_negative_time_is_refused_on_both_sides_by_the_same_words(tmp_path, co
     store = Store(tmp_path / "rows")
     plant(store, row)
     (skipped,) = store.read().skipped
-    assert reading.find_refusal(row) == skipped.reason == f"its column {column} has a negative value"
+    assert parquet.find_refusal(row) == skipped.reason == f"its column {column} has a negative value"
 
 
 def test_a_text_that_grows_as_it_is_read_is_measured_as_it_is_read(tmp_path):
     row = faulty({"message": "\u200b" * 600})
     plant(Store(tmp_path), row)
-    assert reading.find_refusal(row) == ""
+    assert parquet.find_refusal(row) == ""
     assert len(Store(tmp_path).trials()) == 1
     row = faulty({"message": "\x01" * 1_000})
-    assert reading.find_refusal(row) == "its column message has a text of more than 2,000 bytes"
+    assert parquet.find_refusal(row) == "its column message has a text of more than 2,000 bytes"
 
 
 @pytest.mark.parametrize("changes", [{"steps": "many"}, {"steps": 2**70}, {"message": "\ud83d"}, {"parameters": None}])
 def test_what_no_column_takes_has_a_reason_too(changes):
-    assert reading.find_refusal(faulty(changes))
+    assert parquet.find_refusal(faulty(changes))
 
 
 def test_a_row_that_is_refused_in_the_store_is_refused_where_rows_come_in(tmp_path):
@@ -138,7 +138,7 @@ def test_a_row_that_is_refused_in_the_store_is_refused_where_rows_come_in(tmp_pa
 
 def test_a_reason_holds_nothing_that_a_terminal_would_obey():
     with pytest.raises(ForeignFile) as found:
-        checks.validate_rows(to_table([faulty({"contender": "cpu\x1b]0;x\x07\u202e"})]))
+        validation.validate_rows(to_table([faulty({"contender": "cpu\x1b]0;x\x07\u202e"})]))
     assert str(found.value).isprintable()
     assert str(found.value).isascii()
 
@@ -147,7 +147,7 @@ def test_a_reason_holds_nothing_that_a_terminal_would_obey():
 @settings(max_examples=50, deadline=None)
 @given(row=possible.rows())
 def test_any_row_that_can_be_comes_through(row):
-    checks.validate_rows(to_table([row]))
+    validation.validate_rows(to_table([row]))
 
 
 @pytest.mark.slow
@@ -174,27 +174,27 @@ def test_every_row_that_was_ever_measured_comes_through(folder):
     ],
 )
 def test_what_is_odd_and_can_be_comes_through(changes):
-    checks.validate_rows(to_table([faulty(changes)]))
+    validation.validate_rows(to_table([faulty(changes)]))
 
 
 def test_many_rows_are_checked_as_a_few_are(monkeypatch):
     rows = to_table([row for number in range(20) for row in run(run_id=f"{number:012x}", pairs=2)])
     bad = to_table([faulty({"contender": "cpu@2", "threads": 3, "run_id": "f" * 12, "trial_id": f"{'f' * 12}-0"})])
     for few in (1, 1_000):
-        monkeypatch.setattr(checks, "SHORT_TABLE_ROWS", few)
-        checks.validate_rows(rows)
+        monkeypatch.setattr(validation, "SHORT_TABLE_ROWS", few)
+        validation.validate_rows(rows)
         with pytest.raises(ForeignFile, match="what its column threads says"):
-            checks.validate_rows(pa.concat_tables([rows, bad]))
+            validation.validate_rows(pa.concat_tables([rows, bad]))
 
 
-@pytest.mark.parametrize("column", sorted(allowed.MAY_BE_NEWER))
+@pytest.mark.parametrize("column", sorted(validation.MAY_BE_NEWER))
 def test_a_newer_version_may_know_more_words_but_no_markup(column):
     later, markup = (to_table([trial(**{column: word})]) for word in ("invented-later", "<b>"))
-    checks.validate_rows(later, newer=True)
+    validation.validate_rows(later, newer=True)
     with pytest.raises(ForeignFile, match=column):
-        checks.validate_rows(later)
+        validation.validate_rows(later)
     with pytest.raises(ForeignFile, match=column):
-        checks.validate_rows(markup, newer=True)
+        validation.validate_rows(markup, newer=True)
 
 
 def test_a_newer_version_may_know_more_lanes(tmp_path):
@@ -207,16 +207,16 @@ def test_a_newer_version_may_know_more_lanes(tmp_path):
 
 def test_every_text_is_bounded_and_every_word_of_the_table_is_a_column():
     names = {column.name for column in TRIAL_COLUMNS}
-    assert names.issuperset({*allowed.FORMS, *allowed.WORDS, *allowed.AT_LEAST_ONE, *allowed.ANY_NUMBER})
-    assert allowed.AT_MOST.keys() <= names
-    assert allowed.WORDS["data_path"] == (*DATA_PATHS, CUSTOM)
+    assert names.issuperset({*validation.FORMS, *validation.WORDS, *validation.AT_LEAST_ONE, *validation.ANY_NUMBER})
+    assert validation.AT_MOST.keys() <= names
+    assert validation.WORDS["data_path"] == (*DATA_PATHS, CUSTOM)
     texts = [field.name for field in SCHEMA if field.type == pa.string()]
     for name in texts:
         with pytest.raises(ForeignFile, match=name):
-            checks.validate_rows(to_table([dataclasses.replace(trial(), **{name: "x" * 30_000})]))
+            validation.validate_rows(to_table([dataclasses.replace(trial(), **{name: "x" * 30_000})]))
 
 
 def test_of_rows_that_are_written_together_only_those_that_readers_refuse_are_left_out():
     rows = [trial(), faulty({"busy_step_s": (-1e-6,)}), trial()]
-    assert reading.readable(rows) == [rows[0], rows[2]]
-    assert (reading.readable(rows[:1]), reading.readable([])) == (rows[:1], [])
+    assert parquet.readable(rows) == [rows[0], rows[2]]
+    assert (parquet.readable(rows[:1]), parquet.readable([])) == (rows[:1], [])

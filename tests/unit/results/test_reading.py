@@ -1,14 +1,14 @@
-from core.results import reading, writing
+from core.results import parquet
 from tests import rows
 
 
 def test_rows_are_read_back_equal_and_torn_ones_read_as_none(tmp_path):
     path, trials = tmp_path / "partial.parquet", rows.run()
-    writing.write_rows(path, trials)
-    assert reading.read_rows(path) == trials
+    parquet.write_rows(path, trials)
+    assert parquet.read_rows(path) == trials
     path.write_bytes(path.read_bytes()[:-50])
-    assert reading.read_rows(path) == []
+    assert parquet.read_rows(path) == []
 
 
 def test_a_missing_file_has_no_rows(tmp_path):
-    assert reading.read_rows(tmp_path / "none.parquet") == []
+    assert parquet.read_rows(tmp_path / "none.parquet") == []

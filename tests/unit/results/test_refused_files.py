@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from core.errors import ForeignFile
 from core.files.project import PROJECT
-from core.results import allowed, reading
+from core.results import parquet, validation
 from core.results import store as store_module
+from core.results.parquet import from_table, to_table
 from core.results.schema import SCHEMA, VERSION_KEY
 from core.results.store import Store
-from core.results.tables import from_table, to_table
 from tests.rows import run, trial
 from tests.unit.results.foreign import OTHER_RUN, having, of_version, put
 
@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes | pa.Table], str]] = {
         "block that does not end after",
     ),
     "a list without end": (
-        lambda: to_table([trial(busy_step_s=(1.0,) * (allowed.SHORT_LIST + 1))]),
+        lambda: to_table([trial(busy_step_s=(1.0,) * (validation.SHORT_LIST + 1))]),
         "busy_step_s has more than 1,000 entries",
     ),
 }
@@ -141,13 +141,13 @@ def test_an_extension_type_that_nobody_here_knows_is_read_as_what_it_is_made_of_
 )
 def test_a_file_beyond_a_bound_is_refused(store, monkeypatch, bound, value, reason):
     put(store, to_table(run()))
-    monkeypatch.setattr(reading, bound, value)
+    monkeypatch.setattr(parquet, bound, value)
     (skipped,) = store.read().skipped
     assert reason in skipped.reason
 
 
 def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_large(store, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", 2 * 2**20)
+    monkeypatch.setattr(parquet, "MAX_TABLE_BYTES", 2 * 2**20)
     path = put(store, pa.concat_tables([to_table([trial(message="x" * 10_000)])] * 1_000).combine_chunks())
     assert path.stat().st_size < 2**20
     (skipped,) = store.read().skipped
@@ -155,7 +155,7 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_large(store, 
 
 
 def test_what_a_file_claims_is_looked_at_before_anything_is_decoded(store, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", 5_000_000)
+    monkeypatch.setattr(parquet, "MAX_TABLE_BYTES", 5_000_000)
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("decoded"))
     put(store, to_table([trial()]).append_column("ballast", pa.array(["x" * 5_000_000])))
     (skipped,) = store.read().skipped
@@ -164,14 +164,14 @@ def test_what_a_file_claims_is_looked_at_before_anything_is_decoded(store, monke
 
 def test_a_file_of_too_many_bytes_is_not_opened(store, monkeypatch):
     put(store, to_table([trial()]))
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 10)
+    monkeypatch.setattr(parquet, "MAX_FILE_BYTES", 10)
     monkeypatch.setattr(store_module, "read_file", lambda _: pytest.fail("opened"))
     assert len(store.read().skipped) == 1
 
 
 def test_a_text_that_every_row_repeats_is_unpacked_for_few_rows_at_once(store, monkeypatch):
     bound, rows, length = 1_000_000, 250, 100_000
-    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", bound)
+    monkeypatch.setattr(parquet, "MAX_TABLE_BYTES", bound)
     put(store, pa.concat_tables([to_table([trial(pairs=0, message="x" * length)])] * rows).combine_chunks())
     before, most = pa.total_allocated_bytes(), [0]
     real = pq.ParquetFile.iter_batches
@@ -188,7 +188,7 @@ def test_a_text_that_every_row_repeats_is_unpacked_for_few_rows_at_once(store, m
 
 
 def test_a_list_that_one_row_repeats_is_refused(store, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_TABLE_BYTES", 1_000_000)
+    monkeypatch.setattr(parquet, "MAX_TABLE_BYTES", 1_000_000)
     path = put(store, to_table([trial(busy_step_s=(0.0,) * 900_000)]))
     assert path.stat().st_size < 100_000
     (skipped,) = store.read().skipped
@@ -252,7 +252,7 @@ def test_a_damaged_measurement_is_never_taken_for_a_sound_one(sound, place, bit)
 
 
 def _value_of(content: bytes) -> pa.Table:
-    return reading.read_file(pa.BufferReader(content))[1]
+    return parquet.read_file(pa.BufferReader(content))[1]
 
 
 @pytest.mark.slow
@@ -298,4 +298,4 @@ def read_broken_histograms() -> None:
         broken = bytearray(content)
         broken[draw.randrange(footer, len(content) - 8)] ^= 1 << draw.randrange(8)
         with contextlib.suppress(ForeignFile):
-            reading.read_file(pa.BufferReader(bytes(broken)))
+            parquet.read_file(pa.BufferReader(bytes(broken)))

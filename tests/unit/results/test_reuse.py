@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from core.question.experiment import Contender, Experiment
-from core.results.reuse import LocalMachine, newest_answers
 from core.results.schema import Trial
-from core.results.store import Store
+from core.results.store import LocalMachine, Store, newest_answers
 from tests.rows import EXPERIMENT, MACHINE_ID, TORCH_VERSION, run, trial
 
 OTHER_RUN = "ba9876543210"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from core.question.devices import DEVICE_KINDS
+from core.results.parquet import from_table, object_bytes, to_table
 from core.results.schema import OUTCOMES, SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Outcome, Trial, dictionary
-from core.results.tables import from_table, object_bytes, to_table
 from tests.rows import trial
 
 UNIT_OF_ENDING = {"_s": "s", "_bytes": "bytes", "_ns": "ns", "_mhz": "MHz"}

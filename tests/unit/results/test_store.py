@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidValue, StoreError
 from core.question.experiment import Point
-from core.results import reading
+from core.results import index
 from core.results import store as store_module
-from core.results.finding import index, lookup
-from core.results.finding.index import File
-from core.results.finding.kept import Kept
+from core.results.index import File
+from core.results.parquet import to_table
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
 from core.results.store import GALLERY, Store
-from core.results.tables import to_table
 from tests.rows import RUN_ID, run, trial
 from tests.unit.results.foreign import OTHER_RUN, having, of_version, put
 
@@ -116,8 +114,10 @@ def test_a_file_that_may_not_be_read_is_named(store, monkeypatch):
 def test_a_file_that_vanishes_after_the_folder_was_listed_is_no_fault(store, monkeypatch):
     store.add(trial())
     gone = File(path=store.folder / "gone.parquet", size=1, written_ns=1)
-    first, real = iter([True]), index.listed
-    monkeypatch.setattr(index, "listed", lambda folder: real(folder) | ({gone} if next(first, False) else set()))
+    first, real = iter([True]), index.list_files
+    monkeypatch.setattr(
+        index, "list_files", lambda folder, *, now=False: real(folder) | ({gone} if next(first, False) else set())
+    )
     assert store.read().skipped == ()
     assert store.trials() == [trial()]
 
@@ -233,30 +233,7 @@ def test_a_newer_file_is_named_read_as_far_as_known_and_left_alone(store):
     assert path.read_bytes() == before
 
 
-# The cache
-
-
-@pytest.fixture
-def readings(monkeypatch) -> list[str]:
-    """Names of the files of which whole rows are decoded from now on."""
-    names: list[str] = []
-    real = lookup.read_piece
-
-    def counted(source: Path, **what: Any) -> reading.Piece:
-        if "columns" not in what:
-            names.append(source.name)
-        return real(source, **what)
-
-    monkeypatch.setattr(lookup, "read_piece", counted)
-    monkeypatch.setattr(lookup, "_groups", Kept(lookup.CACHE_BYTES, lookup._bytes))
-    return names
-
-
-def test_a_file_is_decoded_once(store, readings):
-    first, second = (store.add(trial(run_id=name)) for name in (RUN_ID, OTHER_RUN))
-    for _ in range(2):
-        assert len(Store(store.folder).trials(run_id=[RUN_ID, OTHER_RUN])) == 2
-    assert sorted(readings) == sorted([first.name, second.name])
+# Files that change
 
 
 def test_a_file_that_changed_is_decoded_again(store):
@@ -282,16 +259,6 @@ def test_files_of_one_name_in_two_folders_are_two(store, tmp_path):
     put(store, to_table([trial(message="before")]))
     put(other, to_table([trial(message="behind")]))
     assert [row.message for row in (*store.trials(run_id=RUN_ID), *other.trials(run_id=RUN_ID))] == ["before", "behind"]
-
-
-def test_the_cache_keeps_a_bounded_size_and_drops_what_was_not_asked_for_longest(store, readings, monkeypatch):
-    names = {name: store.add(trial(run_id=name * 12)).name for name in "abc"}
-    store.trials(run_id="a" * 12)
-    monkeypatch.setattr(lookup, "_groups", Kept(int(2.5 * lookup._groups.bytes), lookup._bytes))
-    for name in "abacab":
-        assert len(store.trials(run_id=name * 12)) == 1
-    assert readings == [names[name] for name in "aabcb"]
-    assert len(lookup._groups) == 2
 
 
 def test_a_file_that_was_removed_is_no_longer_read(store):

@@ -1,9 +1,8 @@
 """What a store says of itself: where rows lie, what a check found, which files were refused, which run answers."""
 
 from core.files.project import PROJECT
-from core.results.finding.index import Skipped
-from core.results.reuse import LocalMachine
-from core.results.store import GALLERY, RESULTS, Checked, Store
+from core.results.index import Skipped
+from core.results.store import GALLERY, RESULTS, Checked, LocalMachine, Store
 from tests.rows import EXPERIMENT, MACHINE_ID, RUN_ID, TORCH_VERSION, run
 
 

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from core.errors import StoreError
 from core.files import atomic
 from core.results import store as store_module
+from core.results.parquet import to_table
 from core.results.schema import OUTCOMES, TRIAL_COLUMNS, Trial
 from core.results.store import Store
-from core.results.tables import to_table
 from tests import possible
 from tests.rows import RUN_ID, run, trial
 

@@ -17,9 +17,9 @@ from core.answer.statistics import p90_to_median
 from core.question.experiment import MAX_CONTENDERS, Point
 from core.question.fields import SIZE_AXES
 from core.results import compaction
+from core.results.parquet import to_table
 from core.results.schema import Trial
 from core.results.store import GALLERY, Store
-from core.results.tables import to_table
 from tests.rows import run, trial
 
 

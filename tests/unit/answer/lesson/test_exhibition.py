@@ -5,7 +5,7 @@ import pytest
 from core.answer.lessons import outcomes
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender
-from core.results.exhibits.exhibit import Clock, FirstStep
+from core.results.exhibits import Clock, FirstStep
 from tests import exhibited, rows
 
 CPU, GPU = "cpu", "cuda:0"

@@ -3,7 +3,6 @@
 from core.errors import NotReached, StoreError
 from core.jobs.shared import presence
 from core.jobs.shared.members import ENDED
-from core.results.finding import mirrored
 from tests.unit.jobs.shared.conftest import asked_of
 
 
@@ -66,19 +65,6 @@ def test_after_the_place_could_not_be_reached_nothing_is_taken_before_others_cou
     working.work(for_s=0.05)
     assert working.asked == []
     assert ("waiting", "The store cannot be reached.") in [(said.state, said.message) for said in working.told]
-
-
-def test_a_point_is_held_until_the_place_has_its_rows(at, working, monkeypatch):
-    question, waiting = asked_of("shared", sizes=(8,)), [1, 1]
-    at.ask(question)
-    seen = []
-    monkeypatch.setattr(mirrored, "waiting", lambda _: len(waiting))
-    monkeypatch.setattr(
-        mirrored, "bring_now", lambda _: seen.append(len(at.held(question.id))) or (waiting and waiting.pop())
-    )
-    working.work(for_s=60.0, only=question.id)
-    assert seen[-1] == 1
-    assert waiting == []
 
 
 def test_an_end_that_did_not_reach_the_place_is_told_as_soon_as_it_can_be(at, working, monkeypatch):

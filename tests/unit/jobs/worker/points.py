@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.sweep import Begin, Measurement
 from core.question.experiment import Experiment
-from core.results.reuse import CUT_OFF
 from core.results.schema import Trial
+from core.results.store import CUT_OFF
 from tests.integration.scripted_worker import Visited, timed
 
 SIZES = (8, 16, 32, 64)

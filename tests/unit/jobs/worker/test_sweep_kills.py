@@ -12,8 +12,7 @@ from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.question.experiment import Experiment, Point
 from core.question.sweep import Sweep
-from core.results.reuse import CUT_OFF
-from core.results.store import Store
+from core.results.store import CUT_OFF, Store
 from tests.integration.scripted_worker import sweep, timed
 from tests.unit.jobs.worker.killed import Killed, die
 from tests.unit.jobs.worker.points import SIZES, TWO, Bench, cut_off, runs, sizes

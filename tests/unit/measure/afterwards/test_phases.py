@@ -13,8 +13,8 @@ from core.measure.timer import Timer
 from core.measure.training import Training
 from core.question.experiment import Point
 from core.question.lanes import PLAIN, Lane
-from core.results import checks
-from core.results.tables import to_table
+from core.results import validation
+from core.results.parquet import to_table
 from tests.fakes import FakeClock, FakeDevice, queueing
 from tests.rows import trial
 
@@ -123,7 +123,7 @@ def test_a_busy_time_that_noise_hides_is_none_at_all_and_its_row_can_be_read(mon
     next(noisy_s)  # so that the filler with steps is always the quicker one
     values = breakdown.busy_step_s(work, Timer(device=device, clock=clock), GPU, step_s=1e-3)
     assert values == (0.0,) * breakdown.BUSY_REPEATS
-    checks.validate_rows(to_table([trial(contender="cuda:0", busy_step_s=values)]))
+    validation.validate_rows(to_table([trial(contender="cuda:0", busy_step_s=values)]))
 
 
 def test_without_filler_the_launches_would_be_counted_so_that_nothing_is_known(monkeypatch):

@@ -10,7 +10,7 @@ import torch
 
 from core.measure import gpu_telemetry
 from core.measure.gpu_telemetry import Columns, GpuMonitor
-from core.results.allowed import OF_CARDS
+from core.results.validation import OF_CARDS
 
 CARD = torch.device("cuda:0")
 UUID = "4a1e0f9c-0000-1111-2222-333344445555"

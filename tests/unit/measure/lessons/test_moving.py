@@ -5,7 +5,7 @@ from core.measure.demonstrations import moving
 from core.measure.demonstrations.stage import Stage, Stopped
 from core.measure.trial import Hooks
 from core.question.demonstrations import Demonstration
-from core.results.exhibits.exhibit import Snippet
+from core.results.exhibits import Snippet
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from torch import nn
 
 from core.answer import lane_check, remedies
 from core.measure.custom import variants
-from core.results import reading
+from core.results import parquet
 from tests.own_trainings import FUNCTION, PLAIN
 
 
@@ -56,7 +56,7 @@ def test_a_step_in_bf16_computes_in_it_and_leaves_the_rest_as_it_was():
 def test_lanes_take_turns_with_plain_steps_and_are_held_against_their_losses(own):
     plain, kept, rounded = rows = own(PLAIN, contenders=("cpu@1", "cpu@1+kept", "cpu@1+bf16"), budget_s=300)
     assert [row.outcome for row in rows] == ["timed"] * 3
-    assert [reading.find_refusal(row) for row in rows] == [""] * 3
+    assert [parquet.find_refusal(row) for row in rows] == [""] * 3
     assert len(kept.lane_loss) == len(kept.reference_loss) == len(kept.nudged_loss) == 20
     assert kept.lane_loss == kept.reference_loss == rounded.reference_loss != rounded.lane_loss
     assert lane_check.check_lane(kept).within

@@ -10,7 +10,7 @@ from core.answer import custom_findings as answers
 from core.errors import CustomTrainingFailed
 from core.measure.custom.training import CustomTraining
 from core.measure.custom.user_code import load_builder
-from core.results import reading
+from core.results import parquet
 from tests.own_trainings import FUNCTION, PLAIN, asked, changed
 from tests.rows import trial
 
@@ -43,7 +43,7 @@ def test_what_it_gives_is_known_and_its_blocks_are_timed_as_any(own):
         assert not any((*row.own_waits, *row.own_copies, *row.own_elsewhere, *row.own_float64))
         assert row.startup_build_s
         assert row.startup_first_step_s
-        assert reading.find_refusal(row) == ""
+        assert parquet.find_refusal(row) == ""
         assert not custom_findings.grows(row.own_kept)
     assert rows[0].own_first_loss == rows[1].own_first_loss
     assert answers.first_losses_sentence(rows) == ""

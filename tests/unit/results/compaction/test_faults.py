@@ -13,7 +13,7 @@ from filelock import FileLock
 from core.errors import StoreError
 from core.files import atomic
 from core.files.project import PROJECT
-from core.results import compaction, writing
+from core.results import compaction, parquet
 from core.results.compaction import LOCK, compact
 from core.results.store import Store
 from tests.rows import trial
@@ -40,13 +40,13 @@ def test_a_full_disk_removes_nothing(store, monkeypatch):
 
 def test_a_part_that_cannot_be_read_back_removes_nothing(store, monkeypatch):
     rows = fill(store, 2)
-    before, real = files(store), writing.write_table
+    before, real = files(store), parquet.write_table
 
     def torn(target: Path, table: pa.Table) -> None:
         real(target, table)
         target.write_bytes(target.read_bytes()[:-8])
 
-    monkeypatch.setattr(writing, "write_table", torn)
+    monkeypatch.setattr(parquet, "write_table", torn)
     with pytest.raises(StoreError, match="cannot be read"):
         compact(store.folder)
     assert files(store) == before
@@ -180,6 +180,6 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_reason(store, monkeyp
     def refuse(*_):
         raise error
 
-    monkeypatch.setattr(compaction, "_Compaction", refuse)
+    monkeypatch.setattr(compaction, "_compact_folder", refuse)
     with pytest.raises(StoreError, match=f"cannot be written: {said}\\.$"):
         compact(store.folder)

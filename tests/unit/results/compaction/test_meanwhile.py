@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from core.results import index
 from core.results.compaction import compact
-from core.results.finding import index
 from core.results.store import Store
 from tests.rows import trial
 from tests.unit.results.compaction.filled import by_name, compact_elsewhere, fill, names, on_disk
@@ -17,17 +17,17 @@ pytestmark = pytest.mark.slow
 
 def test_a_reader_that_listed_the_folder_before_loses_no_row(store, monkeypatch):
     rows = fill(store, 4)
-    seen, real = [], index.listed
+    seen, real = [], index.list_files
 
-    def listed(folder: Path) -> set[index.File]:
-        found = real(folder)
+    def listed(folder: Path, *, now: bool = False) -> set[index.File]:
+        found = real(folder, now=now)
         if not seen:
             seen.append(True)
             compact_elsewhere(folder)
         return found
 
     reader = Store(store.folder)
-    monkeypatch.setattr(index, "listed", listed)
+    monkeypatch.setattr(index, "list_files", listed)
     assert by_name(reader.trials()) == by_name(rows)
     seen.clear()
     for row in fill(store, 4, outcome="stopped", steps=1):
@@ -55,7 +55,7 @@ def test_a_reader_that_knows_where_rows_were_finds_where_they_went(store, monkey
 def test_a_listing_that_misses_the_new_file_and_the_removed_ones_is_made_again(store, monkeypatch):
     """A folder is not listed in one moment: entries that come and go meanwhile may both be missed."""
     rows = fill(store, 4)
-    real, looks = index._entries, []
+    real, looks = index._list_folder, []
 
     def entries(folder: Path):
         looks.append(True)
@@ -65,7 +65,7 @@ def test_a_listing_that_misses_the_new_file_and_the_removed_ones_is_made_again(s
             return iter([file for file in real(folder) if file.path in before])
         return real(folder)
 
-    monkeypatch.setattr(index, "_entries", entries)
+    monkeypatch.setattr(index, "_list_folder", entries)
     assert by_name(Store(store.folder).trials()) == by_name(rows)
 
 

@@ -1,0 +1,482 @@
+"""Results of a class: each student's rows, the files that students upload, and what everybody's rows say together.
+
+A student's rows are read within bounds: whatever else lies in the folder costs that student rows, and nobody else time.
+An uploaded file is checked as any foreign file is; the code and the nickname in it only show that it is the wrong one.
+Only rows of the class's own question count, the others are named with the reason. Nothing is averaged over machines:
+a student's crossover is computed from that student's rows alone, and a spread is of such crossovers.
+"""
+
+import collections
+import hashlib
+import io
+import logging
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core import units
+from core.answer import speedup
+from core.answer import study as studies
+from core.answer.result import Outcome
+from core.answer.study import Study
+from core.classroom import codes
+from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
+from core.classroom.students import Prediction, Student, fold_name
+from core.errors import CrossoverError, ForeignFile, NotAllowed, StoreError
+from core.question.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
+from core.results import exchange, index
+from core.results.index import File, unreadable_because
+from core.results.parquet import from_table, read_file, to_table
+from core.results.schema import SCHEMA, Trial
+from core.results.store import Store, keep_most_complete
+from core.text import as_line
+
+MAX_ROWS = 1_000
+"""Rows that a student may bring, and have; a question of a class has some tens."""
+
+MOST_ROWS = 2 * MAX_ROWS
+"""Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
+
+MOST_BYTES = 16 * 2**20
+"""What the rows of a student may take: as Python's own objects it is five times that. A row has some thousand bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a student has: rows that were read, none twice, in the order of run and contender; what was not, and why."""
+
+    rows: tuple[Trial, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class StudentStore(Store):
+    """The store of a student: nothing makes it anew once the student, or the class, was removed."""
+
+    def check_writable(self) -> None:
+        """Find out whether rows can be written, as of any store; raises StoreError, also where the student is gone."""
+        if not self.folder.parent.is_dir():
+            raise StoreError(f"The store {self.folder} cannot be written: its student or class was removed.")
+        super().check_writable()
+
+
+def read_rows(folder: Path) -> Measured:
+    """The rows of a student's store, none of a folder that does not exist; raises as `read_table` does."""
+    table, faults = read_table(folder)
+    ordered = table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")])
+    return Measured(rows=tuple(from_table(ordered)), faults=faults)
+
+
+def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
+    """The rows of a student's store as a table of `SCHEMA`, in any order, and what was not read.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    faults: list[str] = []
+    newest_first = sorted(index.list_files(folder), key=lambda file: (file.written_ns, file.path.name), reverse=True)
+    tables = list(_read_within_bounds(newest_first, faults))
+    return keep_most_complete(pa.concat_tables([SCHEMA.empty_table(), *tables])), tuple(faults)
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The files of a student's store; raises as `read_table` does."""
+    return sorted(file.path for file in index.list_files(folder))
+
+
+def count_rows(file: Path) -> int:
+    """Rows that a file says it has; none where it cannot be read."""
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (pa.ArrowException, OSError, ValueError):
+        return 0
+
+
+def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None:
+    """Raise NotAllowed if some files of rows, with so many rows and bytes beyond, are more than a student may have."""
+    rows += sum(map(count_rows, files))
+    size += sum(file.stat().st_size for file in files if file.exists())
+    if rows > MAX_ROWS or size > MOST_BYTES:
+        most = f"{MAX_ROWS:,} rows of {MOST_BYTES // 2**20} MiB"
+        raise NotAllowed(
+            f"A student may have {most} in a class, and these would be {rows:,} of {size / 2**20:,.1f} MiB."
+        )
+
+
+def compute_signature(folder: Path) -> str:
+    """Changes whenever a file of the folder does, and is empty where there is none; raises as `read_table` does."""
+    found = sorted((file.path.name, file.size, file.written_ns) for file in index.list_files(folder))
+    return hashlib.sha256(repr(found).encode(errors="surrogatepass")).hexdigest() if found else ""
+
+
+def _read_within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iterator[pa.Table]:
+    rows = size = 0
+    for file in newest_first:
+        if rows >= MOST_ROWS:
+            faults.append(f"only the newest {MOST_ROWS:,} rows count")
+            return
+        try:
+            table = read_file(file.path, most_rows=MOST_ROWS - rows)[1]
+        except FileNotFoundError:  # merged, or removed, since it was listed
+            continue
+        except ForeignFile as error:
+            faults.append(f"a file cannot be read, because {error}")
+            continue
+        except OSError as error:
+            faults.append(f"a file cannot be read, because {unreadable_because(error)}")
+            continue
+        rows, size = rows + table.num_rows, size + table.nbytes
+        if size > MOST_BYTES:
+            faults.append(f"only the newest rows count, as all take more than {MOST_BYTES // 2**20} MiB")
+            return
+        yield table
+
+
+CODE_KEY, NICKNAME_KEY = b"crossover_class_code", b"crossover_class_nickname"
+
+MAX_UPLOAD_BYTES = 5_000_000
+
+MOST_TAKEN_BYTES = 64 * 2**20
+"""Rows of a whole class in memory that are given out as one file; those of thirty students take ten MiB at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What became of a file: rows that were new or there already, why it was not taken, why some rows were not."""
+
+    added: int = 0
+    duplicates: int = 0
+    refused: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+def build_file(rows: Sequence[Trial], *, code: str, nickname: str) -> bytes:
+    """A student's rows as the bytes of a parquet file that says whose they are."""
+    said = {CODE_KEY: codes.format_code(code).encode(), NICKNAME_KEY: nickname.encode()}
+    return _to_parquet(to_table(list(rows)), said)
+
+
+def add_file(store: Store, data: bytes, name: str, *, question: ClassQuestion, code: str, nickname: str) -> Receipt:
+    """Add the rows of an uploaded file to a student's store.
+
+    Args:
+        store: the student's.
+        data: the file's content.
+        name: of the file, for messages.
+        question: only rows of it are added.
+        code: to join the class by.
+        nickname: of the student.
+
+    Raises:
+        NotAllowed: the student would have too many rows.
+        StoreError: the store cannot be written.
+    """
+    if len(data) > MAX_UPLOAD_BYTES:
+        return Receipt(refused=f"it has more than the {MAX_UPLOAD_BYTES:,} bytes that a student's file may have")
+    proposal = exchange.check_import(data, name, store, most_rows=MAX_ROWS)
+    if proposal.refused:
+        return Receipt(refused=proposal.refused[0].reason)
+    if reason := _explain_excess(proposal.new, question) or _explain_wrong_file(data, code, nickname):
+        return Receipt(refused=reason)
+    mine, left_out = _select_from_table(proposal.new, question)
+    require_room(list_files(store.folder), rows=mine.num_rows, size=mine.nbytes)
+    kept = exchange.keep(exchange.Proposal(new=mine, duplicates=proposal.duplicates), store)
+    if not kept.added and not kept.duplicates:
+        return Receipt(refused=f"none of its rows can be pooled, because {left_out[0]}" if left_out else "it is empty")
+    return Receipt(added=kept.added, duplicates=kept.duplicates, left_out=left_out)
+
+
+def export_class(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
+    """All rows of a class as one file, the nickname as last column; raises StoreError where they are too many."""
+    parts, size = [SCHEMA.empty_table().append_column("nickname", pa.array([], pa.string()))], 0
+    for nickname, rows in tables:
+        parts.append(rows.append_column("nickname", pa.array([nickname] * rows.num_rows, pa.string())))
+        size += rows.nbytes
+        if size > MOST_TAKEN_BYTES:
+            raise StoreError(f"All rows take more than the {MOST_TAKEN_BYTES // 2**20} MiB that one file may have.")
+    table = pa.concat_tables(parts)
+    return exchange.export(table, kind) if kind == "csv" else _to_parquet(table, {})
+
+
+def _explain_excess(rows: pa.Table, question: ClassQuestion) -> str:
+    """Why rows are more than can have been measured for a class, before any of them is looked at; empty if not."""
+    runs = pc.value_counts(rows["run_id"])
+    most = pc.max(runs.field("counts")).as_py() or 0
+    if most > MAX_CONTENDERS:
+        return f"it has a run of {most:,} rows, and a run has {MAX_CONTENDERS} contenders at most"
+    if len(runs) > question.most_runs:
+        return f"it has {len(runs):,} runs, and the class takes {question.most_runs:,} at once"
+    if rows.nbytes > MOST_BYTES:
+        return f"its rows take more than the {MOST_BYTES // 2**20} MiB that those of a student may take"
+    return ""
+
+
+def _select_from_table(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Table, tuple[str, ...]]:
+    mine, reasons = select_rows(question, from_table(rows))
+    names_of_mine = pa.array([row.trial_id for row in mine], pa.string())
+    return rows.filter(pc.is_in(rows["trial_id"], names_of_mine)), tuple(reasons)
+
+
+def _explain_wrong_file(data: bytes, code: str, nickname: str) -> str:
+    """Why a file that was read whole is not this student's for this class; one that does not say is."""
+    said = pq.read_schema(pa.BufferReader(data)).metadata or {}
+    said_code = said.get(CODE_KEY, b"").decode(errors="replace")
+    said_nickname = said.get(NICKNAME_KEY, b"").decode(errors="replace")
+    if said_code and codes.format_code(said_code) != code:
+        return "it was measured for another class"
+    if said_nickname and fold_name(said_nickname) != fold_name(nickname):
+        return f"it was measured under the nickname {said_nickname[:40]!r}, and you are {nickname!r} here"
+    return ""
+
+
+def _to_parquet(table: pa.Table, said: Mapping[bytes, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    marked = table.replace_schema_metadata({**(SCHEMA.metadata or {}), **said})
+    pq.write_table(marked, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
+
+
+NAME_LENGTH, SENTENCE_LENGTH = 80, 500
+"""Characters of a device's own name, and of a result in words, that are shown: both may come in a file."""
+
+WithInterval = tuple[float | None, float | None, float | None]
+"""A figure with the ends of its interval, as far as they are known."""
+
+UNKNOWN: WithInterval = (None, None, None)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What one student measured, with the devices' own names.
+
+    Attributes:
+        kind: of the challenger, as in the rows.
+        outcome: of the crossover; of one training, `crossing` never, and the others by who was faster.
+        estimate: size from which on the challenger is faster, with its 95 % interval from `low` to `high`; None unless
+            the outcome is `crossing`.
+        speedup: at the largest size that was timed; above 1 the challenger is faster. None if nothing was timed.
+        speedup_low: its interval is from there to `speedup_high`; None where the noise is not known.
+        sizes: how many were timed.
+        from_file: whether it was measured elsewhere and brought in a file.
+    """
+
+    nickname: str
+    baseline: str
+    challenger: str
+    kind: str
+    outcome: Outcome
+    estimate: float | None
+    low: float | None
+    high: float | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    sizes: int
+    from_file: bool
+    sentence: str
+
+    @property
+    def devices(self) -> str:
+        """Both devices in words: what results are grouped by."""
+        return f"{self.challenger} against {self.baseline}"
+
+    def place(self, question: ClassQuestion) -> float | str | None:
+        """The place that a prediction should have named; None if the result does not say."""
+        if self.outcome == "gpu_always" and question.places:
+            return question.places[0]
+        if self.outcome == "cpu_always" and question.places:
+            return NEVER
+        if self.estimate is None:
+            return None
+        return next((place for place in question.places if place >= self.estimate), NEVER)
+
+    @property
+    def winner(self) -> str | None:
+        """Who was faster at the largest size; None if nothing was timed."""
+        if self.speedup is None or not 0 < self.speedup < math.inf:
+            return None
+        if abs(math.log(self.speedup)) <= math.log(1.1):
+            return SAME
+        return CHALLENGER if self.speedup > 1 else BASELINE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Results of one pair of devices, how many of them found a crossover, and where these lie; None without any."""
+
+    devices: str
+    results: int
+    crossings: int
+    median: float | None
+    lowest: float | None
+    highest: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How often each thing is expected: key of `WINNERS` → how many; size, or `NEVER`, → how many, none left out."""
+
+    students: int
+    winners: Mapping[str, int]
+    places: Mapping[float | str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What became of one student's rows; why some or all of them do not count, in words that can follow a colon."""
+
+    result: Result | None = None
+    fault: str = ""
+
+
+def evaluate_student(question: ClassQuestion, student: Student, folder: Path) -> Finding:
+    """What the rows in a student's folder say of the question; what is wrong with them is said, never raised."""
+    try:
+        has = read_rows(folder)
+        mine, reasons = select_rows(question, has.rows)
+        fault = next(iter(has.faults), "") or (f"a row does not count, because {reasons[0]}" if reasons else "")
+        return Finding(result=_compute_result(question, student, mine), fault=fault)
+    except Exception as error:  # a row that no check foresaw harms who brought it, and nobody else
+        _log.exception("The rows of a student could not be pooled")
+        said = str(error).rstrip(".") if isinstance(error, CrossoverError) else type(error).__name__
+        return Finding(fault=f"nothing can be made of these rows: {said}")
+
+
+def compute_result(question: ClassQuestion, student: Student, rows: Sequence[Trial]) -> Result | None:
+    """What a student's rows say of the question; None if none of them is of it."""
+    return _compute_result(question, student, select_rows(question, rows)[0])
+
+
+def _compute_result(question: ClassQuestion, student: Student, mine: Sequence[Trial]) -> Result | None:
+    axis = question.axis
+    found = studies.studies(mine, axis=axis.name if axis else "samples", least=1)
+    if not found:
+        return None
+    best = max(found, key=lambda entry: (len(entry.runs), not speedup.is_host(entry.runs[-1][1]), entry.newest))
+    return _summarize_sweep(student, best) if axis else _summarize_training(student, best)
+
+
+def select_rows(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
+    """The rows that are pooled, and why others are not, each reason once.
+
+    Of a run each contender counts once, and no more contenders than a run can have had: what is worked out for every
+    two of a run must not grow with the square of what a file says was one.
+    """
+    mine: list[Trial] = []
+    reasons: dict[str, None] = {}
+    contenders: dict[str, set[str]] = {}
+    for row in rows:
+        there = contenders.setdefault(row.run_id, set())
+        reason = question.objection(row)
+        if not reason and row.contender in there:
+            reason = f"its run has a second row of {row.contender!r:.40}"
+        if not reason and len(there) >= MAX_CONTENDERS:
+            reason = f"its run has more than the {MAX_CONTENDERS} contenders that a run can have"
+        if reason:
+            reasons[reason] = None
+            continue
+        there.add(row.contender)
+        mine.append(row)
+    return mine, list(reasons)
+
+
+def group_by_devices(results: Sequence[Result]) -> list[Group]:
+    """The spread of crossovers by pair of devices, most results first."""
+    by_devices: dict[str, list[Result]] = {}
+    for entry in results:
+        by_devices.setdefault(entry.devices, []).append(entry)
+    found = []
+    for devices, entries in by_devices.items():
+        places = [entry.estimate for entry in entries if entry.estimate is not None]
+        found.append(
+            Group(
+                devices=devices,
+                results=len(entries),
+                crossings=len(places),
+                median=statistics.median(places) if places else None,
+                lowest=min(places, default=None),
+                highest=max(places, default=None),
+            )
+        )
+    return sorted(found, key=lambda group: (-group.results, group.devices))
+
+
+def count_predictions(question: ClassQuestion, predictions: Sequence[Prediction]) -> Tally:
+    """How often each answer is expected."""
+    places: dict[float | str, int] = dict.fromkeys((*question.places, NEVER) if question.places else (), 0)
+    for entry in predictions:
+        if entry.place in places and entry.place is not None:
+            places[entry.place] += 1
+    winners = collections.Counter(entry.winner for entry in predictions)
+    return Tally(
+        students=len(predictions), winners={name: winners[name] for name in (BASELINE, CHALLENGER, SAME)}, places=places
+    )
+
+
+def _summarize_sweep(student: Student, study: Study) -> Result:
+    try:
+        answer = studies.crossover(study)
+    except CrossoverError as error:
+        return _build_result(student, study, "not_measurable", str(error))
+    timed = [size for size in answer.sizes if size.speedup is not None]
+    last = timed[-1] if timed else None
+    above = bool(answer.crossings) and answer.crossings[0].challenger_above
+    crossing = answer.outcome == "crossing" and above
+    # a challenger that wins below a size is an answer, but not to "from which size on"
+    outcome = answer.outcome if crossing or answer.outcome != "crossing" else "several"
+    place = (answer.estimate, answer.low, answer.high) if crossing else UNKNOWN
+    figures = (last.speedup, last.low, last.high) if last else UNKNOWN
+    return _build_result(student, study, outcome, answer.sentence, place=place, speedup=figures)
+
+
+def _summarize_training(student: Student, study: Study) -> Result:
+    found = speedup.speedup(*study.runs[-1])
+    outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
+    outcome, figures = outcomes.get(found.verdict, "not_measurable"), (found.value, found.low, found.high)
+    return _build_result(student, study, outcome, speedup.verdict_sentence(found), speedup=figures)
+
+
+def _build_result(
+    student: Student,
+    study: Study,
+    outcome: Outcome,
+    sentence: str,
+    *,
+    place: WithInterval = UNKNOWN,
+    speedup: WithInterval = UNKNOWN,
+) -> Result:
+    baseline, challenger = study.runs[-1]
+    return Result(
+        nickname=student.nickname,
+        baseline=_name_device(baseline),
+        challenger=_name_device(challenger),
+        kind=challenger.device_kind,
+        outcome=outcome,
+        estimate=place[0],
+        low=place[1],
+        high=place[2],
+        speedup=speedup[0],
+        speedup_low=speedup[1],
+        speedup_high=speedup[2],
+        sizes=len(study.runs),
+        from_file=bool(challenger.origin),
+        sentence=as_line(sentence, SENTENCE_LENGTH),
+    )
+
+
+def _name_device(row: Trial) -> str:
+    """A device for people: its own name, and for the CPU how many threads, unless it had all."""
+    name = as_line(row.device_name, NAME_LENGTH)
+    threads = Contender.parse(row.contender).threads
+    return (
+        name
+        if not speedup.is_host(row) or threads == BEST_THREADS
+        else f"{name}, {units.format_quantity(threads, 'thread')}"
+    )

@@ -1,0 +1,1 @@
+"""The address of a store: a folder that pyarrow.fs reaches, read through a cache on this machine."""

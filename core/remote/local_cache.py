@@ -1,0 +1,259 @@
+"""The local read cache of a store at an address: a folder of this machine that stands for the address.
+
+Files of a store never change, so a copy of the right size is the file. Reading downloads what is missing; writing goes
+to the address alone, and either succeeds or raises. The folder names its address in the file `.address`; whoever
+deletes the folder loses nothing. This module does not know what a file contains.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import StoreError, unwritable
+from core.files import atomic
+from core.files.project import PROJECT
+
+if TYPE_CHECKING:  # pyarrow's file systems are loaded only for a store that has an address
+    from core.remote.remote_store import RemoteFile, RemoteStore
+
+CACHES = PROJECT / "data" / "shared"
+"""Folder of all caches, unless the environment names another one."""
+
+CACHES_VARIABLE = "CROSSOVER_SHARED"
+"""Environment variable with another folder for the caches."""
+
+ADDRESS_FILE = ".address"
+"""File of a cache that contains its address."""
+
+FILES = "files"
+"""Folder of a cache with the downloaded files, which lie there as they lie at the address."""
+
+MOST_BYTES = 2 * 2**30
+"""Size of the downloaded files above which the oldest are removed."""
+
+LIST_EVERY_S = 2.0
+"""Seconds for which a listing is used again. One that takes long is used for 20 times as long as it took, so that
+readers wait for a twentieth of the time at most."""
+
+RETRY_AFTER_S = 20.0
+"""Seconds for which a listing is used again after a failed attempt, which takes seconds for which readers wait."""
+
+AT_ONCE = 12
+"""Files that are downloaded or removed at the same time."""
+
+LISTINGS = 5
+"""Listings until no file of the previous one is missing."""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_NAME = re.compile(r"([A-Za-z0-9][\w.+@=-]{0,180}/){0,4}[A-Za-z0-9][\w.+@=-]{0,180}", re.ASCII)
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address, and not a folder of this machine."""
+    return bool(_ADDRESS.match(text))
+
+
+def read_address(folder: Path) -> str:
+    """Return the address for which a folder stands; empty for an ordinary folder."""
+    try:
+        return (folder / ADDRESS_FILE).read_text()
+    except OSError:
+        return ""
+
+
+def is_remote(folder: Path) -> bool:
+    """Return whether a folder stands for an address."""
+    return bool(read_address(folder))
+
+
+def describe_store(folder: Path) -> str:
+    """Return how a store is called in messages: its address, or its folder."""
+    return read_address(folder) or str(folder)
+
+
+def resolve_store(text: str) -> Path:
+    """Return the folder of a store that is given as a folder or as an address; the cache of an address is created.
+
+    Raises:
+        InvalidValue: the text looks like an address and is none.
+        StoreError: the folder of the cache cannot be created.
+    """
+    if not is_address(text):
+        return Path(text).expanduser()
+    from core.remote.remote_store import RemoteStore
+
+    RemoteStore(text)
+    caches = Path(os.environ.get(CACHES_VARIABLE) or CACHES).absolute()
+    folder = caches / hashlib.sha256(text.encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / ADDRESS_FILE).exists():
+            atomic.write_bytes(folder / ADDRESS_FILE, text.encode())
+    except OSError as error:
+        raise StoreError(unwritable(f"The folder {folder}", error)) from error
+    return folder
+
+
+def open_cache(folder: Path) -> "LocalCache | None":
+    """Return the cache in a folder, one for each process; None for an ordinary folder.
+
+    Raises:
+        StoreError: the address cannot be used.
+    """
+    address = read_address(folder)
+    return _open_cache(folder, address) if address else None
+
+
+@functools.lru_cache(maxsize=16)
+def _open_cache(folder: Path, address: str) -> "LocalCache":
+    from core.remote.remote_store import RemoteStore
+
+    return LocalCache(folder, RemoteStore(address))
+
+
+class LocalCache:
+    """Files of a remote store, downloaded when they are needed; shared by threads.
+
+    Attributes:
+        folder: of this machine.
+        remote: the files at the address.
+        failure: why the last listing failed, in a sentence; empty if it succeeded.
+    """
+
+    def __init__(self, folder: Path, remote: "RemoteStore") -> None:
+        self.folder, self.remote, self.failure = folder, remote, ""
+        self._lock = threading.Lock()
+        self._listing: dict[str, RemoteFile] | None = None
+        self._next_at = 0.0
+
+    def list_files(self, *, now: bool = False) -> "dict[str, RemoteFile]":
+        """Return the files at the address by name, as a listing of the last seconds has them.
+
+        While the server does not answer, the last listing is used, and `failure` says so.
+
+        Args:
+            now: whether to list again even if that was done a moment ago.
+
+        Raises:
+            StoreError: the store cannot be reached, and was not listed before by this process.
+        """
+        with self._lock:
+            if now or self._listing is None or time.monotonic() >= self._next_at:
+                self._refresh()
+            return self._listing or {}
+
+    def _refresh(self) -> None:
+        began = time.monotonic()
+        try:
+            self._listing, self.failure = self._list_until_stable(), ""
+        except StoreError as error:
+            self.failure = str(error)
+            if self._listing is None:
+                raise
+        ended = time.monotonic()
+        self._next_at = ended + (RETRY_AFTER_S if self.failure else max(LIST_EVERY_S, 20 * (ended - began)))
+
+    def _list_until_stable(self) -> "dict[str, RemoteFile]":
+        """List until no file of the listing before is missing: a compaction may move rows behind a long listing."""
+        before = self._list() if self._listing is None else self._listing
+        for _ in range(LISTINGS):
+            listing = self._list()
+            if before.keys() <= listing.keys():
+                break
+            before = listing
+        return listing
+
+    def _list(self) -> "dict[str, RemoteFile]":
+        return {name: file for name, file in self.remote.list_files().items() if _NAME.fullmatch(name)}
+
+    @property
+    def signature(self) -> int:
+        """A number that changes whenever files come or go; 0 while the store cannot be reached."""
+        try:
+            return hash(frozenset(self.list_files()))
+        except StoreError:
+            return 0
+
+    def path_of(self, name: str) -> Path:
+        """Return where a file lies on this machine once it is downloaded."""
+        return self.folder / FILES / name
+
+    def name_of(self, path: Path) -> str:
+        """Return the name at the address of a file that lies, or will lie, at a path of this machine."""
+        return path.relative_to(self.folder / FILES).as_posix()
+
+    def fetch_file(self, path: Path, size: int) -> None:
+        """Download a file unless it is there with the size that the listing gives.
+
+        Raises:
+            FileNotFoundError: there is no such file at the address.
+            OSError: the folder of the cache cannot be written.
+            StoreError: the store cannot be reached.
+        """
+        if _has_size(path, size):
+            return
+        data = self.remote.read_file(self.name_of(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_atomically(path, lambda file: file.write(data), lasting=False)
+
+    def fetch_files(self, files: Iterable[tuple[Path, int]]) -> None:
+        """Download several files at once, and make room for them; those that fail fail again when they are read."""
+
+        def fetch(file: tuple[Path, int]) -> None:
+            with contextlib.suppress(OSError, StoreError):
+                self.fetch_file(*file)
+
+        missing = [(path, size) for path, size in files if not _has_size(path, size)]
+        if missing:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                list(pool.map(fetch, missing))
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Remove the oldest downloaded files above `MOST_BYTES`."""
+        paths = [path for path in (self.folder / FILES).rglob("*") if path.is_file()]
+        facts = sorted(((path.stat(), path) for path in paths), key=lambda fact: fact[0].st_mtime_ns)
+        excess = sum(fact.st_size for fact, _ in facts) - MOST_BYTES
+        for fact, path in facts:
+            if excess <= 0:
+                return
+            with contextlib.suppress(OSError):  # Windows does not remove a file that somebody reads
+                path.unlink()
+                excess -= fact.st_size
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Write a file to the address; the next listing has it.
+
+        Raises:
+            StoreError: the store cannot be reached or written.
+        """
+        self.remote.write_file(name, data)
+        self._next_at = 0.0
+
+    def remove_files(self, paths: Collection[Path]) -> None:
+        """Remove files from the address and from this machine.
+
+        Raises:
+            StoreError: the store cannot be reached; some files may be gone.
+        """
+        names = [self.name_of(path) for path in paths]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(self.remote.remove_file, names))
+        for path in paths:
+            path.unlink(missing_ok=True)
+        self._next_at = 0.0
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False

@@ -1,1 +1,0 @@
-"""The columns of a row, in groups, and how a column is declared."""

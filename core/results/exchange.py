@@ -1,0 +1,159 @@
+"""Rows in and out: files for other machines and programs, and files from them.
+
+What comes from elsewhere is checked as a whole before any of it is kept, keeps the name of the file it came in,
+and is only ever data: nothing is unpickled, evaluated or rendered.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import ForeignFile
+from core.results import quarantine
+from core.results.index import Skipped
+from core.results.schema import SCHEMA
+from core.results.store import Store, completeness, keep_most_complete
+from core.text import to_csv_cell, to_file_name
+
+Format = Literal["parquet", "csv"]
+
+CSV_ROWS = 256
+"""Rows that are written to CSV at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """What would become of a file, with nothing of it kept yet.
+
+    Attributes:
+        new: rows that would be added, checked and cleaned, of `SCHEMA`.
+        duplicates: rows that are there already, measured here or at least as complete.
+        refused: the file with the reason, if it is refused.
+    """
+
+    new: pa.Table = field(default_factory=SCHEMA.empty_table)
+    duplicates: int = 0
+    refused: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """What became of a file.
+
+    Attributes:
+        added: rows that were new.
+        duplicates: rows that were there already, measured here or at least as complete.
+        refused: the file with the reason, if it was refused; then nothing was added.
+    """
+
+    added: int = 0
+    duplicates: int = 0
+    refused: tuple[Skipped, ...] = ()
+
+
+def export(trials: pa.Table, kind: Format) -> bytes:
+    """Rows as the bytes of one file.
+
+    Args:
+        trials: of `SCHEMA`.
+        kind: `parquet`, which `import_file` reads back; or `csv`, with lists as JSON (null for a number
+            that is not finite), bytes in base64, and text in one line that no spreadsheet runs.
+    """
+    if kind == "csv":
+        return _csv(trials)
+    buffer = io.BytesIO()
+    pq.write_table(trials.cast(SCHEMA), buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
+    """Add the rows of a foreign parquet file to a store, all of them or none.
+
+    Args:
+        source: the file or its bytes.
+        name: of the file; kept with each row.
+        store: where the rows go.
+
+    Raises:
+        StoreError: the file cannot be opened or the store cannot be written; nothing was added.
+    """
+    return keep(check_import(source, name, store), store)
+
+
+def check_import(
+    source: Path | bytes, name: str, store: Store, *, most_rows: int = quarantine.MAX_IMPORT_ROWS
+) -> Proposal:
+    """What `import_file` would do, with nothing added; `keep` does it.
+
+    Args:
+        source: the file or its bytes.
+        name: of the file.
+        store: where the rows would go.
+        most_rows: rows beyond which the file is refused, before anything of it is unpacked.
+
+    Raises:
+        StoreError: the file cannot be opened or the store cannot be read.
+    """
+    try:
+        table = quarantine.read_foreign_file(source, most_rows=most_rows)
+    except ForeignFile as error:
+        return Proposal(refused=(Skipped(name=_origin(name), reason=str(error)),))
+    index = table.schema.get_field_index("origin")
+    field = SCHEMA.field(index)
+    origins = pa.array([_origin(name)] * table.num_rows, field.type)
+    return _compare_with_store(table.set_column(index, field, origins), store)
+
+
+def keep(proposal: Proposal, store: Store) -> ImportReport:
+    """Add what was proposed, as far as it is still new.
+
+    Raises:
+        StoreError: the store cannot be written; nothing was added.
+    """
+    found = _compare_with_store(proposal.new, store)
+    if found.new.num_rows:
+        store.check_writable()
+        store.add_all(found.new)
+    return ImportReport(
+        added=found.new.num_rows, duplicates=proposal.duplicates + found.duplicates, refused=proposal.refused
+    )
+
+
+def _compare_with_store(table: pa.Table, store: Store) -> Proposal:
+    """Which rows a store does not have yet, or has less complete."""
+    names = set(table["trial_id"].to_pylist())
+    facts = ("trial_id", "origin", "outcome", "steps")
+    known = {line["trial_id"]: line for line in store.rows(trial_id=names).select(facts).to_pylist()} if names else {}
+    single = keep_most_complete(table)
+    lines = single.select(facts).to_pylist()
+    new = single.filter(pa.array([_is_new(line, known.get(line["trial_id"])) for line in lines], pa.bool_()))
+    return Proposal(new=new, duplicates=table.num_rows - new.num_rows)
+
+
+def _is_new(row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
+    """Whether a row says more than the one of the same name; what was measured here is never replaced."""
+    if stored is None:
+        return True
+    more = completeness(row["outcome"], row["steps"]) > completeness(stored["outcome"], stored["steps"])
+    return bool(stored["origin"]) and more
+
+
+def _origin(name: str) -> str:
+    """A file's name without its folders and without characters that mean something elsewhere."""
+    return to_file_name(re.split(r"[/\\]", name)[-1])
+
+
+def _csv(trials: pa.Table) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(trials.column_names)
+    for batch in trials.to_batches(max_chunksize=CSV_ROWS):  # as Python's own objects, rows take ten times the room
+        writer.writerows([to_csv_cell(value) for value in row.values()] for row in batch.to_pylist())
+    return text.getvalue().encode()

@@ -1,0 +1,403 @@
+"""What a demonstration showed: plain data that the measuring half makes and the pages draw.
+
+Kept as JSON by `core.results.exhibits`, so that what was recorded on one machine can be shown on
+another. What is read back is checked as any foreign input. Nothing here measures, and nothing imports torch.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from msgspec import Meta
+
+from core.errors import CrossoverError, DamagedFile, InvalidValue, StoreError, unwritable
+from core.files import atomic, documents
+from core.files.documents import Count
+from core.question.demonstrations import Demonstration, Kind
+from core.question.experiment import MAX_CONTENDERS
+from core.remote import local_cache
+from core.results.index import Skipped, unreadable_because
+
+MAX_TEXT = 20_000
+"""Characters of any one text; the longest are PyTorch's own messages."""
+
+MAX_NAME = 300
+"""Characters of a name or a title."""
+
+MAX_ENTRIES = 1_000
+"""Readings of a clock, or parameters of a network."""
+
+MAX_PARTS = 100
+"""Pieces of code, notes, and clocks: eight devices by each of eleven recipes are 88."""
+
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Name = Annotated[str, Meta(max_length=MAX_NAME, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]*$")]
+"""Of letters that can be seen: names become part of charts, whose languages end at some of the others."""
+
+Notes = Annotated[tuple[Text, ...], Meta(max_length=MAX_PARTS)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_PARTS)]
+Reading = Annotated[float, Meta(ge=1e-9, le=1e9)]
+"""Seconds: a nanosecond to thirty years, so that the ratio of two is a number that a chart can show."""
+
+Difference = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExhibitContender:
+    """One contender of a demonstration.
+
+    Attributes:
+        contender: written form, as asked: `cpu`, `cpu@1`, `cuda:0`.
+        device: `cpu`, `cuda:0`, `xpu:0` or `mps`.
+        kind: `cpu`, `cuda`, `rocm`, `xpu` or `mps`.
+        device_name: the device's own name.
+        threads: CPU threads that served it.
+        startup_s: seconds of the first use of the device in the process, None where it was not used.
+    """
+
+    contender: Name
+    device: Name
+    kind: Name
+    device_name: Name
+    threads: Count
+    startup_s: Difference | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One way to time a training, with what it gave on one contender.
+
+    Attributes:
+        name: key of `core.question.demonstrations.RECIPES`.
+        title: label for people.
+        explains: what is done, and what comes of it.
+        switched: keys of `core.question.demonstrations.SHORTCUTS`.
+        epoch_s: seconds of an epoch by this clock, one entry a reading. A reading covers `steps` steps and is scaled
+            to an epoch.
+        steps: training steps of one reading.
+        contender: whose training it was.
+    """
+
+    name: Name
+    title: Name
+    explains: Text
+    switched: Names
+    epoch_s: Annotated[tuple[Reading, ...], Meta(max_length=MAX_ENTRIES)]
+    steps: Count
+    contender: Name
+
+    def __post_init__(self) -> None:
+        if not self.epoch_s or min(self.epoch_s) <= 0:
+            raise InvalidValue("epoch_s", self.epoch_s, "at least one number of seconds above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """A training timed in several ways.
+
+    Attributes:
+        variants: contender by contender, `ours` first.
+        notes: a sentence for each that was left out.
+    """
+
+    variants: Annotated[tuple[Variant, ...], Meta(max_length=MAX_PARTS)]
+    notes: Notes = ()
+
+    def __post_init__(self) -> None:
+        names = [(variant.contender, variant.name) for variant in self.variants]
+        wanting = {contender for contender, _ in names} - {contender for contender, name in names if name == "ours"}
+        if not names or wanting or len(set(names)) < len(names):
+            raise InvalidValue("variants", names, "for each contender each name once, ours among them")
+
+    def select_variants(self, contender: str) -> tuple[Variant, ...]:
+        """The variants of one contender, `ours` first."""
+        found = [variant for variant in self.variants if variant.contender == contender]
+        return tuple(sorted(found, key=lambda variant: variant.name != "ours"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snippet:
+    """A few lines of Python that were run, with what they said.
+
+    Attributes:
+        title: what is asked.
+        code: that was run as it stands.
+        output: what it printed.
+        error: what PyTorch raised, its type and message; empty if nothing.
+        device: that is used beside the CPU: `cuda:0`, …; `meta`, PyTorch's device without memory, where there is no
+            accelerator; `cpu` where the lines need numbers and there is none.
+    """
+
+    title: Name
+    code: Text
+    output: Text
+    error: Text
+    device: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moving:
+    """What moving does.
+
+    Attributes:
+        snippets: in the order in which they are read.
+        notes: what must be known beside them: where the device `meta` stands for an accelerator, that it does.
+    """
+
+    snippets: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_PARTS)]
+    notes: Notes = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstStep:
+    """How far two contenders are apart after one step from the same weights with the same batch.
+
+    Attributes:
+        parameters: name of each parameter with the relative difference of its gradients: the length of the
+            difference over that of the first contender's gradient.
+        loss_difference: of the loss of the first batch, relative to that of the first contender.
+        contenders: written form of the two.
+    """
+
+    parameters: Annotated[tuple[tuple[Name, Difference], ...], Meta(max_length=MAX_ENTRIES)]
+    loss_difference: Difference
+    contenders: Names
+
+    def __post_init__(self) -> None:
+        if not self.parameters:
+            raise InvalidValue("parameters", self.parameters, "at least one")
+        if len(self.contenders) != 2:
+            raise InvalidValue("contenders", self.contenders, "two")
+
+    @property
+    def largest(self) -> float:
+        """Largest relative difference of a gradient."""
+        return max(difference for _, difference in self.parameters)
+
+
+Content = Clock | Moving | FirstStep
+
+CONTENTS: dict[Kind, type[Clock] | type[Moving] | type[FirstStep]] = {
+    "clock": Clock,
+    "moving": Moving,
+    "first_step": FirstStep,
+}
+"""What each kind of demonstration shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhibit:
+    """What one demonstration showed, when and on what.
+
+    Attributes:
+        id: its name, 12 hexadecimal digits.
+        demonstration: what was asked.
+        measured_at: when it began, ISO 8601, UTC.
+        cpu_name: of the machine.
+        machine_id: of the machine.
+        torch_version: that showed it.
+        app_commit: of the code that showed it.
+        participants: one a contender, in the order asked.
+        content: what it showed; of the type that `CONTENTS` names for its kind.
+    """
+
+    id: str
+    demonstration: Demonstration
+    measured_at: str
+    cpu_name: str
+    machine_id: str
+    torch_version: str
+    app_commit: str
+    participants: tuple[ExhibitContender, ...]
+    content: Content
+
+    def __post_init__(self) -> None:
+        if len(self.id) != 12 or set(self.id) - set("0123456789abcdef"):
+            raise InvalidValue("id", self.id, "12 hexadecimal digits")
+        if not isinstance(self.content, CONTENTS[self.kind]):
+            raise InvalidValue("content", type(self.content).__name__, f"what the lesson {self.kind} shows")
+
+    @property
+    def kind(self) -> Kind:
+        """Key of `core.question.demonstrations.LESSON_KINDS`."""
+        return self.demonstration.kind
+
+    @property
+    def device_names(self) -> dict[str, str]:
+        """Contender → its device's own name."""
+        return {entry.contender: entry.device_name for entry in self.participants}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a file; `from_json` reads it back to an equal exhibit."""
+        return {**dataclasses.asdict(self), "demonstration": self.demonstration.to_json()}
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """An exhibit from `to_json`'s data. What a later version says besides is passed over.
+
+        Raises:
+            DamagedFile: the data are not those of an exhibit.
+            InvalidValue: they say what cannot be.
+        """
+        try:
+            written = documents.convert_to_type(data, _Written)
+            asked = Demonstration.from_json(written.demonstration)
+            content = documents.convert_to_type(written.content, CONTENTS[asked.kind])
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise DamagedFile("exhibit", str(error)) from error
+        return cls(**{**vars(written), "demonstration": asked, "content": content})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Written:
+    """An exhibit as its file has it; what it asked and what it showed are read by its kind."""
+
+    id: Name
+    demonstration: dict[str, Any]
+    measured_at: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d[\dTZ:.+-]{0,30}$")]
+    cpu_name: Name
+    machine_id: Name
+    torch_version: Name
+    app_commit: Name
+    participants: Annotated[tuple[ExhibitContender, ...], Meta(max_length=MAX_CONTENDERS)]
+    content: dict[str, Any]
+
+
+# Files
+
+
+EXHIBITS_FOLDER = "exhibits"
+"""Name of the folder inside a store's."""
+
+SUFFIX = ".json"
+
+MAX_BYTES = 500_000
+"""Size of a file beyond which it is not read; ours have some ten thousand bytes."""
+
+MAX_FILES = 500
+MAX_TOTAL_BYTES = 16 * 2**20
+"""Files that are read, the newest by name, and what they may have together; more make nobody wiser."""
+
+
+def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
+    """Write one exhibit into a file of its own; returns the file. Writing it again changes nothing.
+
+    Args:
+        store: folder of the store.
+        exhibit: to be kept.
+
+    Raises:
+        StoreError: it cannot be written, the folder that the store lies in is gone, or the address cannot be reached;
+            nothing is left behind.
+    """
+    folder = store / EXHIBITS_FOLDER
+    target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}{SUFFIX}"
+    text = json.dumps(exhibit.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    if (cache := local_cache.open_cache(store)) is not None:
+        cache.write_file(f"{EXHIBITS_FOLDER}/{target.name}", text.encode())
+        return cache.path_of(f"{EXHIBITS_FOLDER}/{target.name}")
+    try:
+        for place in (store, folder):  # not what the store lies in: see `core.results.store.Store.add_all`
+            place.mkdir(exist_ok=True)
+        atomic.remove_abandoned_files(folder)
+        atomic.write_atomically(target, lambda file: file.write(text.encode()))
+    except OSError as error:
+        raise StoreError(unwritable(f"The store {store}", error)) from error
+    return target
+
+
+def read_exhibits(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
+    """Every exhibit of a store by age, the oldest first, and the files that are none; a missing folder is empty.
+
+    Raises:
+        StoreError: the folder itself cannot be read, or the address cannot be reached for the first time.
+    """
+    found: dict[str, Exhibit] = {}
+    skipped: list[Skipped] = []
+    for path in _newest_files([*_list_folder(store / EXHIBITS_FOLDER), *_download_files(store)], skipped):
+        try:
+            exhibit = _read_exhibit(path)
+        except DamagedFile as error:
+            skipped.append(Skipped(name=path.name, reason=error.reason))
+        except CrossoverError as error:
+            skipped.append(Skipped(name=path.name, reason=str(error)))
+        else:
+            found |= {exhibit.id: exhibit} if exhibit else {}
+    skipped.sort(key=lambda entry: entry.name)
+    return sorted(found.values(), key=lambda exhibit: (exhibit.measured_at, exhibit.id)), tuple(skipped)
+
+
+def find_newest_exhibit(
+    exhibits: Iterable[Exhibit], demonstration: Demonstration, *, machine_id: str, torch_version: str
+) -> Exhibit | None:
+    """The last exhibit that shows what is asked on this machine; None if none does.
+
+    Args:
+        exhibits: of any age and machine.
+        demonstration: what is asked; its budget does not matter.
+        machine_id: of this machine.
+        torch_version: that would show it now.
+    """
+    wanted = (demonstration.id, machine_id, torch_version)
+    found = [entry for entry in exhibits if (entry.demonstration.id, entry.machine_id, entry.torch_version) == wanted]
+    return max(found, key=lambda entry: entry.measured_at, default=None)
+
+
+def _newest_files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[Path]:
+    """The files that are read, by name; those that cannot be looked at, or are too many, are named in `skipped`."""
+    total = 0
+    for number, path in enumerate(sorted(paths, key=lambda path: path.name, reverse=True)):
+        try:
+            total += path.stat().st_size
+        except OSError as error:
+            if path.is_symlink():  # otherwise it was removed since the folder was listed
+                skipped.append(Skipped(name=path.name, reason=unreadable_because(error)))
+        else:
+            if number < MAX_FILES and total <= MAX_TOTAL_BYTES:
+                yield path
+            else:
+                skipped.append(Skipped(name=path.name, reason="there are too many newer ones, so it is not read"))
+
+
+def _download_files(store: Path) -> list[Path]:
+    """Return the newest exhibits of a store at an address, once they are downloaded; none of an ordinary folder."""
+    cache = local_cache.open_cache(store)
+    if cache is None:
+        return []
+    listing = cache.list_files()
+    names = sorted(name for name in listing if name.startswith(f"{EXHIBITS_FOLDER}/") and name.endswith(SUFFIX))
+    files = [(cache.path_of(name), listing[name].size) for name in names[-MAX_FILES:]]
+    cache.fetch_files(file for file in files if file[1] <= MAX_BYTES)
+    return [path for path, _ in files]
+
+
+def _list_folder(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [folder / entry.name for entry in entries if entry.name.endswith(SUFFIX) and not _is_folder(entry)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"The folder {folder} cannot be read: {error.strerror or error}.") from error
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
+
+
+def _read_exhibit(path: Path) -> Exhibit | None:
+    """What a file shows; None where it was removed since the folder was listed."""
+    data = documents.read_json(path, dict[str, Any], most_bytes=MAX_BYTES)
+    return Exhibit.from_json(data) if data is not None else None
+
+
+def _stamp(exhibit: Exhibit) -> str:
+    """The time as the beginning of a file's name: digits and a T, so that names sort by age."""
+    return "".join(character for character in exhibit.measured_at[:19] if character.isascii() and character.isalnum())

@@ -1,1 +1,0 @@
-"""What demonstrations of lessons showed, and their files."""

@@ -1,0 +1,481 @@
+"""The index of a store: what is known of each file, kept in memory, and rows by the names of their run.
+
+Files never change, they only come and go, so what was read of a file stays valid for as long as it exists. A folder
+that is compacted while it is listed loses no row here: a listing counts only if nothing vanished while it was made, and
+a file that vanished before it was read makes the folder be listed again. A row group is decoded and checked when one
+of its rows is asked for. Nothing here writes.
+"""
+
+import functools
+import math
+import os
+import re
+import stat
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import ForeignFile, StoreError
+from core.remote import local_cache
+from core.results.parquet import MAX_FILE_BYTES, object_bytes, read_piece
+from core.results.schema import SCHEMA, SCHEMA_VERSION
+from core.text import as_line
+
+SUFFIX = ".parquet"
+
+FILE = "file"
+"""Column with the number of the row's file."""
+
+AT_ONCE = 1_000
+"""Small files whose tables are put together at a time; many tables of one row each take more room than their rows."""
+
+UNKNOWN = -1
+"""Size of a file that could not be looked at. The reason is reported when it is read."""
+
+TRIES = 100
+"""Times that a folder is listed again because something vanished; a compaction makes that happen once or twice."""
+
+OLD_FOLDER = "rows/"
+"""Folder at an address in which earlier versions wrote their files."""
+
+NAMES = ("run_id", "experiment_id", "machine_id")
+"""Columns that are indexed; the name of a trial begins with that of its run."""
+
+RUN_LENGTH = 12
+"""Letters of a trial's name that are its run's."""
+
+LINES = pa.schema({**dict.fromkeys(NAMES, pa.string()), "group": pa.int32(), "rows": pa.int64()})
+"""A line of the index: the names of a run, and how many rows of it are in which row group of a file."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d{6}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A file that was not read.
+
+    Attributes:
+        name: of the file, without what cannot be seen; a file system takes any bytes for a name.
+        reason: in words.
+    """
+
+    name: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", as_line(self.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file as it was when the folder was listed; written anew, it is another one.
+
+    Attributes:
+        path: where it is on this machine, or will be once it is downloaded from an address.
+        size: in bytes; `UNKNOWN` where the system does not say.
+        written_ns: when it was last written.
+    """
+
+    path: Path
+    size: int
+    written_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What is known of the files that a folder holds now.
+
+    Attributes:
+        table: what was derived of each, with the column `FILE`.
+        files: number → file.
+        skipped: files that could not be read, by name.
+        newer: files of a newer version, by name.
+        is_partial: whether older files were not read, because the newer ones have as many rows as are wanted.
+    """
+
+    table: pa.Table
+    files: dict[int, File]
+    skipped: tuple[Skipped, ...]
+    newer: tuple[str, ...]
+    is_partial: bool = False
+
+
+Derive = Callable[[Path], tuple[int, pa.Table]]
+"""From a file to its schema version and what is derived of it; raises as `core.results.parquet.read_file` does."""
+
+
+# What is known of each file
+
+
+class FolderIndex:
+    """What is derived of the files of a folder; kept from one look to the next, and shared by threads.
+
+    Args:
+        folder: of a store; one that does not exist is empty.
+        derive: what to derive.
+        empty: what is derived of no file.
+        most_rows: how many are wanted, or a few more; then the newest files are read, and older ones are not.
+    """
+
+    def __init__(self, folder: Path, derive: Derive, empty: pa.Table, most_rows: float = math.inf) -> None:
+        self._folder, self._derive, self._lock = folder, derive, threading.Lock()
+        self._most_rows, self._is_partial = most_rows, False
+        self._rows: dict[File, int] = {}
+        self._empty = self._table = empty.append_column(FILE, pa.array([], pa.int32()))
+        self._numbers: dict[File, int] = {}
+        self._refused: dict[File, str] = {}
+        self._newer: set[File] = set()
+        self._next = 0
+
+    def now(self) -> Findings:
+        """Return what is known of the files that the folder holds now.
+
+        Raises:
+            StoreError: the folder cannot be read, or the address cannot be reached for the first time.
+        """
+        with self._lock:
+            for attempt in range(TRIES):
+                unreadable, has_vanished = self._catch_up(list_files(self._folder, now=attempt > 0))
+                if not has_vanished:
+                    break
+            cache = local_cache.open_cache(self._folder)
+            if cache is not None and cache.failure:
+                unreadable.append(Skipped(name="what was added lately", reason=cache.failure))
+            return Findings(
+                table=self._table,
+                files={number: file for file, number in self._numbers.items()},
+                skipped=tuple(sorted([*self._list_refused(), *unreadable], key=lambda entry: entry.name)),
+                newer=tuple(sorted(file.path.name for file in self._newer)),
+                is_partial=self._is_partial,
+            )
+
+    @property
+    def refused(self) -> tuple[Skipped, ...]:
+        """The files that were refused so far, without another look at the folder; by name."""
+        with self._lock:
+            return tuple(sorted(self._list_refused(), key=lambda entry: entry.name))
+
+    def refuse(self, file: File, reason: str) -> None:
+        """Leave out a file in which something turned out to be wrong that was not looked at before."""
+        with self._lock:
+            if file in self._numbers:
+                self._forget({file})
+                self._refused[file] = reason
+
+    def _list_refused(self) -> list[Skipped]:
+        return [Skipped(name=file.path.name, reason=reason) for file, reason in self._refused.items()]
+
+    def _catch_up(self, files: Set[File]) -> tuple[list[Skipped], bool]:
+        """Read new files and forget those that are gone; return what could not be read, and whether a file vanished."""
+        self._forget((self._numbers.keys() | self._refused.keys()) - files)
+        known = self._numbers.keys() | self._refused.keys()
+        is_limited = self._most_rows < math.inf
+        if not is_limited:
+            fetch_files(self._folder, files - known)
+        unreadable: list[Skipped] = []
+        tables: list[pa.Table] = []
+        rows, older, has_vanished = 0, set[File](), False
+        for file in sorted(files if is_limited else files - known, key=_sort_by_age, reverse=True):
+            if rows >= self._most_rows:
+                older.add(file)
+                continue
+            try:
+                if file not in known:
+                    tables.insert(0, self._read(file, unreadable))
+            except FileNotFoundError:
+                has_vanished = True
+            rows += self._rows.get(file, 0)
+            if len(tables) == AT_ONCE:
+                tables = [pa.concat_tables(tables).combine_chunks()]
+        self._is_partial = bool(older)
+        self._forget(older)
+        if tables:
+            self._table = pa.concat_tables([self._table, *tables]).combine_chunks()
+            del tables
+            pa.default_memory_pool().release_unused()  # what was decoded on the way takes several times the room
+        return unreadable, has_vanished
+
+    def _read(self, file: File, unreadable: list[Skipped]) -> pa.Table:
+        """Return what is derived of a file, nothing if it cannot be read; raise FileNotFoundError if it is gone."""
+        try:
+            fetch_file(self._folder, file)
+            version, table = self._derive(file.path)
+        except ForeignFile as error:
+            self._refused[file] = str(error)
+            return self._empty
+        except (OSError, StoreError) as error:
+            if isinstance(error, FileNotFoundError) and file.size != UNKNOWN:
+                raise
+            unreadable.append(Skipped(name=file.path.name, reason=unreadable_because(error)))
+            return self._empty
+        number = self._numbers[file] = self._next
+        self._rows[file] = table.num_rows
+        self._next += 1
+        if version > SCHEMA_VERSION:
+            self._newer.add(file)
+        return table.append_column(FILE, pa.repeat(pa.scalar(number, pa.int32()), table.num_rows))
+
+    def _forget(self, files: Set[File]) -> None:
+        numbers = [self._numbers.pop(file) for file in files if file in self._numbers]
+        for file in files:
+            self._refused.pop(file, None)
+            self._rows.pop(file, None)
+        self._newer -= files
+        if numbers:
+            gone = pc.is_in(self._table[FILE], pa.array(numbers, pa.int32()))
+            self._table = self._table.filter(pc.invert(gone)).combine_chunks()
+
+
+@functools.lru_cache(maxsize=16)
+def folder_index(
+    folder: Path, derive: Derive, empty: Callable[[], pa.Table], most_rows: float = math.inf
+) -> FolderIndex:
+    """The one index of a folder and of what is derived; those of a few folders are remembered."""
+    return FolderIndex(folder, derive, empty(), most_rows)
+
+
+# Files
+
+
+def list_files(folder: Path, *, now: bool = False) -> set[File]:
+    """Return the files of a store, none of those missing that hold its rows, even while it is compacted.
+
+    A listing is not made in one moment: it may miss a new file that was made while it went on, and the old ones that
+    were removed for it. But then an old one was there when the listing before was made, and vanished.
+
+    Args:
+        folder: of the store.
+        now: of a store at an address, whether to list it even if that was done a moment ago.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    if (cache := local_cache.open_cache(folder)) is not None:
+        return {
+            File(path=cache.path_of(name), size=file.size, written_ns=file.written_ns)
+            for name, file in cache.list_files(now=now).items()
+            if name.endswith(SUFFIX) and ("/" not in name or name.startswith(OLD_FOLDER))
+        }
+    listing = set(_list_folder(folder))
+    for _ in range(TRIES):
+        before, listing = listing, set(_list_folder(folder))
+        if {file.path for file in before} <= {file.path for file in listing}:
+            break
+    return listing
+
+
+def fetch_file(folder: Path, file: File) -> None:
+    """Download a file of a store at an address unless it is here; do nothing for an ordinary folder.
+
+    Raises:
+        FileNotFoundError: it is gone.
+        ForeignFile: it is larger than any file of a store.
+        OSError: the cache cannot be written.
+        StoreError: the address cannot be reached.
+    """
+    if (cache := local_cache.open_cache(folder)) is not None:
+        if file.size > MAX_FILE_BYTES:
+            raise ForeignFile(f"it has {file.size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
+        cache.fetch_file(file.path, file.size)
+
+
+def fetch_files(folder: Path, files: Collection[File]) -> None:
+    """Download several files of a store at an address at once; what fails, fails again when it is read."""
+    if files and (cache := local_cache.open_cache(folder)) is not None:
+        cache.fetch_files([(file.path, file.size) for file in files if file.size <= MAX_FILE_BYTES])
+
+
+def is_unchanged(file: File) -> bool:
+    """Return whether a file is as it was listed, and nobody wrote it anew or removed it."""
+    try:
+        facts = file.path.stat()
+    except OSError:
+        return False
+    return (facts.st_size, facts.st_mtime_ns) == (file.size, file.written_ns)
+
+
+def unreadable_because(error: OSError | StoreError) -> str:
+    """Why the system, or an address, does not let a file be read, in words."""
+    return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
+def _sort_by_age(file: File) -> tuple[str, str]:
+    """When the newest row of a file began, as its name says; else when it was written, and the file's name."""
+    if file.size == UNKNOWN:
+        return "~", file.path.name  # the newest, so that it is named
+    if match := _DATE.search(file.path.name):
+        return match[0], file.path.name
+    return time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(file.written_ns / 1e9)), file.path.name
+
+
+def _list_folder(folder: Path) -> Iterator[File]:
+    try:
+        with os.scandir(folder) as opened:
+            entries = [entry for entry in opened if entry.name.endswith(SUFFIX)]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"The store {folder} cannot be read: {error.strerror or error}.") from error
+    for entry in entries:
+        if file := _look_at(folder / entry.name, entry):
+            yield file
+
+
+def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
+    """What an entry of a folder is; None where it is no file, or vanished since the folder was opened.
+
+    A link that leads nowhere or in a circle, or whatever else the system will not tell of, is a file all the same: it
+    is named with the reason when it is read, and hides no other.
+    """
+    try:
+        facts = entry.stat()
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError) and not path.is_symlink()
+        return None if gone else File(path=path, size=UNKNOWN, written_ns=UNKNOWN)
+    regular = stat.S_ISREG(facts.st_mode)
+    return File(path=path, size=facts.st_size, written_ns=facts.st_mtime_ns) if regular else None
+
+
+# Rows by name
+
+
+def find_rows(folder: Path, wanted: Mapping[str, Collection[str]], *, most_bytes: int | None = None) -> pa.Table:
+    """Return the rows of a store that have one of the wanted names in each column, with other rows of the same runs.
+
+    Args:
+        folder: of the store.
+        wanted: column (`trial_id` or one of `NAMES`) → names.
+        most_bytes: memory that the rows may take as objects.
+
+    Returns:
+        A table of `SCHEMA` in any order, in which a trial may occur several times.
+
+    Raises:
+        StoreError: the folder cannot be read, the address cannot be reached, or the rows take more than `most_bytes`.
+    """
+    index, unreadable = _open_index(folder), set[File]()
+    for _ in range(TRIES):
+        findings = index.now()
+        runs = _find_runs(findings.table, wanted)
+        tables, size = [SCHEMA.empty_table()], 0
+        try:
+            for file, group in _find_groups(findings, runs, unreadable):
+                fetch_file(folder, file)
+                piece = read_piece(file.path, groups=[group]).table
+                tables.append(_select_runs(piece, runs, wanted.get("trial_id")))
+                size += object_bytes(tables[-1])
+                require_room(size, most_bytes)
+        except FileNotFoundError:  # merged into another since the folder was listed
+            list_files(folder, now=True)
+            unreadable.add(file)
+        except ForeignFile as error:
+            index.refuse(file, str(error))
+        except OSError:
+            unreadable.add(file)
+        else:
+            break
+    return pa.concat_tables(tables)
+
+
+def list_refused(folder: Path) -> tuple[Skipped, ...]:
+    """Return the files in which something turned out to be wrong when their rows were read."""
+    return _open_index(folder).refused
+
+
+def count_rows(folder: Path) -> int:
+    """Return the number of rows of a store; a trial with several rows counts each."""
+    return int(pc.sum(_open_index(folder).now().table["rows"]).as_py() or 0)
+
+
+def require_room(size: int, most_bytes: int | None) -> None:
+    """Refuse to read rows that would take too much memory; raises StoreError."""
+    if most_bytes is not None and size > most_bytes:
+        raise StoreError(f"These rows take more than {most_bytes // 2**20:,} MiB of memory and are not read at once.")
+
+
+def _open_index(folder: Path) -> FolderIndex:
+    return folder_index(folder, _read_lines, LINES.empty_table)
+
+
+def _read_lines(path: Path) -> tuple[int, pa.Table]:
+    """Return the schema version of a file, and the lines of its runs; raises as `read_piece` does."""
+    piece = read_piece(path, columns=NAMES)
+    group = pa.array(np.repeat(np.arange(len(piece.groups)), piece.groups), pa.int32())
+    names = piece.table.append_column("group", group)
+    counted = names.group_by(names.column_names, use_threads=False).aggregate([([], "count_all")])
+    return piece.version, counted.rename_columns({"count_all": "rows"}).select(LINES.names).cast(LINES)
+
+
+def _find_runs(lines: pa.Table, wanted: Mapping[str, Collection[str]]) -> pa.Array:
+    """Return the runs that have one of the wanted names in each column."""
+    for column, names in wanted.items():
+        if column == "trial_id":
+            column, names = "run_id", {name[:RUN_LENGTH] for name in names}
+        lines = lines.filter(pc.is_in(lines[column], pa.array(list(names), pa.string())))
+    return lines["run_id"].unique()
+
+
+def _find_groups(findings: Findings, runs: pa.Array, unreadable: Collection[File]) -> list[tuple[File, int]]:
+    """Return file and row group of all rows of some runs."""
+    lines = findings.table.filter(pc.is_in(findings.table["run_id"], runs))
+    groups = sorted(set(zip(lines[FILE].to_pylist(), lines["group"].to_pylist(), strict=True)))
+    return [(file, group) for number, group in groups if (file := findings.files[number]) not in unreadable]
+
+
+def _select_runs(table: pa.Table, runs: pa.Array, trials: Collection[str] | None) -> pa.Table:
+    """Return the rows of some runs; of some of their trials alone if these are named."""
+    chosen = pc.is_in(table["run_id"], runs)
+    if trials is not None:
+        chosen = pc.and_(chosen, pc.is_in(table["trial_id"], pa.array(list(trials), pa.string())))
+    return table.filter(chosen)
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Kept(Generic[K, V]):
+    """Values by key; those that were not asked for longest go first.
+
+    Args:
+        most_bytes: what all values may take together.
+        size: what one takes, in bytes.
+    """
+
+    def __init__(self, most_bytes: int, size: Callable[[V], int]) -> None:
+        self._most_bytes, self._size = most_bytes, size
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """What the values take that are kept now."""
+        return self._bytes
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The value of a key, made now unless it is kept; two threads may make the same at once."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key][0]
+        value = make()
+        size = self._size(value)
+        with self._lock:
+            if key not in self._values and size <= self._most_bytes:
+                self._values[key] = value, size
+                self._bytes += size
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._values.popitem(last=False)[1][1]
+        return value

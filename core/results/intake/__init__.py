@@ -1,1 +1,0 @@
-"""Rows that come in from elsewhere, and go out: checked before anything of them is kept."""

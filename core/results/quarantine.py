@@ -1,0 +1,211 @@
+"""A foreign file, read by a process of its own: one with little memory and little time, which may die of it.
+
+pyarrow ends the whole process on some broken files, and unpacks a bomb of a few kilobytes into gigabytes before it can
+be asked how large it is. So the bytes go to a child process, which reads and checks them and writes the rows back
+unpacked, so that the size of what comes back is its size in memory. Nothing is kept here, and no row is judged
+against another.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import ForeignFile, StoreError
+from core.files.project import PROJECT
+from core.results.parquet import BYTE_BYTES, MAX_FILE_BYTES, object_bytes, read_file
+from core.results.schema import SCHEMA, SCHEMA_VERSION
+
+MEMORY_BYTES = 640 * 2**20
+"""What the child may allocate: three times the rows of the largest file, and 120 MiB that Python and pyarrow take."""
+
+SECONDS = 120
+"""How long the child may take; the largest file takes 3 s on an idle core, and the child lets others go first."""
+
+MAX_IMPORT_ROWS = 20_000
+"""Rows of one file, looked at before anything is unpacked. A larger store is brought in several files."""
+
+MAX_BLOCKS = 20_000
+"""Timed blocks of one row: 40 minutes of the shortest. Rows that were measured here may have any number; who opens a
+foreign one must not wait for it, nor anybody else."""
+
+MAX_OBJECT_BYTES = 256 * 2**20
+"""What the rows of one file may take as objects: `MAX_IMPORT_ROWS` that were timed only, or about 10,000 others."""
+
+MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
+"""What the rows of a file may take as a table."""
+
+MAX_CHILDREN = 2
+"""Children at one time; whoever comes third waits, so that a class that uploads leaves the host some memory."""
+
+_REASON_LENGTH = 300
+_TOO_LONG = f"reading it takes more than the {SECONDS} seconds that a foreign file may take"
+_BROKE = f"reading it ends the process that checks it, or takes more than {MEMORY_BYTES // 2**20:,} MiB of memory"
+
+_places = threading.BoundedSemaphore(MAX_CHILDREN)
+
+
+def read_foreign_file(source: Path | bytes, *, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
+    """The rows of a foreign file, checked.
+
+    Args:
+        source: the file or its bytes.
+        most_rows: rows beyond which it is refused by what it says of itself, before anything is unpacked.
+
+    Returns:
+        Rows of `SCHEMA`, every value checked.
+
+    Raises:
+        ForeignFile: it is torn, not ours, too large, hostile, or of a newer version.
+        StoreError: the file cannot be opened, or no process can be started.
+    """
+    try:
+        with _open_copy(source) as content, tempfile.TemporaryFile() as reply, _places:
+            code = _run_child(content, reply, most_rows)
+            return _parse_reply(code, reply)
+    except OSError as error:
+        name = source if isinstance(source, Path) else "The file"
+        raise StoreError(f"{name!s:.200} cannot be read: {error.strerror or error}.") from error
+
+
+def _open_copy(source: Path | bytes) -> IO[bytes]:
+    """A file that holds exactly the bytes that were counted, whatever becomes of the original meanwhile."""
+    with tempfile.TemporaryFile() if isinstance(source, bytes) else source.open("rb") as original:
+        data = source if isinstance(source, bytes) else original.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise ForeignFile(f"it has more than the {MAX_FILE_BYTES:,} bytes that are read")
+    content = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    content.write(data)
+    content.seek(0)
+    return content
+
+
+def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
+    """Let a child read `content` and write `reply`; returns its exit status, negative if a signal ended it."""
+    environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "core.results.quarantine", str(most_rows)]
+    try:
+        return subprocess.run(
+            command,
+            stdin=content,
+            stdout=reply,
+            stderr=subprocess.DEVNULL,
+            cwd=PROJECT,
+            env=environment,
+            timeout=SECONDS,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired as error:
+        raise ForeignFile(_TOO_LONG) from error
+
+
+def _parse_reply(code: int, reply: IO[bytes]) -> pa.Table:
+    """What the child wrote, taken with the same suspicion: its size first, then its form."""
+    size = reply.seek(0, os.SEEK_END)
+    reply.seek(0)
+    heading = reply.readline(4 * _REASON_LENGTH + 100)
+    try:
+        refused = json.loads(heading)["refused"]
+    except (ValueError, TypeError, KeyError):
+        raise ForeignFile(_TOO_LONG if code == _cpu_signal() else _BROKE) from None
+    if refused:
+        raise ForeignFile(str(refused)[:_REASON_LENGTH])
+    if code != 0 or size > _most_reply_bytes():
+        raise ForeignFile(_BROKE)
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(reply.read())).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise ForeignFile(_BROKE) from error
+    if not table.schema.equals(SCHEMA):
+        raise ForeignFile(_BROKE)
+    return table
+
+
+def _most_reply_bytes() -> int:
+    """Bytes that a reply may have: rows, their framing, and the heading."""
+    return MAX_UNPACKED_BYTES + 16 * 2**20
+
+
+def _cpu_signal() -> int | None:
+    """Exit status of a process that used up its time on the processor; None where there is no such limit."""
+    if sys.platform == "win32":
+        return None
+    import signal
+
+    return -int(signal.SIGXCPU)
+
+
+def check_foreign_rows(data: bytes, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
+    """The child's part: the rows of a file, or the reason why not. May take the process down, so never call it else.
+
+    Args:
+        data: the file.
+        most_rows: rows beyond which it is refused.
+
+    Raises:
+        ForeignFile: it is torn, not ours, too large, hostile, or of a newer version.
+    """
+    try:
+        version, table = read_file(pa.BufferReader(data), most_rows=most_rows)
+        if version > SCHEMA_VERSION:  # its rows would lose columns that are not known here, and count as known later
+            raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
+        if (pc.max(pc.list_value_length(table["block_steps"])).as_py() or 0) > MAX_BLOCKS:
+            raise ForeignFile(f"it has a row of more than the {MAX_BLOCKS:,} timed blocks that are imported")
+        if object_bytes(table) > MAX_OBJECT_BYTES:
+            most = MAX_OBJECT_BYTES // 2**20
+            raise ForeignFile(f"its rows take more than the {most:,} MiB of memory that are imported at once")
+        return table
+    except MemoryError as error:
+        raise ForeignFile("it unpacks to more memory than there is") from error
+
+
+def _limit() -> None:
+    """Bind this process to its limits, where the system has such; Windows has none, so that there time alone bounds."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    os.nice(10)  # a measurement may be running
+    # macOS knows the limit of data and does not keep it; Linux keeps it for everything that is allocated
+    for name, value in (
+        (resource.RLIMIT_DATA, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_FSIZE, _most_reply_bytes()),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(name)[1]
+        resource.setrlimit(name, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
+
+
+def _main(source: BinaryIO, reply: BinaryIO, most_rows: int) -> None:
+    _limit()
+    try:
+        table = check_foreign_rows(source.read(MAX_FILE_BYTES), most_rows)
+    except ForeignFile as error:
+        reply.write(json.dumps({"refused": str(error)[:_REASON_LENGTH]}).encode() + b"\n")
+        return
+    reply.write(json.dumps({"refused": ""}).encode() + b"\n")
+    with pa.ipc.new_stream(reply, SCHEMA) as stream:
+        stream.write_table(table)
+    reply.flush()
+
+
+class WithoutPandas:
+    """Finds no pandas, which pyarrow would import for the first value that it makes: as long as all else takes."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, WithoutPandas())
+    _main(sys.stdin.buffer, sys.stdout.buffer, int(sys.argv[1]))
