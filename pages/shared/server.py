@@ -6,6 +6,7 @@ the charts are made in the background, and what is stored is read for lists whil
 app. What imports leave stays for good, so it is taken out of the rounds of Python's garbage collector, each of which
 would hold back every visitor for some 50 ms. As `streamlit run` does by itself for an app without `st.App`, a browser
 is opened, unless the server is headless. And what whoever runs the server should know is said once, a line each.
+How many visitors are let in, and how long each may take, is the business of a proxy (docs/hosting.md).
 """
 
 import asyncio
@@ -14,18 +15,31 @@ import gc
 import importlib
 import time
 import webbrowser
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import streamlit as st
-from streamlit import config, runtime
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from streamlit.logger import get_logger
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import CrossoverError
 from core.question import policy
 from core.text import clean_logs, to_terminal
-from pages.shared import capacity, permits, queries
+from pages.shared import queries
+
+try:
+    import resource
+except ImportError:  # Windows, which has no such limit
+    resource = None  # type: ignore[assignment]
+
+MOST_DESCRIPTORS = 16_384
+"""Open files to which the limit is raised where the system allows more; one process is too slow for more visitors."""
+
+MACOS_DESCRIPTORS = 10_240
+"""macOS reports no limit, and refuses more than this."""
 
 CHART_MODULES = (
     "core.answer.charts.run_charts",
@@ -55,15 +69,28 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Prepare the server, and leave it to Streamlit."""
     PagesManager.uses_pages_directory = False
     clean_logs()
-    capacity.raise_limit()
+    raise_descriptor_limit()
     _say()
-    chores = [asyncio.create_task(_warm_up()), asyncio.create_task(capacity.tidy_up())]
+    warming = asyncio.create_task(_warm_up())
     if not st.get_option("server.headless"):
         address = f"http://localhost:{st.get_option('server.port')}{st.get_option('server.baseUrlPath')}"
         asyncio.get_running_loop().call_later(BROWSER_DELAY_S, webbrowser.open, address)
     yield
-    for chore in chores:
-        chore.cancel()
+    warming.cancel()
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process open as many files as the system allows: each visitor takes up to four."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for most in (MOST_DESCRIPTORS, MACOS_DESCRIPTORS):
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        if soft == resource.RLIM_INFINITY or soft >= wanted:
+            return
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return
 
 
 def _say() -> None:
@@ -71,8 +98,6 @@ def _say() -> None:
         _log.error("Nothing can be run until the host's settings are mended: %s", to_terminal(fault))
     if policy.find_policy_file() and not st.get_option("server.allowedHosts"):
         _log.warning(ANY_NAME)
-    if (sessions := capacity.more_sessions()) is not None:
-        _log.info("Room for %s sessions at once, with %s descriptors.", f"{sessions:,}", f"{capacity.limit():,}")
 
 
 async def _warm_up() -> None:
@@ -90,83 +115,46 @@ def _import(modules: Iterable[str]) -> None:
         importlib.import_module(name)
 
 
-FILES_PER_SESSION = 4
-SESSION_BYTES = 20 * 2**20
-"""What one session may have here: as many of the largest files."""
+HEALTH_S = 5.0
+"""How long an answer on the server's health is given again: asking must cost nothing, the disk is written for it."""
 
-UPLOADED_BYTES = 256 * 2**20
-"""What all sessions may have here, with what is on its way."""
-
-AT_ONCE_EACH, AT_ONCE = 2, 32
-"""Files that may be on their way, from one session and from all."""
-
-Sizes = dict[str, dict[str, int]]
-"""Session → file → bytes."""
+_health: tuple[float, dict[str, Any]] = (-HEALTH_S, {})
 
 
-class Uploads:
-    """What is on its way, and what has come."""
-
-    def __init__(self) -> None:
-        self._under_way: list[tuple[str, int]] = []
-        self._seen: dict[str, float] = {}
-
-    def refusal(self, session_id: str, size: int) -> tuple[int, str]:
-        """Why a session may not bring a file of some bytes now, as a status of HTTP and a sentence; empty if it may."""
-        if reason := permits.may_upload():
-            return 403, reason
-        if not runtime.exists() or not runtime.get_instance().is_active_session(session_id):
-            return 400, "There is no such session."
-        stored = _stored_bytes()
-        own = list(stored.get(session_id, {}).values())
-        coming = [coming for of, coming in self._under_way if of == session_id]
-        if len(own) + len(coming) >= FILES_PER_SESSION or sum(own) + sum(coming) + size > SESSION_BYTES:
-            return 429, f"There are {FILES_PER_SESSION} files of yours here already; reload the page to begin anew."
-        if len(coming) >= AT_ONCE_EACH:
-            return 429, f"{AT_ONCE_EACH} files of yours are on their way already; try again when one has come."
-        if len(self._under_way) >= AT_ONCE or not self._make_room(size, session_id, stored):
-            return 503, "The server takes as many files as it can; try again in a minute."
-        return 200, ""
-
-    @contextlib.contextmanager
-    def on_its_way(self, session_id: str, size: int) -> Iterator[None]:
-        """For as long as a file comes, its place is taken."""
-        entry = (session_id, size)
-        self._under_way.append(entry)
-        try:
-            yield
-        finally:
-            self._under_way.remove(entry)
-            self._seen[session_id] = time.monotonic()
-
-    def _make_room(self, size: int, session_id: str, stored: Sizes) -> bool:
-        """Let files go until one more of some bytes fits beside what is kept and on its way; whether it does."""
-        self._seen = {name: at for name, at in self._seen.items() if name in stored}
-        taken = sum(sum(files.values()) for files in stored.values()) + sum(coming for _, coming in self._under_way)
-        excess = taken + size - UPLOADED_BYTES
-        spared = {session_id, *(of for of, _ in self._under_way)}
-        idle = sorted((name for name in stored if name not in spared), key=lambda name: self._seen.get(name, 0.0))
-        for name in idle:
-            for file_id, kept in stored[name].items():
-                if excess <= 0:
-                    return True
-                _files().remove_file(name, file_id)
-                excess -= kept
-        return excess <= 0
+def health(_request: Request) -> JSONResponse:
+    """Whether measurements can be asked for and kept."""
+    global _health
+    asked_at, found = _health
+    if time.monotonic() - asked_at >= HEALTH_S:
+        found = state_of_server()
+        _health = (time.monotonic(), found)
+    return JSONResponse(found, status_code=200 if found["ok"] else 503, headers={"cache-control": "no-store"})
 
 
-def announced_bytes(headers: Mapping[str, str]) -> int:
-    """Bytes that an upload says it has; those of the largest one where it does not say, or more, which is refused."""
-    largest = int(config.get_option("server.maxUploadSize")) * 2**20
-    text = headers.get("content-length", "")
-    return min(int(text), largest) if text.isascii() and text.isdigit() and len(text) < 20 else largest
+def state_of_server() -> dict[str, Any]:
+    """The store, the worker and the queue, in words and counts.
+
+    The worker leaves when there is nothing to do and is started when there is: that it is away is no fault, unless
+    somebody waits for it.
+    """
+    store = queue = "well"
+    waiting, worker = 0, "away"
+    try:
+        queries.open_store().check_writable()
+    except CrossoverError:
+        store = "cannot be written"
+    try:
+        jobs = queries.open_queue().jobs()
+        waiting = sum(job.state == "queued" for job in jobs)
+        serving = queries.open_queue().worker_file.serving
+        if serving and serving.process.alive:
+            worker = "ready" if serving.ready else "starting"
+    except (CrossoverError, OSError):
+        queue = "cannot be read"
+    stuck = waiting > 0 and worker == "away"
+    ok = store == queue == "well" and not stuck
+    return {"ok": ok, "store": store, "queue": queue, "waiting": waiting, "worker": worker}
 
 
-def _stored_bytes() -> Sizes:
-    """What Streamlit keeps."""
-    kept = list(_files().file_storage.items())
-    return {name: {file_id: len(file.data) for file_id, file in list(files.items())} for name, files in kept}
-
-
-def _files() -> Any:
-    return runtime.get_instance().uploaded_file_mgr
+ROUTES = (Route("/health", health),)
+"""What `st.App` is given."""

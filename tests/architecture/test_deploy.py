@@ -3,11 +3,12 @@
 import re
 from configparser import ConfigParser
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from core.files.project import PROJECT
-from pages.shared import capacity, guard
+from pages.shared import server
 
 DEPLOY = PROJECT / "deploy"
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.M)
@@ -27,7 +28,7 @@ def test_the_service_names_every_place_that_the_app_can_be_told():
 
 
 def test_the_service_may_open_as_much_as_the_app_asks_for_and_write_where_it_is_told_to():
-    assert f"LimitNOFILE={capacity.MOST_DESCRIPTORS}" in unit()
+    assert f"LimitNOFILE={server.MOST_DESCRIPTORS}" in unit()
     places = re.findall(r"(?:CROSSOVER_[A-Z]+|HOME|TMPDIR)=(/\S+)", unit())
     writable = ("/var/lib/crossover", "/run/lock/crossover-measurement.lock")
     assert [place for place in places if not place.startswith(writable)] == ["/etc/crossover/crossover.toml"]
@@ -49,6 +50,27 @@ def test_the_proxies_let_through_what_the_app_takes():
         assert int(re.search(pattern, (DEPLOY / name).read_text())[1]) > most
 
 
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("nginx.conf", r"limit_conn everybody (\d+);"), ("Caddyfile", r"unhealthy_request_count (\d+)")],
+)
+def test_the_proxies_let_no_more_connections_in_than_the_service_has_descriptors_for(name, pattern):
+    most = int(re.search(pattern, (DEPLOY / name).read_text())[1])
+    assert 0 < 4 * most < server.MOST_DESCRIPTORS
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("nginx.conf", ("client_header_timeout", "client_body_timeout", "send_timeout", "keepalive_timeout")),
+        ("Caddyfile", ("read_header", "read_body", "idle")),
+    ],
+)
+def test_the_proxies_end_what_comes_too_slowly(name, limits):
+    text = (DEPLOY / name).read_text()
+    assert [limit for limit in limits if not re.search(rf"^\s+{limit} \d+s", text, re.M)] == []
+
+
 def test_every_package_of_the_gallery_is_pinned_with_hashes_within_its_bounds():
     text = (DEPLOY / "requirements-gallery.lock").read_text()
     pinned: dict[str, list[Version]] = {}
@@ -68,4 +90,3 @@ def test_every_package_of_the_gallery_is_pinned_with_hashes_within_its_bounds():
 def test_the_guide_for_hosts_names_every_example():
     guide = (PROJECT / "docs" / "hosting.md").read_text()
     assert [file.name for file in DEPLOY.iterdir() if f"deploy/{file.name}" not in guide] == []
-    assert str(guard.TRY_AGAIN_LATER) in guide

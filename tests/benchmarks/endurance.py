@@ -1,6 +1,6 @@
-"""Many sessions on one server with few descriptors: does anything fail, and does the memory come back?
+"""Many sessions on one server: does anything fail, and does the memory come back?
 
-    python -m tests.benchmarks.endurance [--sessions 300] [--seconds 120] [--reruns 200] [--descriptors 1024]
+    python -m tests.benchmarks.endurance [--sessions 300] [--seconds 120] [--reruns 200] [--descriptors 4096]
     python -m tests.benchmarks.endurance --short [--app FOLDER]
 
 Every session opens a page of its own and stays; together they have so many runs a minute. Then all of them leave, the
@@ -10,7 +10,7 @@ and exceptions on pages; looked at are the server's memory and its descriptors. 
 `--short` asks one thing, in less than four minutes: does a server with 100 visitors, who look at everything for 20 s,
 stay below 600 MB, and does it give back what they took? With `--app` it is the app of another checkout.
 
-Exit status 1 if anything but a refusal beyond what the server said it holds failed, or if 100 take more than 600 MB.
+Exit status 1 if anything failed, or if 100 take more than 600 MB.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from tests.benchmarks.sessions import Refused, Session, server
 
 PAGES = ("", "compare", "crossover", "gallery", "tutorials", "lessons", "devices")
 
-KEPT_S = 120.0
+KEPT_S = 90.0
 """How long Streamlit keeps the state of who has left."""
 
 TIDIED_S = 90.0
@@ -40,9 +40,6 @@ TIDIED_S = 90.0
 
 SHORT = {"sessions": 100, "seconds": 20.0}
 """What stands for the options of these names with `--short`."""
-
-GIVEN_BACK_S = 150.0
-"""After which the server has forgotten who left: the 90 s for which it keeps them, and two looks at who is there."""
 
 MOST_MB = 600
 """Memory of a server that has 100 visitors."""
@@ -117,7 +114,7 @@ async def main() -> int:
     parser.add_argument("--sessions", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--reruns", type=float, default=200, help="runs a minute, of all together")
-    parser.add_argument("--descriptors", type=int, default=1024)
+    parser.add_argument("--descriptors", type=int, default=4096)
     parser.add_argument("--short", action="store_true", help="100 sessions and no more visitors afterwards")
     parser.add_argument("--app", type=Path, default=PROJECT, help="another checkout of it, to set beside this one")
     options = parser.parse_args()
@@ -132,14 +129,13 @@ async def main() -> int:
         seen, troubles = await _stay(port, app, options)
     queue.worker_file.dismiss()
     printed = log.read_text(errors="replace")
-    said = re.findall(r"^.*sessions? at once.*$", printed, re.M)
     complaints = collections.Counter(re.findall(r"^\w*(?:Error|Exception)\b.*$", printed, re.M))
-    found = {"troubles": dict(troubles), "server": seen, "said": said, "complaints": dict(complaints)}
+    found = {"troubles": dict(troubles), "server": seen, "complaints": dict(complaints)}
     most = max(stage["mb"] for stage in seen.values())
     print(json.dumps({"sessions": options.sessions, "most_mb": most, **found, "log": str(log)}, indent=2))
     if options.sessions <= SHORT["sessions"] and most > MOST_MB:
         return 1
-    return 1 if [trouble for trouble in troubles if "1013" not in trouble] or complaints else 0
+    return 1 if troubles or complaints else 0
 
 
 async def _stay(
@@ -161,7 +157,7 @@ async def _stay(
     await house.leave()
     await asyncio.sleep(5)
     seen["left"] = looked_at(app)
-    await asyncio.sleep(GIVEN_BACK_S if options.short else KEPT_S + TIDIED_S)
+    await asyncio.sleep(KEPT_S + TIDIED_S)
     seen["forgotten"] = looked_at(app)
     if options.short:
         return seen, first.troubles + house.troubles

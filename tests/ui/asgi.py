@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
 from typing import Any
 
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -16,26 +15,15 @@ class Host:
     """A Streamlit that keeps sessions and their files.
 
     Attributes:
-        connected: name of each session, in the order in which they came or left → whether it is connected.
-        closed: names of those that were ended.
+        connected: name of each session → whether it is connected.
     """
 
     def __init__(self, *names: str) -> None:
         self.connected = dict.fromkeys(names, True)
-        self.closed: list[str] = []
         self.uploaded_file_mgr = MemoryUploadedFileManager("/")
-        self._session_mgr = SimpleNamespace(list_sessions=self._listed)
-
-    def leave(self, name: str) -> None:
-        del self.connected[name]
-        self.connected[name] = False
 
     def is_active_session(self, name: str) -> bool:
         return self.connected.get(name, False)
-
-    def close_session(self, name: str) -> None:
-        del self.connected[name]
-        self.closed.append(name)
 
     def keep(self, session: str, file: str, size: int) -> None:
         record = UploadedFileRec(file_id=file, name=file, type="", data=b"x" * size)
@@ -45,9 +33,6 @@ class Host:
     def kept(self) -> dict[str, list[str]]:
         stored = self.uploaded_file_mgr.file_storage
         return {session: list(files) for session, files in stored.items() if files}
-
-    def _listed(self) -> list[Any]:
-        return [SimpleNamespace(session=SimpleNamespace(id=name)) for name in self.connected]
 
 
 async def ask(

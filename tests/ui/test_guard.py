@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.question.policy import POLICY_VARIABLE
-from pages.shared import capacity, guard, links, server
+from pages.shared import guard, links, server
 from tests.ui.asgi import answer, connect
 
 
@@ -73,23 +73,59 @@ def test_a_hosted_server_that_answers_under_every_name_says_so_at_its_start(worl
     assert not [line for line in said(**{"server.allowedHosts": ["crossover.example"]}) if "allowedHosts" in line]
 
 
-def test_a_server_says_at_its_start_how_many_sessions_it_holds(world, said, monkeypatch):
-    monkeypatch.setattr(server.capacity, "more_sessions", lambda: 1_234)
-    monkeypatch.setattr(server.capacity, "limit", lambda: 4_096)
-    assert said() == ["Room for 1,234 sessions at once, with 4,096 descriptors."]
-    monkeypatch.setattr(server.capacity, "more_sessions", lambda: None)
-    assert said() == []
-
-
 def test_a_broken_settings_file_is_named_at_the_start(world, said, monkeypatch, tmp_path):
     (tmp_path / "policy.toml").touch()
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
     assert any("policy.toml does not say who may run something" in line for line in said())
 
 
+class Limits:
+    """A system that keeps limits, and refuses some."""
+
+    RLIM_INFINITY, RLIMIT_NOFILE = -1, 7
+
+    def __init__(self, soft: int, hard: int, refused: int = 10**9) -> None:
+        self.now, self._refused = (soft, hard), refused
+
+    def getrlimit(self, _what: int) -> tuple[int, int]:
+        return self.now
+
+    def setrlimit(self, _what: int, wanted: tuple[int, int]) -> None:
+        if wanted[0] >= self._refused:
+            raise ValueError
+        self.now = wanted
+
+
+@pytest.mark.parametrize(
+    ("system", "expected"),
+    [
+        (Limits(1024, 4096), (4096, 4096)),
+        (Limits(1024, 1024), (1024, 1024)),
+        (Limits(1024, 524_288), (server.MOST_DESCRIPTORS, 524_288)),
+        (Limits(256, Limits.RLIM_INFINITY), (server.MOST_DESCRIPTORS, -1)),
+        (Limits(256, Limits.RLIM_INFINITY, refused=server.MACOS_DESCRIPTORS + 1), (server.MACOS_DESCRIPTORS, -1)),
+        (Limits(256, 4096, refused=0), (256, 4096)),
+        (Limits(65_536, 524_288), (65_536, 524_288)),
+        (Limits(Limits.RLIM_INFINITY, Limits.RLIM_INFINITY), (-1, -1)),
+    ],
+)
+def test_the_limit_is_raised_as_far_as_the_system_lets_it(monkeypatch, system, expected):
+    monkeypatch.setattr(server, "resource", system)
+    server.raise_descriptor_limit()
+    assert system.now == expected
+
+
+def test_a_system_without_such_limits_is_left_alone(monkeypatch):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    monkeypatch.setattr(server, "resource", None)
+    server.raise_descriptor_limit()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+
+
 def _health(monkeypatch) -> tuple[int, dict[str, Any]]:
-    monkeypatch.setattr(capacity, "_health", (-capacity.HEALTH_S, {}))
-    (route,) = capacity.ROUTES
+    monkeypatch.setattr(server, "_health", (-server.HEALTH_S, {}))
+    (route,) = server.ROUTES
     status, headers, body = answer(route.app, route.path)
     assert headers["cache-control"] == "no-store"
     return status, json.loads(body)
