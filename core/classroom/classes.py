@@ -156,7 +156,8 @@ class Classes:
         class_id = codes.class_id(code)
         with self._database.read() as connection:
             class_ = _find_class(connection, class_id)
-        if class_ is None and (reason := self.damaged().get(class_id)):
+        is_there = (self.folder / class_id).is_dir()  # a code that somebody makes up costs one look
+        if class_ is None and is_there and (reason := self.damaged().get(class_id)):
             raise _name_damage(reason)
         if class_ is None or class_.expired:
             raise NotAllowed("There is no class with this code; it was mistyped, or the class is over.")

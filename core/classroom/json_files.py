@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import json
 import sqlite3
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,17 +96,13 @@ def _read_class(folder: Path) -> tuple[dict[str, object], dict[str, dict[str, ob
         raise DamagedFile(folder.name, f"the database does not have this class, and there is no {CLASS_FILE}")
     try:
         question = ClassQuestion.from_json(found.question)
-    except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+    except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise DamagedFile(CLASS_FILE, f"its question cannot be read: {error}".rstrip(".")) from error
     if codes.class_id(found.code) != folder.name:
         raise DamagedFile(CLASS_FILE, "it belongs to another folder")
     times = {name: getattr(found, name).isoformat() for name in ("created_at", "expires_at")}
-    values = {
-        **asdict(found),
-        **times,
-        "code": codes.format_code(found.code),
-        "question": json.dumps(question.to_json()),
-    }
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    values |= times | {"code": codes.format_code(found.code), "question": json.dumps(question.to_json())}
     places = {name: folder / "students" / name for name in _list_ids(folder / "students")}
     return values, {name: _read_student(place, question) for name, place in places.items()}
 

@@ -37,7 +37,8 @@ def _look_at_earlier(world: Inhabited, place: str) -> bool:
             raise Fault("the class is not read any more")
         return False
     students = {student.id: student for student in classes.students(of)}
-    if wrong := [one for one, student in students.items() if student.fault and one not in place]:
+    wrong = [one for one, student in students.items() if student.fault and one not in place]
+    if wrong and "class.json" not in place:  # another question may have other answers
         raise Fault(f"{wrong} are not read any more")
     if len(students) != 2:
         raise Fault(f"there are {len(students)} students")

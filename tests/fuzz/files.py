@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from core.classroom import records
-from core.errors import DamagedFile
-from pages.shared.frame import health
+from core.classroom import classes
+from core.classroom.database import Database
+from core.errors import CrossoverError
+from pages.shared import server
 from tests import rows
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -94,7 +95,7 @@ class Files:
             name = draw.choice(self.kind.views)
             shown.opened(world.views(name), gauge, f"page {name}")
             with gauge.part("health"):
-                health.state_of_server()
+                server.state_of_server()
         _require_kept(world, {path: left}, self._may_change(given.place), over=over)
         with gauge.part("going on"):
             self.kind.act(world, draw)

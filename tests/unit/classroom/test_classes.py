@@ -55,6 +55,12 @@ def test_a_code_that_is_none_finds_no_class(classes, of, code):
         classes.find(code)
 
 
+def test_a_code_that_somebody_makes_up_costs_no_look_at_every_class(classes, of, monkeypatch):
+    monkeypatch.setattr(module, "_list_classes", lambda *_: pytest.fail("every class was read"))
+    with pytest.raises(NotAllowed):
+        classes.find(codes.join_code())
+
+
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "<b>bold</b>", "a\u202eb", "*.*", "--", "a/b", "=1+1"])
 def test_names_have_letters_and_bounds(classes, name):
     with pytest.raises(InvalidValue, match=r"name: .*; it must be 1 to 60 letters"):

@@ -113,6 +113,13 @@ def test_a_class_whose_file_cannot_be_read_is_named_and_never_deleted(folder, te
     assert len(classes.students(classes.find(CODE))) == 2
 
 
+def test_what_a_later_version_may_have_nested_deeply_is_passed_over(folder):
+    file = folder / FOLDER / "class.json"
+    file.write_text(file.read_text().replace('"title"', f'"later": {"[" * 900}{"]" * 900}, "title"'))
+    assert Classes(folder).prune() == 1
+    assert len(Classes(folder).students(Classes(folder).find(CODE))) == 2
+
+
 @pytest.mark.parametrize("wrong", ["expires_at", "created_at"])
 @pytest.mark.parametrize("time", ["", "now", "0", "2000-01-01", "2000-01-01T00:00:00", "0000-00-00T00:00:00+00:00", 0])
 def test_a_time_that_is_none_does_not_make_a_class_one_that_is_over(folder, wrong, time):
