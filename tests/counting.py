@@ -15,7 +15,7 @@ def begin(config):
     if cov and not config.option.no_cov:
         worker = getattr(config, "workerinput", {}).get("workerid")
         if worker:  # pytest-cov began before it knew, and would go on counting beneath what it begins next
-            cov.cov_controller.add_host_time()
+            cov.cov_controller.pause()
         alone = getattr(config.option, "dist", "no") == "no"
         config.pluginmanager.register(Counting(cov, importing=alone and worker in (None, IMPORTER)))
 
@@ -53,4 +53,4 @@ class Counting:
     def _count(self, wanted):
         if wanted != self._counting:
             controller, self._counting = self._cov.cov_controller, wanted
-            (controller.resume if wanted else controller.add_host_time)()
+            (controller.resume if wanted else controller.pause)()

@@ -29,7 +29,7 @@ APPLICATION_ID = 0x43524F53
 BUSY_S = 30.0
 """How long a write waits for those of others; one takes some milliseconds."""
 
-MOST_BYTES = 2**20
+MAX_DATABASE_BYTES = 2**20
 """Size of a row beyond which it is not read; a question with 400 values has some ten thousand bytes."""
 
 TABLES = (
@@ -108,7 +108,7 @@ class Database:
             connection = sqlite3.connect(path or ":memory:", timeout=BUSY_S, isolation_level=None)
             with contextlib.closing(connection):
                 connection.row_factory = sqlite3.Row
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_DATABASE_BYTES)
                 connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
                 for name in _PRAGMAS:
                     connection.execute(f"PRAGMA {name} = ON")

@@ -43,7 +43,7 @@ MAX_ROWS = 1_000
 MOST_ROWS = 2 * MAX_ROWS
 """Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
 
-MOST_BYTES = 16 * 2**20
+MAX_EXCHANGE_BYTES = 16 * 2**20
 """What the rows of a student may take: as Python's own objects it is five times that. A row has some thousand bytes."""
 
 
@@ -101,8 +101,8 @@ def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None
     """Raise NotAllowed if some files of rows, with so many rows and bytes beyond, are more than a student may have."""
     rows += sum(map(count_rows, files))
     size += sum(file.stat().st_size for file in files if file.exists())
-    if rows > MAX_ROWS or size > MOST_BYTES:
-        most = f"{MAX_ROWS:,} rows of {MOST_BYTES // 2**20} MiB"
+    if rows > MAX_ROWS or size > MAX_EXCHANGE_BYTES:
+        most = f"{MAX_ROWS:,} rows of {MAX_EXCHANGE_BYTES // 2**20} MiB"
         raise NotAllowed(
             f"A student may have {most} in a class, and these would be {rows:,} of {size / 2**20:,.1f} MiB."
         )
@@ -131,8 +131,8 @@ def _read_within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iter
             faults.append(f"a file cannot be read, because {unreadable_because(error)}")
             continue
         rows, size = rows + table.num_rows, size + table.nbytes
-        if size > MOST_BYTES:
-            faults.append(f"only the newest rows count, as all take more than {MOST_BYTES // 2**20} MiB")
+        if size > MAX_EXCHANGE_BYTES:
+            faults.append(f"only the newest rows count, as all take more than {MAX_EXCHANGE_BYTES // 2**20} MiB")
             return
         yield table
 
@@ -211,8 +211,8 @@ def _explain_excess(rows: pa.Table, question: ClassQuestion) -> str:
         return f"it has a run of {most:,} rows, and a run has {MAX_CONTENDERS} contenders at most"
     if len(runs) > question.most_runs:
         return f"it has {len(runs):,} runs, and the class takes {question.most_runs:,} at once"
-    if rows.nbytes > MOST_BYTES:
-        return f"its rows take more than the {MOST_BYTES // 2**20} MiB that those of a student may take"
+    if rows.nbytes > MAX_EXCHANGE_BYTES:
+        return f"its rows take more than the {MAX_EXCHANGE_BYTES // 2**20} MiB that those of a student may take"
     return ""
 
 

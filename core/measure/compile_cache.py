@@ -27,7 +27,7 @@ MOST_FUNCTIONS = 100
 """Functions whose code is kept, those used last; one takes a few megabytes."""
 
 _CODE, _COLD = "code", "cold.json"
-_OURS = [Path(__file__).with_name(name) for name in ("compiled.py", "step.py")]
+_OURS = [Path(__file__).with_name("execution.py")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,6 @@ from torch.nn import functional
 
 from core.question import models
 
-__all__ = ["build"]
-
 
 class Positions(nn.Module):
     """Adds trained numbers at each place of a sequence."""
@@ -110,14 +108,9 @@ class ResidualBlock(nn.Module):
 
 
 MODULES: dict[str, type[nn.Module]] = {
-    made.__name__: made
-    for made in (
-        *(FusedLayers, CellLoop),
-        *(Positions, EncoderBlock, Mean),
-        ResidualBlock,
-    )
+    made.__name__: made for made in (FusedLayers, CellLoop, Positions, EncoderBlock, Mean, ResidualBlock)
 }
-"""Classes of this room by their names: what torch has no module for."""
+"""Modules that torch has none for, by their names."""
 
 
 def build(network: models.Network, seed: int) -> nn.Sequential:

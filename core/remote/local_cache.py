@@ -33,7 +33,7 @@ CACHES_VARIABLE = "CROSSOVER_SHARED"
 ADDRESS_FILE = ".address"
 """File of a cache that contains its address."""
 
-FILES = "files"
+FILES_FOLDER = "files"
 """Folder of a cache with the downloaded files, which lie there as they lie at the address."""
 
 MOST_BYTES = 2 * 2**30
@@ -184,11 +184,11 @@ class LocalCache:
 
     def path_of(self, name: str) -> Path:
         """Return where a file lies on this machine once it is downloaded."""
-        return self.folder / FILES / name
+        return self.folder / FILES_FOLDER / name
 
     def name_of(self, path: Path) -> str:
         """Return the name at the address of a file that lies, or will lie, at a path of this machine."""
-        return path.relative_to(self.folder / FILES).as_posix()
+        return path.relative_to(self.folder / FILES_FOLDER).as_posix()
 
     def fetch_file(self, path: Path, size: int) -> None:
         """Download a file unless it is there with the size that the listing gives.
@@ -219,7 +219,7 @@ class LocalCache:
 
     def _make_room(self) -> None:
         """Remove the oldest downloaded files above `MOST_BYTES`."""
-        paths = [path for path in (self.folder / FILES).rglob("*") if path.is_file()]
+        paths = [path for path in (self.folder / FILES_FOLDER).rglob("*") if path.is_file()]
         facts = sorted(((path.stat(), path) for path in paths), key=lambda fact: fact[0].st_mtime_ns)
         excess = sum(fact.st_size for fact, _ in facts) - MOST_BYTES
         for fact, path in facts:

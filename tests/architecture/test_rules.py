@@ -42,7 +42,9 @@ def test_reading_needs_neither_torch_nor_a_user_interface_nor_pandas():
 
 
 def test_charts_need_no_torch():
-    assert "torch" not in loaded_by("from core.answer.charts import gallery, runs, speedups, studies")
+    assert "torch" not in loaded_by(
+        "from core.answer.charts import gallery_charts, run_charts, speedup_charts, study_charts"
+    )
 
 
 STARTS = {
@@ -50,7 +52,7 @@ STARTS = {
     "a run": "from core.__main__ import parser; parser('run')",
     "a sweep": "from core.__main__ import parser; parser('sweep')",
     "the app": "import streamlit_app, pages.front.choice\n"
-    "from pages.shared.frame import server; server._import(server.CHART_MODULES)",
+    "from pages.shared import server; server._import(server.CHART_MODULES)",
     "the measuring process": "import core.jobs.worker.__main__",
 }
 OF_OTHER_MACHINES = (
@@ -104,7 +106,7 @@ def test_ci_runs_the_readmes_test_command():
 
 
 def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
-    chokepoint = PROJECT / "pages" / "shared" / "frame" / "permits.py"
+    chokepoint = PROJECT / "pages" / "shared" / "permits.py"
     forbidden = {"submit", "request_stop", "kill", "stop", "claim"}
     for path in (PROJECT / "pages").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())) if path != chokepoint else ():
@@ -115,7 +117,7 @@ def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
             assert ours or node.func.attr not in forbidden, f"{path}: {ast.unparse(node)}"
 
 
-STYLED = ("guide.py", "look.py", "layout.py", "history.py")
+STYLED = ("guide.py", "layout.py")
 DRAWN_BY = {"dataframe": ("tables.py",), "vega_lite_chart": ("charts.py",), "html": STYLED}
 """What a page draws through one function alone, and the files that have it; styles and scripts, through the frame."""
 

@@ -26,8 +26,8 @@ FINGERPRINT_COLUMNS = (
 )
 """Columns that say on what the stored times were measured."""
 
-NETWORK_MODULES = PROJECT / "core" / "measure" / "networks"
-"""Where modules are that torch has none for."""
+NETWORK_MODULES = PROJECT / "core" / "measure" / "networks.py"
+"""File of the modules that torch has none for."""
 
 VARYING_FIELDS = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
 """In what the runs of one script may differ; data, their order and their way to the device are the same."""
@@ -122,6 +122,6 @@ def _layer_code(point: Point) -> list[str]:
 @functools.cache
 def _modules() -> dict[str, str]:
     """The very lines of the modules that torch has none for, by name; read as text, as they import torch."""
-    files = [file.read_text(encoding="utf-8") for file in sorted(NETWORK_MODULES.glob("*.py"))]
-    found = [(node, file) for file in files for node in ast.parse(file).body if isinstance(node, ast.ClassDef)]
-    return {node.name: ast.get_source_segment(file, node) or "" for node, file in found}
+    file = NETWORK_MODULES.read_text(encoding="utf-8")
+    found = [node for node in ast.parse(file).body if isinstance(node, ast.ClassDef)]
+    return {node.name: ast.get_source_segment(file, node) or "" for node in found}

@@ -77,7 +77,7 @@ def test_a_student_has_only_so_many_rows(classes, of, ada, monkeypatch):
     with pytest.raises(NotAllowed, match="A student may have 11 rows of 16 MiB in a class, and these would be 12"):
         classes.take_file(of, ada, data, "x.parquet")
     monkeypatch.setattr(results, "MAX_ROWS", 1_000)
-    monkeypatch.setattr(results, "MOST_BYTES", 60_000)
+    monkeypatch.setattr(results, "MAX_EXCHANGE_BYTES", 60_000)
     with pytest.raises(NotAllowed, match=r"these would be 12 of 0\.1 MiB"):
         classes.take_file(of, ada, data, "x.parquet")
 
@@ -189,7 +189,7 @@ def test_a_file_of_more_than_was_measured_for_a_class_is_refused(
 
 
 def test_rows_that_take_too_much_room_are_refused(classes, of, ada, monkeypatch):
-    monkeypatch.setattr(results, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(results, "MAX_EXCHANGE_BYTES", 20_000)
     data = results.build_file(measured_rows(), code=of.code, nickname="ada")
     assert "its rows take more than" in classes.take_file(of, ada, data, "x.parquet").refused
 
@@ -224,7 +224,7 @@ def test_of_a_store_the_newest_rows_are_read_within_bounds(tmp_path, monkeypatch
     assert set(newest.rows) < set(everything.rows)
     assert newest.faults == ("only the newest 4 rows count",)
     monkeypatch.setattr(results, "MOST_ROWS", 100)
-    monkeypatch.setattr(results, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(results, "MAX_EXCHANGE_BYTES", 10_000)
     bounded = results.read_rows(tmp_path)
     assert 0 < len(bounded.rows) < 10
     assert "only the newest rows count" in bounded.faults[0]

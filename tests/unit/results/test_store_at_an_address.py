@@ -217,7 +217,7 @@ def test_a_file_that_is_too_large_is_not_downloaded(machines, monkeypatch):
     monkeypatch.setattr("core.results.index.MAX_FILE_BYTES", 100)
     [skipped] = there.read().skipped
     assert "more than the 100 that are read" in skipped.reason
-    assert not list((there.folder / local_cache.FILES).rglob("*.parquet"))
+    assert not list((there.folder / local_cache.FILES_FOLDER).rglob("*.parquet"))
 
 
 def test_an_ordinary_folder_has_no_cache(tmp_path):

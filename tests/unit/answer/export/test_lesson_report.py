@@ -222,4 +222,4 @@ def test_a_report_is_letter_for_letter_what_it_was(form):
         machine=(("torch", "9"),),
     )
     file = Path(__file__).with_name(f"lesson_report_{form}.txt")
-    assert getattr(lesson_report, form)(report) == file.read_text(encoding="utf-8")
+    assert getattr(lesson_report, f"handout_{form}")(report) == file.read_text(encoding="utf-8")
