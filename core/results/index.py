@@ -6,6 +6,7 @@ a file that vanished before it was read makes the folder be listed again. A row 
 of its rows is asked for. Nothing here writes.
 """
 
+import contextlib
 import functools
 import math
 import os
@@ -14,7 +15,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -264,12 +265,16 @@ def list_files(folder: Path, *, now: bool = False) -> set[File]:
             for name, file in cache.list_files(now=now).items()
             if name.endswith(SUFFIX) and ("/" not in name or name.startswith(OLD_FOLDER))
         }
-    listing = set(_list_folder(folder))
+    before, files = {entry.name for entry in _scan_folder(folder)}, set[File]()
     for _ in range(TRIES):
-        before, listing = listing, set(_list_folder(folder))
-        if {file.path for file in before} <= {file.path for file in listing}:
-            break
-    return listing
+        entries = _scan_folder(folder)
+        names = {entry.name for entry in entries}
+        with contextlib.suppress(FileNotFoundError):
+            files = {file for entry in entries if (file := _look_at(folder / entry.name, entry)) is not None}
+            if before <= names:
+                break
+        before = names
+    return files
 
 
 def fetch_file(folder: Path, file: File) -> None:
@@ -316,21 +321,18 @@ def _sort_by_age(file: File) -> tuple[str, str]:
     return time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(file.written_ns / 1e9)), file.path.name
 
 
-def _list_folder(folder: Path) -> Iterator[File]:
+def _scan_folder(folder: Path) -> "list[os.DirEntry[str]]":
     try:
         with os.scandir(folder) as opened:
-            entries = [entry for entry in opened if entry.name.endswith(SUFFIX)]
+            return [entry for entry in opened if entry.name.endswith(SUFFIX)]
     except FileNotFoundError:
-        return
+        return []
     except OSError as error:
         raise StoreError(f"The store {folder} cannot be read: {error.strerror or error}.") from error
-    for entry in entries:
-        if file := _look_at(folder / entry.name, entry):
-            yield file
 
 
 def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
-    """What an entry of a folder is; None where it is no file, or vanished since the folder was opened.
+    """What an entry of a folder is; None where it is no file. Raises FileNotFoundError if it vanished meanwhile.
 
     A link that leads nowhere or in a circle, or whatever else the system will not tell of, is a file all the same: it
     is named with the reason when it is read, and hides no other.
@@ -338,8 +340,9 @@ def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
     try:
         facts = entry.stat()
     except OSError as error:
-        gone = isinstance(error, FileNotFoundError) and not path.is_symlink()
-        return None if gone else File(path=path, size=UNKNOWN, written_ns=UNKNOWN)
+        if isinstance(error, FileNotFoundError) and not path.is_symlink():
+            raise
+        return File(path=path, size=UNKNOWN, written_ns=UNKNOWN)
     regular = stat.S_ISREG(facts.st_mode)
     return File(path=path, size=facts.st_size, written_ns=facts.st_mtime_ns) if regular else None
 

@@ -55,17 +55,17 @@ def test_a_reader_that_knows_where_rows_were_finds_where_they_went(store, monkey
 def test_a_listing_that_misses_the_new_file_and_the_removed_ones_is_made_again(store, monkeypatch):
     """A folder is not listed in one moment: entries that come and go meanwhile may both be missed."""
     rows = fill(store, 4)
-    real, looks = index._list_folder, []
+    real, looks = index._scan_folder, []
 
     def entries(folder: Path):
         looks.append(True)
         if len(looks) == 2:
-            before = {file.path for file in real(folder)}
+            before = {entry.name for entry in real(folder)}
             compact_elsewhere(folder)
-            return iter([file for file in real(folder) if file.path in before])
+            return [entry for entry in real(folder) if entry.name in before]
         return real(folder)
 
-    monkeypatch.setattr(index, "_list_folder", entries)
+    monkeypatch.setattr(index, "_scan_folder", entries)
     assert by_name(Store(store.folder).trials()) == by_name(rows)
 
 
