@@ -12,18 +12,18 @@ from typing import Any
 __version__ = "0.1.0"
 
 _DOORS = {
-    "Contender": "core.question.experiment",
-    "Experiment": "core.question.experiment",
-    "Point": "core.question.experiment",
-    "Axis": "core.question.sweep",
-    "Sweep": "core.question.sweep",
-    "run": "core.jobs.client",
-    "Store": "core.results.store",
-    "speedup": "core.answer.speedup",
-    "verdict_sentence": "core.answer.speedup",
-    "studies": "core.answer.study",
-    "crossover": "core.answer.study",
-    "watch": "core.custom.watch",
+    "Contender": ".question.experiment",
+    "Experiment": ".question.experiment",
+    "Point": ".question.experiment",
+    "Axis": ".question.sweep",
+    "Sweep": ".question.sweep",
+    "run": ".jobs.client",
+    "Store": ".results.store",
+    "speedup": ".answer.speedup",
+    "verdict_sentence": ".answer.speedup",
+    "studies": ".answer.study",
+    "crossover": ".answer.study",
+    "watch": ".custom.watch",
 }
 """Name → the module that has it. What measures is `run`, as on the command line: `core.measure` is a room."""
 
@@ -33,7 +33,7 @@ __all__ = ["__version__", *_DOORS]  # the names are texts, which __getattr__ ans
 def __getattr__(name: str) -> Any:
     if name not in _DOORS:
         raise AttributeError(f"module 'core' has no attribute {name!r}")
-    return getattr(importlib.import_module(_DOORS[name]), name)
+    return getattr(importlib.import_module(_DOORS[name], __name__), name)
 
 
 def __dir__() -> list[str]:

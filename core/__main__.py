@@ -9,9 +9,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from core.commands import COMMAND_HELP, FAILED, USAGE, output
-from core.errors import CrossoverError, ForeignFile, InvalidValue
-from core.text import clean_logs
+from .commands import COMMAND_HELP, FAILED, USAGE, output
+from .errors import CrossoverError, ForeignFile, InvalidValue
+from .text import clean_logs
 
 COMMANDS = {
     "devices": "devices",
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(*words[:1] or [""]).parse_args(words)
         status: int = options.command(options)
     except CrossoverError as error:
-        from core.question import refusals  # with what a question is made of, which no word of help needs
+        from .question import refusals  # with what a question is made of, which no word of help needs
 
         output.print_note(refusals.format_command_error(error))
         return USAGE if isinstance(error, InvalidValue | ForeignFile) else FAILED
@@ -59,7 +59,7 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True, metavar="command")
     asked = [name for name in COMMANDS if word in (None, name)]
     for module in dict.fromkeys(COMMANDS[name] for name in asked):
-        loaded = importlib.import_module(f"core.commands.{module}")
+        loaded = importlib.import_module(f".commands.{module}", __package__)
         getattr(loaded, f"add_{module}_command")(commands)
     for name in (name for name in COMMAND_HELP if name not in commands.choices):
         commands.add_parser(name, help=COMMAND_HELP[name])

@@ -5,9 +5,9 @@ Written between timed blocks, never inside one. Not a result: results are rows i
 
 from dataclasses import dataclass
 
-from core import units
-from core.errors import InvalidValue
-from core.files.documents import Count, Seconds
+from . import units
+from .errors import InvalidValue
+from .files.documents import Count, Seconds
 
 WAITING = "waiting for another measurement on this machine"
 """Phase of a measurement whose turn has come while somebody else measures."""

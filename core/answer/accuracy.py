@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from core import units
-from core.answer.comparable import require_equal
-from core.answer.statistics import heads_at_most
-from core.errors import InvalidValue, NotComparable
-from core.question import catalog
-from core.question.experiment import inline_name
-from core.results.schema import Trial
+from .. import units
+from ..errors import InvalidValue, NotComparable
+from ..question import catalog
+from ..question.experiment import inline_name
+from ..results.schema import Trial
+from .comparable import require_equal
+from .statistics import heads_at_most
 
 SIGNIFICANT = 0.05
 """McNemar's exact p below which a difference counts as detected; fixed before any run."""

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core import units
-from core.answer import diagnostics, lane_check, remedies, speedup, wording
-from core.answer import study as studies
-from core.answer.crossover import locate_crossover
-from core.answer.result import Basis, Crossover, Evidence
-from core.answer.speedup import Speedup
-from core.answer.study import Study
-from core.question.experiment import display_name, inline_name
-from core.question.sweep import size_on_axis
-from core.results.schema import Trial
+from .. import units
+from ..question.experiment import display_name, inline_name
+from ..question.sweep import size_on_axis
+from ..results.schema import Trial
+from . import diagnostics, lane_check, remedies, speedup, wording
+from . import study as studies
+from .crossover import locate_crossover
+from .result import Basis, Crossover, Evidence
+from .speedup import Speedup
+from .study import Study
 
 CHOSEN_SEPARATELY = "The lanes were chosen on every other pair of blocks and judged on the pairs between them"
 """Why the choice does not flatter the result."""

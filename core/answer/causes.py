@@ -8,15 +8,15 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core import units
-from core.answer import custom_findings
-from core.answer.custom_findings import FLOAT64_NOTE, IDLE, NOTABLE_SHARE, StepFinding
-from core.answer.speedup import is_host, speedup, step_time
-from core.answer.statistics import TIE
-from core.question import models
-from core.question.experiment import inline_name
-from core.question.fields import short_label, value_label
-from core.results.schema import Trial
+from .. import units
+from ..question import models
+from ..question.experiment import inline_name
+from ..question.fields import short_label, value_label
+from ..results.schema import Trial
+from . import custom_findings
+from .custom_findings import FLOAT64_NOTE, IDLE, NOTABLE_SHARE, StepFinding
+from .speedup import is_host, speedup, step_time
+from .statistics import TIE
 
 PART_TITLES = {
     "loader": "making the batch",

@@ -1,8 +1,8 @@
 """A verdict in two lines: what is claimed, in words, and below it the small print that it rests on."""
 
-from core import units
-from core.answer.speedup import Speedup
-from core.question.experiment import inline_name
+from .. import units
+from ..question.experiment import inline_name
+from .speedup import Speedup
 
 
 def speedup_headline(speedup: Speedup) -> str:

@@ -7,12 +7,12 @@ import dataclasses
 import hashlib
 from collections.abc import Iterable
 
-from core.errors import NotComparable
-from core.question import custom, lanes, models
-from core.question.devices import capitalize_name
-from core.question.experiment import Point, inline_name
-from core.question.fields import FIELDS, field_title
-from core.results.schema import Trial
+from ..errors import NotComparable
+from ..question import custom, lanes, models
+from ..question.devices import capitalize_name
+from ..question.experiment import Point, inline_name
+from ..question.fields import FIELDS, field_title
+from ..results.schema import Trial
 
 TRAINING_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Point))
 """What was trained."""

@@ -19,10 +19,11 @@ from operator import attrgetter
 
 import numpy as np
 
-from core import units
-from core.answer import diagnostics, wording
-from core.answer.estimate import curve
-from core.answer.estimate.curve import (
+from .. import units
+from ..errors import InvalidValue, NotComparable
+from . import diagnostics, wording
+from .estimate import curve
+from .estimate.curve import (
     POOL_CERTAINTY,
     PRIOR_NOISE,
     Noise,
@@ -36,11 +37,10 @@ from core.answer.estimate.curve import (
     size_variances,
     visit_share,
 )
-from core.answer.estimate.judgement import SIGN_RISK, Judgement, judge_readings
-from core.answer.result import Assumed, Band, Basis, Crossover, Evidence, Size
-from core.answer.speedup import Verdict
-from core.answer.statistics import TIE
-from core.errors import InvalidValue, NotComparable
+from .estimate.judgement import SIGN_RISK, Judgement, judge_readings
+from .result import Assumed, Band, Basis, Crossover, Evidence, Size
+from .speedup import Verdict
+from .statistics import TIE
 
 TOO_FEW = "{} could be timed on both devices, and two are needed"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from core import units
-from core.answer import lane_check
-from core.answer.speedup import is_host, step_time
-from core.answer.statistics import median_interval
-from core.question.experiment import inline_name
-from core.question.lanes import PLAIN
-from core.results.schema import Trial
+from .. import units
+from ..question.experiment import inline_name
+from ..question.lanes import PLAIN
+from ..results.schema import Trial
+from . import lane_check
+from .speedup import is_host, step_time
+from .statistics import median_interval
 
 
 def custom_part_times(trial: Trial) -> dict[str, float]:

@@ -8,12 +8,12 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from core import units
-from core.answer import interference, wording
-from core.answer.interference import PairInterference
-from core.answer.result import Crossover, Evidence
-from core.question.models.boosting import ROWS
-from core.results.schema import Trial
+from .. import units
+from ..question.models.boosting import ROWS
+from ..results.schema import Trial
+from . import interference, wording
+from .interference import PairInterference
+from .result import Crossover, Evidence
 
 
 def study_interference(pairs: Sequence[tuple[Trial, Trial]]) -> PairInterference | None:

@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from core import units
-from core.answer import wording
-from core.answer.crossover import log_speedups
-from core.answer.estimate.curve import SpeedupCurve, posterior_variance
-from core.answer.result import Crossover, Evidence
-from core.answer.search import USUAL_SEARCH_SIZES
-from core.answer.speedup import speedup
-from core.errors import InvalidValue
-from core.question import models
-from core.question.devices import inline_device_name
-from core.question.experiment import Contender, Experiment, Point
-from core.question.models import cost
-from core.question.models.boosting import field_of_answer_axis
-from core.question.sweep import Sweep
-from core.results.schema import Trial
+from .. import units
+from ..errors import InvalidValue
+from ..question import models
+from ..question.devices import inline_device_name
+from ..question.experiment import Contender, Experiment, Point
+from ..question.models import cost
+from ..question.models.boosting import field_of_answer_axis
+from ..question.sweep import Sweep
+from ..results.schema import Trial
+from . import wording
+from .crossover import log_speedups
+from .estimate.curve import SpeedupCurve, posterior_variance
+from .result import Crossover, Evidence
+from .search import USUAL_SEARCH_SIZES
+from .speedup import speedup
 
 LEAST_SIZES = 3
 """Measured sizes below which nothing is expected between them: two say nothing of how the curve bends."""

@@ -11,11 +11,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core import units
-from core.answer.statistics import p90_to_median
-from core.question.devices import capitalize_name
-from core.question.experiment import inline_name
-from core.results.schema import Trial
+from .. import units
+from ..question.devices import capitalize_name
+from ..question.experiment import inline_name
+from ..results.schema import Trial
+from .statistics import p90_to_median
 
 MAX_SPREAD = 1.5
 """Highest 90th percentile of block times over their median, and median over 10th percentile, of an undisturbed row."""

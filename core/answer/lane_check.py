@@ -8,11 +8,11 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from core import units
-from core.errors import InvalidValue
-from core.question.experiment import inline_name
-from core.question.lanes import Lane
-from core.results.schema import Trial
+from .. import units
+from ..errors import InvalidValue
+from ..question.experiment import inline_name
+from ..question.lanes import Lane
+from ..results.schema import Trial
 
 TOLERANCE = 1e-4
 """Largest relative difference of a loss that rounding explains in the first steps.

@@ -7,12 +7,12 @@ bear one of its own.
 
 from collections.abc import Collection, Iterable, Sequence
 
-from core import units
-from core.answer import comparable, speedup, study
-from core.answer.study import Study
-from core.question.sweep import Sweep
-from core.results.schema import Trial
-from core.results.store import LocalMachine, Store, newest_answers
+from .. import units
+from ..question.sweep import Sweep
+from ..results.schema import Trial
+from ..results.store import LocalMachine, Store, newest_answers
+from . import comparable, speedup, study
+from .study import Study
 
 
 def rows(store: Store, asked: Sweep, machine_ids: Collection[str]) -> list[Trial]:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from core.answer import lane_check, wording
-from core.answer.comparable import CURVE_COLUMNS, SETTING_COLUMNS, TRAINING_COLUMNS, axis_dependent_columns
-from core.question.experiment import PROTOCOL_VERSION, Point, display_name
-from core.question.fields import SIZE_AXES, field_title
-from core.question.lanes import FIELDS
+from ..question.experiment import PROTOCOL_VERSION, Point, display_name
+from ..question.fields import SIZE_AXES, field_title
+from ..question.lanes import FIELDS
+from . import lane_check, wording
+from .comparable import CURVE_COLUMNS, SETTING_COLUMNS, TRAINING_COLUMNS, axis_dependent_columns
 
 NEAREST = 3
 """Recordings of other settings that are named at most."""

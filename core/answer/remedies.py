@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core import units
-from core.answer import accuracy, comparable, interference, lane_check, speedup, training_time
-from core.answer.statistics import MIN_PAIRS, TIE, closeness_reason, ratio_interval
-from core.errors import CrossoverError
-from core.question.experiment import inline_name
-from core.question.fields import LOADER_PATHS, value_label
-from core.question.lanes import PLAIN, Lane
-from core.results.schema import Trial
+from .. import units
+from ..errors import CrossoverError
+from ..question.experiment import inline_name
+from ..question.fields import LOADER_PATHS, value_label
+from ..question.lanes import PLAIN, Lane
+from ..results.schema import Trial
+from . import accuracy, comparable, interference, lane_check, speedup, training_time
+from .statistics import MIN_PAIRS, TIE, closeness_reason, ratio_interval
 
 Standing = Literal["same", "other", "broken", "unchecked"]
 """What a lane computes beside plain steps: the same, other mathematics, other numbers than it promised, not known."""

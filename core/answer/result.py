@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from core.answer.speedup import Verdict
+from .speedup import Verdict
 
 Outcome = Literal["crossing", "gpu_always", "cpu_always", "several", "undecided", "not_measurable"]
 

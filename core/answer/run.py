@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from core import units
-from core.answer import accuracy, best_lanes, causes, remedies, speedup, training_time
-from core.answer.best_lanes import BestVariantPair
-from core.answer.causes import StepParts
-from core.answer.remedies import Remedies
-from core.answer.speedup import Speedup, StepTime
-from core.answer.training_time import BreakEven
-from core.errors import InvalidValue
-from core.results.schema import Trial
+from .. import units
+from ..errors import InvalidValue
+from ..results.schema import Trial
+from . import accuracy, best_lanes, causes, remedies, speedup, training_time
+from .best_lanes import BestVariantPair
+from .causes import StepParts
+from .remedies import Remedies
+from .speedup import Speedup, StepTime
+from .training_time import BreakEven
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core import units
-from core.answer.crossover import decide_crossover, log_speedups
-from core.answer.estimate.curve import SpeedupCurve
-from core.answer.estimate.judgement import judge_readings
-from core.answer.result import Crossing, Crossover, Evidence, Size
+from .. import units
+from .crossover import decide_crossover, log_speedups
+from .estimate.curve import SpeedupCurve
+from .estimate.judgement import judge_readings
+from .result import Crossing, Crossover, Evidence, Size
 
 NARROW_RATIO = 1.3
 """Ratio of the ends of the interval at which the search is content: a third of a doubling."""

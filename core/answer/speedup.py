@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core import units
-from core.answer import comparable, interference, lane_check
-from core.answer.statistics import MIN_PAIRS, TIE, closeness_reason, count_outliers, median_interval, relative_noise
-from core.question.defaults import LOOKS
-from core.question.devices import capitalize_name, does, inline_device_name
-from core.question.experiment import EVERY_EPOCH, Experiment, display_name, inline_name
-from core.results.schema import Trial
+from .. import units
+from ..question.defaults import LOOKS
+from ..question.devices import capitalize_name, does, inline_device_name
+from ..question.experiment import EVERY_EPOCH, Experiment, display_name, inline_name
+from ..results.schema import Trial
+from . import comparable, interference, lane_check
+from .statistics import MIN_PAIRS, TIE, closeness_reason, count_outliers, median_interval, relative_noise
 
 Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from core import units
+from .. import units
 
 MIN_PAIRS = 6
 """Fewest values from which order statistics give a 95 % interval of the median: from 5 they reach 93.75 % at most."""

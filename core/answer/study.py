@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from core.answer import causes, comparable, diagnostics, speedup, training_time
-from core.answer.crossover import locate_crossover
-from core.answer.result import BASES, Basis, Crossover, Evidence
-from core.errors import NotComparable, require_choice
-from core.question.experiment import MAX_CONTENDERS, Point, display_name
-from core.question.fields import SIZE_AXES
-from core.question.models import boosting
-from core.question.sweep import Sweep, size_on_axis
-from core.results.schema import Trial
-from core.results.store import CUT_OFF
+from ..errors import NotComparable, require_choice
+from ..question.experiment import MAX_CONTENDERS, Point, display_name
+from ..question.fields import SIZE_AXES
+from ..question.models import boosting
+from ..question.sweep import Sweep, size_on_axis
+from ..results.schema import Trial
+from ..results.store import CUT_OFF
+from . import causes, comparable, diagnostics, speedup, training_time
+from .crossover import locate_crossover
+from .result import BASES, Basis, Crossover, Evidence
 
 SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.DEPENDENT_COLUMNS.values()))))
 """Sizes, and what follows from them: columns in which the runs of some study differ."""

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core import units
-from core.answer import crossover, diagnostics
-from core.answer.result import Basis, Crossover, Evidence
-from core.errors import ForeignFile, InvalidValue
-from core.text import as_line
+from .. import units
+from ..errors import ForeignFile, InvalidValue
+from ..text import as_line
+from . import crossover, diagnostics
+from .result import Basis, Crossover, Evidence
 
 MAX_TIMINGS_BYTES = 16 * 2**20
 MAX_LINES = 300_000

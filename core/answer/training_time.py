@@ -10,11 +10,11 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core import units
-from core.answer import causes
-from core.answer.speedup import speedup, step_time
-from core.question.experiment import inline_name
-from core.results.schema import Trial
+from .. import units
+from ..question.experiment import inline_name
+from ..results.schema import Trial
+from . import causes
+from .speedup import speedup, step_time
 
 NOTABLE_EXCESS = 0.005
 """Smallest relative difference that still shows when percentages are rounded to whole numbers."""

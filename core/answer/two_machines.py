@@ -14,18 +14,18 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from core import units
-from core.answer import causes, comparable, diagnostics, interference, lane_check, study
-from core.answer.crossover import locate_crossover
-from core.answer.result import Basis, Crossover, Evidence
-from core.answer.speedup import Verdict, contender_label, verdict_obstacle, verdict_text
-from core.answer.statistics import MIN_PAIRS, closeness_reason, ratio_interval
-from core.errors import NotComparable
-from core.question.devices import capitalize_name
-from core.question.experiment import display_name, inline_name
-from core.question.models import boosting
-from core.question.sweep import size_on_axis
-from core.results.schema import Trial
+from .. import units
+from ..errors import NotComparable
+from ..question.devices import capitalize_name
+from ..question.experiment import display_name, inline_name
+from ..question.models import boosting
+from ..question.sweep import size_on_axis
+from ..results.schema import Trial
+from . import causes, comparable, diagnostics, interference, lane_check, study
+from .crossover import locate_crossover
+from .result import Basis, Crossover, Evidence
+from .speedup import Verdict, contender_label, verdict_obstacle, verdict_text
+from .statistics import MIN_PAIRS, closeness_reason, ratio_interval
 
 VISIT_NOTE = "how much a machine differs from one visit to the next is not in the interval"
 

@@ -4,13 +4,13 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from core import units
-from core.answer import interference
-from core.answer.result import Assumed, Basis, Clear, Crossing, Crossover
-from core.answer.statistics import TIE
-from core.question.devices import capitalize_name, does, inline_device_name
-from core.question.fields import FIELDS, SIZE_AXES
-from core.question.models.boosting import field_of_answer_axis
+from .. import units
+from ..question.devices import capitalize_name, does, inline_device_name
+from ..question.fields import FIELDS, SIZE_AXES
+from ..question.models.boosting import field_of_answer_axis
+from . import interference
+from .result import Assumed, Basis, Clear, Crossing, Crossover
+from .statistics import TIE
 
 BASIS_CLAUSES: dict[Basis, str] = {
     "steady": ", counting the steps alone",

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from core.classroom import codes, json_files, results
-from core.classroom.database import Database, insert_row, read_clock
-from core.classroom.question import ClassQuestion
-from core.classroom.students import RESULTS, Prediction, Student, check_class_name, check_nickname, fold_name
-from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, StoreError, unwritable
-from core.files import atomic, documents
-from core.files.project import PROJECT
-from core.results.store import Store
-from core.text import as_line
+from ..errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, StoreError, unwritable
+from ..files import atomic, documents
+from ..files.project import PROJECT
+from ..results.store import Store
+from ..text import as_line
+from . import codes, json_files, results
+from .database import Database, insert_row, read_clock
+from .question import ClassQuestion
+from .students import RESULTS, Prediction, Student, check_class_name, check_nickname, fold_name
 
 __all__ = ["Class", "Classes", "Prediction", "Student"]
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import StoreError, unwritable
-from core.text import as_line
+from ..errors import StoreError, unwritable
+from ..text import as_line
 
 FILE_NAME = "classes.sqlite3"
 

@@ -15,12 +15,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from core.classroom import codes
-from core.classroom.database import insert_row
-from core.classroom.question import ClassQuestion
-from core.classroom.students import RESULTS, Prediction
-from core.errors import CrossoverError, DamagedFile, InvalidValue
-from core.files import documents
+from ..errors import CrossoverError, DamagedFile, InvalidValue
+from ..files import documents
+from . import codes
+from .database import insert_row
+from .question import ClassQuestion
+from .students import RESULTS, Prediction
 
 CLASS_FILE, STUDENT_FILE, PREDICTION_FILE = "class.json", "student.json", "prediction.json"
 

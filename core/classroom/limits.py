@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import NotAllowed
+from ..errors import NotAllowed
 
 By = Literal["visitor", "address", "all"]
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from core.errors import InvalidValue
-from core.question import describe, policy, presets
-from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
-from core.question.fields import SIZE_AXES, TRAINING
-from core.question.lanes import PLAIN as PLAIN_LANE
-from core.question.sweep import Axis, Sweep, size_on_axis
-from core.results.schema import Trial
+from ..errors import InvalidValue
+from ..question import describe, policy, presets
+from ..question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
+from ..question.fields import SIZE_AXES, TRAINING
+from ..question.lanes import PLAIN as PLAIN_LANE
+from ..question.sweep import Axis, Sweep, size_on_axis
+from ..results.schema import Trial
 
 ANYBODY = (Contender(), Contender(threads=1))
 """Contenders of a question before it is known whose they are."""

@@ -20,22 +20,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core import units
-from core.answer import speedup
-from core.answer import study as studies
-from core.answer.result import Outcome
-from core.answer.study import Study
-from core.classroom import codes
-from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
-from core.classroom.students import Prediction, Student, fold_name
-from core.errors import CrossoverError, ForeignFile, NotAllowed, StoreError
-from core.question.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
-from core.results import exchange, index
-from core.results.index import File, unreadable_because
-from core.results.parquet import from_table, read_file, to_table
-from core.results.schema import SCHEMA, Trial
-from core.results.store import Store, keep_most_complete
-from core.text import as_line
+from .. import units
+from ..answer import speedup
+from ..answer import study as studies
+from ..answer.result import Outcome
+from ..answer.study import Study
+from ..errors import CrossoverError, ForeignFile, NotAllowed, StoreError
+from ..question.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
+from ..results import exchange, index
+from ..results.index import File, unreadable_because
+from ..results.parquet import from_table, read_file, to_table
+from ..results.schema import SCHEMA, Trial
+from ..results.store import Store, keep_most_complete
+from ..text import as_line
+from . import codes
+from .question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
+from .students import Prediction, Student, fold_name
 
 MAX_ROWS = 1_000
 """Rows that a student may bring, and have; a question of a class has some tens."""

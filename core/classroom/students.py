@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import regex
 
-from core.classroom.question import NEVER, WINNERS, ClassQuestion
-from core.errors import InvalidValue, require_choice
+from ..errors import InvalidValue, require_choice
+from .question import NEVER, WINNERS, ClassQuestion
 
 NICKNAME_LENGTH, NAME_LENGTH = 24, 60
 

@@ -4,15 +4,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from core.answer.result import BASES
-from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
-from core.files import sources
-from core.files.project import PROJECT
-from core.question import custom, models, presets
-from core.question.experiment import Point
-from core.question.fields import FIELDS, TRAINING
-from core.remote import local_cache
-from core.results.store import RESULTS
+from ..answer.result import BASES
+from ..errors import CrossoverError, InvalidValue, StoreError, require_choice
+from ..files import sources
+from ..files.project import PROJECT
+from ..question import custom, models, presets
+from ..question.experiment import Point
+from ..question.fields import FIELDS, TRAINING
+from ..remote import local_cache
+from ..results.store import RESULTS
 
 
 def parse_number_option(text: str) -> float:

@@ -3,16 +3,16 @@
 import argparse
 from typing import Any
 
-from core.answer.export import lesson_report
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
-from core.errors import InvalidValue
-from core.jobs import client
-from core.jobs.queue import Queue
-from core.question import policy, published
-from core.question.experiment import Contender, Experiment
-from core.results import environment
-from core.results.schema import Trial
-from core.results.store import Store
+from ..answer.export import lesson_report
+from ..errors import InvalidValue
+from ..jobs import client
+from ..jobs.queue import Queue
+from ..question import policy, published
+from ..question.experiment import Contender, Experiment
+from ..results import environment
+from ..results.schema import Trial
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 
 def add_case_command(commands: Any) -> None:

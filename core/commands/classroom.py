@@ -7,20 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from core import units
-from core.classroom import codes, results
-from core.classroom.classes import DAYS, Class, Classes, Student
-from core.classroom.question import ANYBODY, ClassQuestion
-from core.classroom.students import check_nickname, fold_name
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output, sweep
-from core.errors import CrossoverError, InvalidValue, StoreError, unwritable
-from core.files import atomic
-from core.jobs import client
-from core.jobs.queue import Queue
-from core.question import describe, presets
-from core.question.fields import TRAINING
-from core.results.store import Store
-from core.text import to_file_name
+from .. import units
+from ..classroom import codes, results
+from ..classroom.classes import DAYS, Class, Classes, Student
+from ..classroom.question import ANYBODY, ClassQuestion
+from ..classroom.students import check_nickname, fold_name
+from ..errors import CrossoverError, InvalidValue, StoreError, unwritable
+from ..files import atomic
+from ..jobs import client
+from ..jobs.queue import Queue
+from ..question import describe, presets
+from ..question.fields import TRAINING
+from ..results.store import Store
+from ..text import to_file_name
+from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output, sweep
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 """Options that make the question, with those of a point; how the page tells a student what to type."""

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.answer import study, timings_csv
-from core.answer.export import report
-from core.answer.result import DECIDED
-from core.answer.study import Study
-from core.commands import COMMAND_HELP, FAILED, OK, USAGE, arguments, output
-from core.errors import CrossoverError, InvalidValue, StoreError, require_choice
-from core.question import catalog, models
-from core.question.experiment import Contender
-from core.question.fields import SIZE_AXES
-from core.results.store import Store
+from ..answer import study, timings_csv
+from ..answer.export import report
+from ..answer.result import DECIDED
+from ..answer.study import Study
+from ..errors import CrossoverError, InvalidValue, StoreError, require_choice
+from ..question import catalog, models
+from ..question.experiment import Contender
+from ..question.fields import SIZE_AXES
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, USAGE, arguments, output
 
 if TYPE_CHECKING:
-    from core.answer.gallery.overview import StudyLine
+    from ..answer.gallery.overview import StudyLine
 
 NARROWED_BY = ("dataset", "model", "machine", "study")
 """Options that choose among the studies of a store."""
@@ -99,7 +99,7 @@ def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """The studies that are asked for; files that could not be read are named."""
-    from core.answer.gallery import overview  # with pandas, which no other command needs
+    from ..answer.gallery import overview  # with pandas, which no other command needs
 
     held = overview.load_overview([(store, "measured here")])
     for entry in held.skipped:

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from core.commands import COMMAND_HELP, OK, arguments, measuring, output
-from core.jobs.queue import Queue
+from ..jobs.queue import Queue
+from . import COMMAND_HELP, OK, arguments, measuring, output
 
 
 def add_devices_command(commands: Any) -> None:

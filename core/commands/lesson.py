@@ -4,16 +4,16 @@ import argparse
 import dataclasses
 from typing import Any
 
-from core.answer.lessons import outcomes
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
-from core.errors import InvalidValue
-from core.jobs import client
-from core.jobs.queue import Queue
-from core.question.demonstrations import LESSON_KINDS, RECIPES, Demonstration
-from core.question.experiment import Contender
-from core.results import environment, exhibits
-from core.results.exhibits import Exhibit
-from core.results.store import Store
+from ..answer.lessons import outcomes
+from ..errors import InvalidValue
+from ..jobs import client
+from ..jobs.queue import Queue
+from ..question.demonstrations import LESSON_KINDS, RECIPES, Demonstration
+from ..question.experiment import Contender
+from ..results import environment, exhibits
+from ..results.exhibits import Exhibit
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 CPU_ONLY_CONTENDERS = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
 """Who takes part on a machine without an accelerator."""

@@ -10,25 +10,25 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from core import units
-from core.answer import many_machines, study
-from core.answer.export import report
-from core.answer.result import Basis, Crossover
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
-from core.errors import CrossoverError, InvalidValue, JobError, require_choice
-from core.jobs.queue import Queue
-from core.jobs.shared import asking, board
-from core.jobs.shared.asking import Seen
-from core.jobs.shared.board import Board, Question
-from core.jobs.shared.launching import Launcher, launcher
-from core.jobs.shared.member import Working
-from core.jobs.shared.members import SPREADS, Member
-from core.jobs.shared.presence import introduced
-from core.question import describe
-from core.question.sweep import Sweep
-from core.results import environment, index
-from core.results.schema import Trial
-from core.results.store import Store
+from .. import units
+from ..answer import many_machines, study
+from ..answer.export import report
+from ..answer.result import Basis, Crossover
+from ..errors import CrossoverError, InvalidValue, JobError, require_choice
+from ..jobs.queue import Queue
+from ..jobs.shared import asking, board
+from ..jobs.shared.asking import Seen
+from ..jobs.shared.board import Board, Question
+from ..jobs.shared.launching import Launcher, launcher
+from ..jobs.shared.member import Working
+from ..jobs.shared.members import SPREADS, Member
+from ..jobs.shared.presence import introduced
+from ..question import describe
+from ..question.sweep import Sweep
+from ..results import environment, index
+from ..results.schema import Trial
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 _HERE_FOR = ("--for", f"{2 * asking.GATHER_S:.0f}s")
 """Told to machines that shall only say who they are; they end sooner where they can be ended."""

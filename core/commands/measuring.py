@@ -7,23 +7,23 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from core.answer.export import tensorboard
-from core.answer.export.recording import trial_recording
-from core.commands import output
-from core.errors import JobError
-from core.jobs import client
-from core.jobs.job import Job
-from core.jobs.machine import Machine
-from core.jobs.process import ExecutionContext
-from core.jobs.queue import Queue
-from core.jobs.shared.members import SPREADS
-from core.question import defaults
-from core.question.defaults import with_lanes_of_cpu
-from core.question.experiment import Contender, Point
-from core.results import environment
-from core.results.schema import Trial
-from core.results.store import LocalMachine
-from core.text import as_line, to_terminal
+from ..answer.export import tensorboard
+from ..answer.export.recording import trial_recording
+from ..errors import JobError
+from ..jobs import client
+from ..jobs.job import Job
+from ..jobs.machine import Machine
+from ..jobs.process import ExecutionContext
+from ..jobs.queue import Queue
+from ..jobs.shared.members import SPREADS
+from ..question import defaults
+from ..question.defaults import with_lanes_of_cpu
+from ..question.experiment import Contender, Point
+from ..results import environment
+from ..results.schema import Trial
+from ..results.store import LocalMachine
+from ..text import as_line, to_terminal
+from . import output
 
 MACHINE_TIMEOUT_S = 180
 """A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""

@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any, NoReturn
 
-from core.text import to_terminal
+from ..text import to_terminal
 
 
 def print_result(text: str) -> None:

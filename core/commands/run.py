@@ -5,16 +5,16 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from core.answer import expectations, speedup
-from core.answer.export import report
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
-from core.jobs import client
-from core.jobs.queue import Queue
-from core.question import policy
-from core.question.defaults import with_remedies
-from core.question.experiment import Experiment
-from core.results.schema import Trial
-from core.results.store import Store
+from ..answer import expectations, speedup
+from ..answer.export import report
+from ..jobs import client
+from ..jobs.queue import Queue
+from ..question import policy
+from ..question.defaults import with_remedies
+from ..question.experiment import Experiment
+from ..results.schema import Trial
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 
 def add_run_command(commands: Any) -> None:

@@ -5,13 +5,13 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from core import units
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, output
-from core.errors import InvalidValue, StoreError, unwritable
-from core.files import atomic
-from core.remote import local_cache
-from core.results import compaction, exchange
-from core.results.store import Store
+from .. import units
+from ..errors import InvalidValue, StoreError, unwritable
+from ..files import atomic
+from ..remote import local_cache
+from ..results import compaction, exchange
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, arguments, output
 
 MANY_FILES = 1_000
 """Files from which on it is worth while to merge them."""

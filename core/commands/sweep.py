@@ -5,21 +5,21 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.answer import best_lanes, remedies, search, speedup, study, wording
-from core.answer.export import report
-from core.answer.result import Basis, Crossover
-from core.answer.study import Study
-from core.commands import COMMAND_HELP, FAILED, OK, arguments, measuring, output
-from core.errors import CrossoverError, InvalidValue
-from core.jobs import client
-from core.jobs.queue import Queue
-from core.question import policy, presets
-from core.question.experiment import Contender, Point, display_name
-from core.question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
-from core.question.sweep import LIMITS as BOUNDS
-from core.question.sweep import Axis, Sweep
-from core.results.schema import Trial
-from core.results.store import Store
+from ..answer import best_lanes, remedies, search, speedup, study, wording
+from ..answer.export import report
+from ..answer.result import Basis, Crossover
+from ..answer.study import Study
+from ..errors import CrossoverError, InvalidValue
+from ..jobs import client
+from ..jobs.queue import Queue
+from ..question import policy, presets
+from ..question.experiment import Contender, Point, display_name
+from ..question.fields import ADAPTIVE_PAIRS, AXES, GRID_PAIRS, SIZE_AXES
+from ..question.sweep import LIMITS as BOUNDS
+from ..question.sweep import Axis, Sweep
+from ..results.schema import Trial
+from ..results.store import Store
+from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 LIMITS = ("budget_s", "point_budget_s", "pairs")
 """Fields of a sweep that are options; left out, its defaults hold."""
@@ -73,7 +73,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     asked = build_sweep(options)
     measuring.check_tensorboard_option(options)
     if options.on is not None:
-        from core.commands import machines  # with what asking others takes, which a sweep here need not load
+        from . import machines  # with what asking others takes, which a sweep here need not load
 
         machines.require(options)
     contenders = measuring.choose_contenders(options.devices, queue)

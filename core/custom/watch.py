@@ -23,11 +23,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
-from core import units
-from core.answer.custom_findings import Cause, CustomSteps, StepFinding, list_findings
-from core.measure.custom import dispatch_overhead, op_counter
-from core.measure.custom.training import witness
-from core.question.devices import device_title
+from .. import units
+from ..answer.custom_findings import Cause, CustomSteps, StepFinding, list_findings
+from ..measure.custom import dispatch_overhead, op_counter
+from ..measure.custom.training import witness
+from ..question.devices import device_title
 
 WARM_UP = 10
 """Steps that are left out where there are more: they set up what later ones have."""

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
-from core.errors import CrossoverError, DamagedFile
+from ..errors import CrossoverError, DamagedFile
 
 MAX_DOCUMENT_BYTES = 4 * 2**20
 """Size beyond which a file is not read; ours have some thousand bytes, the longest some hundred thousand."""

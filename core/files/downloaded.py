@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from core.files.project import PROJECT
+from .project import PROJECT
 
 DATASETS_VARIABLE = "CROSSOVER_DATASETS"
 """Environment variable that names another folder of downloaded data sets."""

@@ -2,4 +2,5 @@
 
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1]
+PROJECT = PACKAGE.parent

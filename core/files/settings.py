@@ -2,7 +2,7 @@
 
 import re
 
-from core.errors import InvalidValue
+from ..errors import InvalidValue
 
 LARGEST = 10**12
 """Highest number that a key may have, unless its default is higher."""

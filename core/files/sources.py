@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.files import documents
+from . import documents
 
 DIGITS = 16
 """Hexadecimal digits of a hash."""

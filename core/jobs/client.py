@@ -17,22 +17,22 @@ from typing import BinaryIO
 
 import psutil
 
-from core.errors import InvalidValue, JobError
-from core.files.project import PROJECT
-from core.jobs import process
-from core.jobs.job import Job
-from core.jobs.machine import Machine
-from core.jobs.process import ExecutionContext
-from core.jobs.queue import Queue
-from core.jobs.worker_file import Serving, WorkerFile
-from core.question.experiment import Experiment
-from core.question.sweep import Sweep, size_on_axis
-from core.results import exhibits
-from core.results.exhibits import Exhibit
-from core.results.schema import Trial
-from core.results.store import Store
+from ..errors import InvalidValue, JobError
+from ..files.project import PROJECT
+from ..question.experiment import Experiment
+from ..question.sweep import Sweep, size_on_axis
+from ..results import exhibits
+from ..results.exhibits import Exhibit
+from ..results.schema import Trial
+from ..results.store import Store
+from . import process
+from .job import Job
+from .machine import Machine
+from .process import ExecutionContext
+from .queue import Queue
+from .worker_file import Serving, WorkerFile
 
-COMMAND = (sys.executable, "-m", "core.jobs.worker")
+COMMAND = (sys.executable, "-m", f"{__package__}.worker")
 """How a worker is started; the folder of jobs is appended."""
 
 WAITING_POLICY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "3000", "KMP_BLOCKTIME": "0"}
@@ -44,7 +44,7 @@ STARTS = 3
 GRACE_S = 1.5
 """How long a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
 
-ASKER = (sys.executable, "-m", "core.jobs.shared.asker")
+ASKER = (sys.executable, "-m", f"{__package__}.shared.asker")
 """The same of the process that has measured elsewhere what other machines shall measure."""
 
 LOG_BYTES = 1_000_000

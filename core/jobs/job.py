@@ -20,19 +20,19 @@ from typing import Annotated, Any, Literal, Self, TypeVar, cast
 import msgspec
 from msgspec import Meta
 
-from core.errors import CrossoverError, DamagedFile
-from core.files import atomic, documents
-from core.jobs.machine import Moment
-from core.jobs.process import ExecutionContext, Process
-from core.jobs.shared.members import Member, Spread
-from core.progress import Progress
-from core.question.demonstrations import Demonstration
-from core.question.experiment import Experiment
-from core.question.policy import AnyQuestion
-from core.question.sweep import Sweep
-from core.results import parquet
-from core.results.exhibits import Exhibit
-from core.results.schema import Trial
+from ..errors import CrossoverError, DamagedFile
+from ..files import atomic, documents
+from ..progress import Progress
+from ..question.demonstrations import Demonstration
+from ..question.experiment import Experiment
+from ..question.policy import AnyQuestion
+from ..question.sweep import Sweep
+from ..results import parquet
+from ..results.exhibits import Exhibit
+from ..results.schema import Trial
+from .machine import Moment
+from .process import ExecutionContext, Process
+from .shared.members import Member, Spread
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
 """How a job stands.

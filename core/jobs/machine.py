@@ -15,11 +15,11 @@ from typing import Annotated, Any, Self
 from filelock import BaseFileLock, FileLock, Timeout
 from msgspec import Meta
 
-from core.files.documents import Seconds
-from core.jobs import process
-from core.jobs.process import ExecutionContext
-from core.results.environment import DeviceInfo, Environment
-from core.results.store import LocalMachine
+from ..files.documents import Seconds
+from ..results.environment import DeviceInfo, Environment
+from ..results.store import LocalMachine
+from . import process
+from .process import ExecutionContext
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
 """Environment variable that names another lock file: one for all who measure on a machine, or one for each test."""

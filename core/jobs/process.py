@@ -19,8 +19,8 @@ from typing import Annotated, Self
 import psutil
 from msgspec import Meta
 
-from core.files.documents import Count
-from core.results import environment
+from ..files.documents import Count
+from ..results import environment
 
 DEATH_S = 1.0
 """How long a killed process is waited for; the kernel needs milliseconds unless the process is deep in a driver."""

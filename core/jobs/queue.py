@@ -18,18 +18,18 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from core import units
-from core.errors import DamagedFile, JobError, NotAllowed, unwritable
-from core.files.project import PROJECT
-from core.jobs import recovery, usage
-from core.jobs.job import SILENCE_S, Job, JobFolder, RemoteTarget
-from core.jobs.machine import Moment
-from core.jobs.process import ExecutionContext, Process
-from core.jobs.usage import Terms, Usage
-from core.jobs.worker_file import WorkerFile
-from core.question import policy
-from core.question.policy import AnyQuestion
-from core.results.store import Store
+from .. import units
+from ..errors import DamagedFile, JobError, NotAllowed, unwritable
+from ..files.project import PROJECT
+from ..question import policy
+from ..question.policy import AnyQuestion
+from ..results.store import Store
+from . import recovery, usage
+from .job import SILENCE_S, Job, JobFolder, RemoteTarget
+from .machine import Moment
+from .process import ExecutionContext, Process
+from .usage import Terms, Usage
+from .worker_file import WorkerFile
 
 KEPT_JOBS = 200
 """Ended jobs that stay readable; their rows are in the store for good."""

@@ -8,13 +8,13 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 
-from core.errors import StoreError
-from core.jobs.job import Job, JobFolder, State
-from core.results import exhibits, parquet
-from core.results.exhibits import Exhibit
-from core.results.parquet import find_refusal, readable, to_table
-from core.results.schema import Outcome, Trial
-from core.results.store import CUT_OFF, Store
+from ..errors import StoreError
+from ..results import exhibits, parquet
+from ..results.exhibits import Exhibit
+from ..results.parquet import find_refusal, readable, to_table
+from ..results.schema import Outcome, Trial
+from ..results.store import CUT_OFF, Store
+from .job import Job, JobFolder, State
 
 ASKER_KILLED = (
     "The process that asks the other machines was killed. They go on with what they have and keep its rows; "

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from core import units
-from core.errors import DamagedFile
-from core.files import atomic, documents
-from core.files.documents import Count, Seconds
-from core.jobs.job import Job
+from .. import units
+from ..errors import DamagedFile
+from ..files import atomic, documents
+from ..files.documents import Count, Seconds
+from .job import Job
 
 KEPT_PEOPLE = 10_000
 """Entries that are kept, those with the latest turns; a visitor who comes without a name each time makes many."""

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from core.errors import DamagedFile
-from core.files import atomic, documents
-from core.files.documents import Count
-from core.jobs.machine import Machine
-from core.jobs.process import DEATH_S, ExecutionContext, Process
+from ..errors import DamagedFile
+from ..files import atomic, documents
+from ..files.documents import Count
+from .machine import Machine
+from .process import DEATH_S, ExecutionContext, Process
 
 
 @dataclass(frozen=True, kw_only=True)

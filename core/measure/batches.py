@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
-from core.measure.datasets import Data, Split
-from core.measure.execution import Batch
-from core.question.experiment import Point
+from ..question.experiment import Point
+from .datasets import Data, Split
+from .execution import Batch
 
 PREFETCHED_PER_WORKER = 2
 """torch's own default; a DataLoader worker keeps as many batches ready."""

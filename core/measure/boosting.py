@@ -22,20 +22,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.errors import DeviceUnavailable, LibraryFailed, OutOfMemory
-from core.measure import preflight
-from core.measure.batches import Feed
-from core.measure.breakdown import examine
-from core.measure.contender import MeasuredContender
-from core.measure.datasets import Data, Split
-from core.measure.preflight import FreshTrainings
-from core.measure.thread_search import LONG_S
-from core.measure.timer import BLOCK_MARGIN, LEAD_IN_S, LONGEST_LEAD_IN_S, MIN_BLOCK_S
-from core.measure.training import Training
-from core.question.experiment import BEST_THREADS, Contender, Point
-from core.question.lanes import PLAIN, Lane
-from core.question.models.boosting import LIBRARIES, explain_missing_library
-from core.text import as_line
+from ..errors import DeviceUnavailable, LibraryFailed, OutOfMemory
+from ..question.experiment import BEST_THREADS, Contender, Point
+from ..question.lanes import PLAIN, Lane
+from ..question.models.boosting import LIBRARIES, explain_missing_library
+from ..text import as_line
+from . import preflight
+from .batches import Feed
+from .breakdown import examine
+from .contender import MeasuredContender
+from .datasets import Data, Split
+from .preflight import FreshTrainings
+from .thread_search import LONG_S
+from .timer import BLOCK_MARGIN, LEAD_IN_S, LONGEST_LEAD_IN_S, MIN_BLOCK_S
+from .training import Training
 
 FloatTable = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]

@@ -12,12 +12,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from core.measure import devices
-from core.measure.datasets import Data, Split
-from core.measure.raw_values import RawValues
-from core.measure.timer import MIN_BLOCK_S, Timer
-from core.measure.training import Classifier, Training, classify, nudge_weight
-from core.question.experiment import Contender, Point
+from ..question.experiment import Contender, Point
+from . import devices
+from .datasets import Data, Split
+from .raw_values import RawValues
+from .timer import MIN_BLOCK_S, Timer
+from .training import Classifier, Training, classify, nudge_weight
 
 EPOCH_LIMIT_S = 2.0
 EPOCH_SHARE = 0.1

@@ -14,7 +14,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.question.devices import DEVICE_KINDS
+from ..question.devices import DEVICE_KINDS
 
 VOLTA, AMPERE = (7, 0), (8, 0)
 """First compute capability that Triton makes code for, and first one with TF32 and bfloat16 in hardware."""

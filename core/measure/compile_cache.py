@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.files import atomic
-from core.files.project import PROJECT
-from core.results import environment
+from ..files import atomic
+from ..files.project import PROJECT
+from ..results import environment
 
 COMPILED_VARIABLE = "CROSSOVER_COMPILED"
 """Environment variable that names another folder of compiled code, which only its owner may write to."""

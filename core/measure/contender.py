@@ -13,20 +13,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.measure import capabilities, devices, preflight, thread_search
-from core.measure.breakdown import PostRunMeasurements
-from core.measure.datasets import Data
-from core.measure.gpu_telemetry import GpuMonitor
-from core.measure.preflight import FreshTrainings
-from core.measure.raw_values import RawValues
-from core.measure.timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
-from core.measure.training import LossCurve, Training
-from core.progress import ContenderProgress
-from core.question.experiment import BEST_THREADS, Contender, Point
-from core.question.lanes import PLAIN
-from core.results import validation
-from core.results.environment import LoadMeter
-from core.results.schema import Outcome
+from ..progress import ContenderProgress
+from ..question.experiment import BEST_THREADS, Contender, Point
+from ..question.lanes import PLAIN
+from ..results import validation
+from ..results.environment import LoadMeter
+from ..results.schema import Outcome
+from . import capabilities, devices, preflight, thread_search
+from .breakdown import PostRunMeasurements
+from .datasets import Data
+from .gpu_telemetry import GpuMonitor
+from .preflight import FreshTrainings
+from .raw_values import RawValues
+from .timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
+from .training import LossCurve, Training
 
 WARM_UP_STEPS = 10
 WARM_UP_S = 0.25

@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
-from core.errors import DatasetUnavailable, InvalidValue
-from core.files import downloaded
-from core.question import catalog
-from core.question.experiment import Point
+from ..errors import DatasetUnavailable, InvalidValue
+from ..files import downloaded
+from ..question import catalog
+from ..question.experiment import Point
 
 LabelledTable = tuple[np.ndarray, np.ndarray]
 """Rows float32 (n, features) and labels int64 (n,)."""

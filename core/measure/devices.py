@@ -20,17 +20,17 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core import units
-from core.errors import CrossoverError, CustomTrainingFailed, DeviceUnavailable, LaneUnavailable, OutOfMemory
-from core.measure import capabilities, gpu_telemetry, missing_gpu
-from core.measure.timer import Clock, Synchronizable
-from core.question.devices import DEVICE_KINDS, OTHER
-from core.question.experiment import Contender
-from core.question.lanes import PLAIN
-from core.results import environment
-from core.results.environment import DeviceInfo
-from core.results.schema import Outcome
-from core.text import as_line
+from .. import units
+from ..errors import CrossoverError, CustomTrainingFailed, DeviceUnavailable, LaneUnavailable, OutOfMemory
+from ..question.devices import DEVICE_KINDS, OTHER
+from ..question.experiment import Contender
+from ..question.lanes import PLAIN
+from ..results import environment
+from ..results.environment import DeviceInfo
+from ..results.schema import Outcome
+from ..text import as_line
+from . import capabilities, gpu_telemetry, missing_gpu
+from .timer import Clock, Synchronizable
 
 WORK_S = 0.3
 """Work that is queued, in seconds: so long that neither queueing it nor reading one value passes for it."""

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value
 from torch.nn import functional
 
-from core.measure.compile_cache import CompiledCode
-from core.question.lanes import PLAIN, Lane
+from ..question.lanes import PLAIN, Lane
+from .compile_cache import CompiledCode
 
 Batch = tuple[Tensor, Tensor]
 """Samples (batch, *shape) in the numbers of the weights, and labels (batch,) int64."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from core.measure import gpu_telemetry
+from . import gpu_telemetry
 
 HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that leave a process some of the GPUs, or none."""

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from core.question import models
+from ..question import models
 
 
 class Positions(nn.Module):

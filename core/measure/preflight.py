@@ -10,18 +10,18 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor, nn
 
-from core import units
-from core.errors import OutOfMemory, SameTraining, TooSlow
-from core.measure import batches, datasets, devices, networks
-from core.measure.batches import Feed
-from core.measure.datasets import Data, Split
-from core.measure.devices import Device
-from core.measure.execution import Batch
-from core.measure.timer import MIN_BLOCK_STEPS
-from core.measure.training import Training
-from core.question.experiment import Contender, Experiment, Point
-from core.question.lanes import Lane
-from core.question.models import cost
+from .. import units
+from ..errors import OutOfMemory, SameTraining, TooSlow
+from ..question.experiment import Contender, Experiment, Point
+from ..question.lanes import Lane
+from ..question.models import cost
+from . import batches, datasets, devices, networks
+from .batches import Feed
+from .datasets import Data, Split
+from .devices import Device
+from .execution import Batch
+from .timer import MIN_BLOCK_STEPS
+from .training import Training
 
 _RESIDENT: WeakValueDictionary[tuple[str, str, str], Split] = WeakValueDictionary()
 """Data that somebody trains on where they are: hash, dtype and device → what the contenders of all points share."""

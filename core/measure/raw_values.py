@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.measure.timer import Reading
-from core.results.environment import LoadReading
+from ..results.environment import LoadReading
+from .timer import Reading
 
 
 @dataclass(kw_only=True)

@@ -20,12 +20,12 @@ from dataclasses import replace
 
 import torch
 
-from core.files.project import PROJECT
-from core.measure import devices, networks
-from core.measure.devices import Device
-from core.measure.execution import Step
-from core.question.experiment import Contender, Point
-from core.question.models import Network
+from ..files.project import PROJECT
+from ..question.experiment import Contender, Point
+from ..question.models import Network
+from . import devices, networks
+from .devices import Device
+from .execution import Step
 
 SMALL = {
     "fully connected": Point(dataset="digits", model="mlp", hidden_size=16).network,
@@ -71,7 +71,7 @@ def layers(network: Network) -> str:
 
 @functools.cache
 def _measure_in_fresh_process(contender: Contender, kind: str) -> float | None:
-    command = [sys.executable, "-m", "core.measure.startup", str(contender), "--layers", kind]
+    command = [sys.executable, "-m", f"{__package__}.startup", str(contender), "--layers", kind]
     try:
         done = subprocess.run(
             command,
@@ -113,7 +113,7 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
 
 def report_first_use(arguments: Sequence[str] | None = None) -> None:
     """Say what the first use took, as JSON."""
-    parser = argparse.ArgumentParser(prog="core.measure.startup", description="Time the first use of a device.")
+    parser = argparse.ArgumentParser(prog=f"{__package__}.startup", description="Time the first use of a device.")
     parser.add_argument("contender", type=Contender.parse, help="device and lane, such as cuda:0 or cuda:0+bf16")
     parser.add_argument("--layers", choices=tuple(SMALL), default="fully connected")
     asked = parser.parse_args(arguments)

@@ -9,10 +9,10 @@ import statistics
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.errors import InvalidValue
-from core.measure.timer import Timer
-from core.measure.training import Training
-from core.results import environment
+from ..errors import InvalidValue
+from ..results import environment
+from .timer import Timer
+from .training import Training
 
 LOST, LOSSES = 1.1, 2
 """A count that takes so many times as long as the fastest has lost; after so many losses in a row no more is tried."""

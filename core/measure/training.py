@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.measure import devices
-from core.measure.batches import Feed
-from core.measure.datasets import Split
-from core.measure.execution import Batch, Compiled, Graph, Recorder, Step
-from core.question.lanes import PLAIN, Lane
+from ..question.lanes import PLAIN, Lane
+from . import devices
+from .batches import Feed
+from .datasets import Split
+from .execution import Batch, Compiled, Graph, Recorder, Step
 
 CURVE_SEGMENTS = 200
 """Points of a stored loss curve; the grid depends on the number of steps alone, so curves of devices line up."""

@@ -14,19 +14,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from core.errors import LaneUnavailable
-from core.measure import datasets, devices, preflight, startup, thread_search
-from core.measure.boosting import BoostingContender
-from core.measure.contender import MeasuredContender
-from core.measure.custom import contender as own
-from core.measure.datasets import Data
-from core.progress import Progress
-from core.question import lanes
-from core.question.defaults import LOOKS
-from core.question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
-from core.question.lanes import PLAIN
-from core.results import environment
-from core.results.schema import Outcome, Trial
+from ..errors import LaneUnavailable
+from ..progress import Progress
+from ..question import lanes
+from ..question.defaults import LOOKS
+from ..question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
+from ..question.lanes import PLAIN
+from ..results import environment
+from ..results.schema import Outcome, Trial
+from . import datasets, devices, preflight, startup, thread_search
+from .boosting import BoostingContender
+from .contender import MeasuredContender
+from .custom import contender as own
+from .datasets import Data
 
 Taker = TypeVar("Taker")
 

@@ -6,7 +6,7 @@ touches a file; `core.measure.datasets` does the loading and holds itself to the
 
 from dataclasses import dataclass
 
-from core.errors import require_choice
+from ..errors import require_choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import InvalidValue
-from core.question import models
+from ..errors import InvalidValue
+from . import models
 
 CUSTOM = "own"
 """Data set, model and data path of a training of one's own."""

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.errors import InvalidValue
-from core.question import lanes
-from core.question.experiment import MAX_CONTENDERS, Contender, Point
-from core.question.lanes import PLAIN
+from ..errors import InvalidValue
+from . import lanes
+from .experiment import MAX_CONTENDERS, Contender, Point
+from .lanes import PLAIN
 
 LOOKS = (10, 12, 14, 16, 20, 25, 30, 40, 50, 60)
 """Pairs of blocks after which a run looks whether its verdict is certain, and ends if so; after the last it ends at all

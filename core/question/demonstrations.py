@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from core.errors import InvalidValue, require_choice
-from core.question.experiment import Contender, Experiment, Point, hash_question, parse_contenders
-from core.question.lanes import PLAIN
+from ..errors import InvalidValue, require_choice
+from .experiment import Contender, Experiment, Point, hash_question, parse_contenders
+from .lanes import PLAIN
 
 Kind = Literal["clock", "moving", "first_step"]
 

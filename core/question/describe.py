@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from core.question import models
-from core.question.experiment import Experiment, Point
-from core.question.fields import FIELDS, SIZE_AXES, TRAINING, axis_title, short_label, value_label
-from core.question.models.boosting import answer_axis_name
-from core.question.sweep import Axis, Sweep
+from . import models
+from .experiment import Experiment, Point
+from .fields import FIELDS, SIZE_AXES, TRAINING, axis_title, short_label, value_label
+from .models.boosting import answer_axis_name
+from .sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
 """Options that are not called like their field."""

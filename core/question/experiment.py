@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Self
 
-from core.errors import InvalidValue, require_choice
-from core.question import catalog, custom, devices, lanes, models
-from core.question.devices import DEVICES, NUMBERED, SINGLE
-from core.question.fields import FIELDS, LOADER_PATHS, TRAINING, Training
-from core.question.lanes import PLAIN, Lane
+from ..errors import InvalidValue, require_choice
+from . import catalog, custom, devices, lanes, models
+from .devices import DEVICES, NUMBERED, SINGLE
+from .fields import FIELDS, LOADER_PATHS, TRAINING, Training
+from .lanes import PLAIN, Lane
 
 PROTOCOL_VERSION = 2
 """Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""

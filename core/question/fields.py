@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.question import catalog, models
+from . import catalog, models
 
 Panel = Literal["model", "training", "data", "feeding", "route"]
 PANELS: tuple[Panel, ...] = ("model", "training", "data", "feeding", "route")

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from core.errors import InvalidValue, require_choice
-from core.question import models
-from core.question.custom import CUSTOM
-from core.question.fields import Training
+from ..errors import InvalidValue, require_choice
+from . import models
+from .custom import CUSTOM
+from .fields import Training
 
 LANE_WORDS: dict[str, dict[str, str]] = {
     "execution": {

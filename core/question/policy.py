@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from core import units
-from core.errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, require_choice
-from core.files.documents import read_toml, require_stamp
-from core.files.project import PROJECT
-from core.files.settings import LARGEST, domains, require_number, require_type, ways
-from core.question.demonstrations import Demonstration
-from core.question.experiment import Experiment, Point
-from core.question.fields import FIELDS
-from core.question.models import cost
-from core.question.sweep import MAX_POINTS, Sweep
+from .. import units
+from ..errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, require_choice
+from ..files.documents import read_toml, require_stamp
+from ..files.project import PROJECT
+from ..files.settings import LARGEST, domains, require_number, require_type, ways
+from .demonstrations import Demonstration
+from .experiment import Experiment, Point
+from .fields import FIELDS
+from .models import cost
+from .sweep import MAX_POINTS, Sweep
 
 POLICY_VARIABLE = "CROSSOVER_POLICY"
 """Environment variable that names the settings file of a host; a file that it names must be there."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from core.errors import require_choice
-from core.question import catalog
-from core.question.experiment import Contender, Experiment, Point
-from core.question.sweep import Axis, Sweep
+from ..errors import require_choice
+from . import catalog
+from .experiment import Contender, Experiment, Point
+from .sweep import Axis, Sweep
 
 Scale = Literal["class", "full"]
 

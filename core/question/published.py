@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from core.errors import InvalidValue, require_choice
-from core.files import documents, sources
-from core.files.project import PROJECT
-from core.question import defaults
-from core.question.experiment import Contender, Experiment, Point
-from core.question.fields import FIELDS, TRAINING
-from core.question.models import boosting
+from ..errors import InvalidValue, require_choice
+from ..files import documents, sources
+from ..files.project import PROJECT
+from . import defaults
+from .experiment import Contender, Experiment, Point
+from .fields import FIELDS, TRAINING
+from .models import boosting
 
 FILE = PROJECT / "data" / "published" / "cases.toml"
 CASES_FOLDER = PROJECT / "examples" / "cases"

@@ -6,9 +6,9 @@ On the command line the words stay as one types them.
 import functools
 from collections.abc import Callable
 
-from core.errors import CrossoverError, InvalidValue
-from core.question.fields import FIELDS, value_label
-from core.question.presets import PRESETS
+from ..errors import CrossoverError, InvalidValue
+from .fields import FIELDS, value_label
+from .presets import PRESETS
 
 CONTROLS: dict[str, str] = {
     "adaptive": "Adaptive search",

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Self
 
-from core.errors import InvalidValue, require_choice
-from core.question import models
-from core.question.experiment import Contender, Experiment, Point, hash_question, parse_contenders, value_range
-from core.question.fields import ADAPTIVE_PAIRS, AXES, FIELDS, GRID_PAIRS, LOADER_PATHS, SIZE_AXES
+from ..errors import InvalidValue, require_choice
+from . import models
+from .experiment import Contender, Experiment, Point, hash_question, parse_contenders, value_range
+from .fields import ADAPTIVE_PAIRS, AXES, FIELDS, GRID_PAIRS, LOADER_PATHS, SIZE_AXES
 
 MAX_AXES = 4
 MAX_POINTS = 400

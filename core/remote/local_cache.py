@@ -17,12 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import StoreError, unwritable
-from core.files import atomic
-from core.files.project import PROJECT
+from ..errors import StoreError, unwritable
+from ..files import atomic
+from ..files.project import PROJECT
 
 if TYPE_CHECKING:  # pyarrow's file systems are loaded only for a store that has an address
-    from core.remote.remote_store import RemoteFile, RemoteStore
+    from .remote_store import RemoteFile, RemoteStore
 
 CACHES = PROJECT / "data" / "shared"
 """Folder of all caches, unless the environment names another one."""
@@ -88,7 +88,7 @@ def resolve_store(text: str) -> Path:
     """
     if not is_address(text):
         return Path(text).expanduser()
-    from core.remote.remote_store import RemoteStore
+    from .remote_store import RemoteStore
 
     RemoteStore(text)
     caches = Path(os.environ.get(CACHES_VARIABLE) or CACHES).absolute()
@@ -114,7 +114,7 @@ def open_cache(folder: Path) -> "LocalCache | None":
 
 @functools.lru_cache(maxsize=16)
 def _open_cache(folder: Path, address: str) -> "LocalCache":
-    from core.remote.remote_store import RemoteStore
+    from .remote_store import RemoteStore
 
     return LocalCache(folder, RemoteStore(address))
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
-from core.errors import ForeignFile, StoreError, unwritable
-from core.files import atomic
-from core.remote import local_cache
-from core.results import index, parquet
-from core.results.index import SUFFIX, File, Skipped
-from core.results.parquet import PART_BYTES, read_piece
-from core.results.schema import SCHEMA_VERSION
-from core.results.store import GALLERY, write_file
+from ..errors import ForeignFile, StoreError, unwritable
+from ..files import atomic
+from ..remote import local_cache
+from . import index, parquet
+from .index import SUFFIX, File, Skipped
+from .parquet import PART_BYTES, read_piece
+from .schema import SCHEMA_VERSION
+from .store import GALLERY, write_file
 
 LOCK = ".compaction.lock"
 """Name of the file that one compaction at a time holds locked; the system releases it when its holder dies."""

@@ -20,11 +20,11 @@ from typing import Annotated
 import psutil
 from msgspec import Meta
 
-from core import __version__
-from core.files.documents import Count
-from core.files.project import PROJECT
-from core.question.devices import DEVICE_KINDS
-from core.results.validation import FORMS
+from .. import __version__
+from ..files.documents import Count
+from ..files.project import PROJECT
+from ..question.devices import DEVICE_KINDS
+from .validation import FORMS
 
 if sys.platform != "win32":
     import resource

@@ -15,12 +15,12 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import ForeignFile
-from core.results import quarantine
-from core.results.index import Skipped
-from core.results.schema import SCHEMA
-from core.results.store import Store, completeness, keep_most_complete
-from core.text import to_csv_cell, to_file_name
+from ..errors import ForeignFile
+from ..text import to_csv_cell, to_file_name
+from . import quarantine
+from .index import Skipped
+from .schema import SCHEMA
+from .store import Store, completeness, keep_most_complete
 
 Format = Literal["parquet", "csv"]
 

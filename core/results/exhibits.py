@@ -14,13 +14,13 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
-from core.errors import CrossoverError, DamagedFile, InvalidValue, StoreError, unwritable
-from core.files import atomic, documents
-from core.files.documents import Count
-from core.question.demonstrations import Demonstration, Kind
-from core.question.experiment import MAX_CONTENDERS
-from core.remote import local_cache
-from core.results.index import Skipped, unreadable_because
+from ..errors import CrossoverError, DamagedFile, InvalidValue, StoreError, unwritable
+from ..files import atomic, documents
+from ..files.documents import Count
+from ..question.demonstrations import Demonstration, Kind
+from ..question.experiment import MAX_CONTENDERS
+from ..remote import local_cache
+from .index import Skipped, unreadable_because
 
 MAX_TEXT = 20_000
 """Characters of any one text; the longest are PyTorch's own messages."""

@@ -24,11 +24,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import ForeignFile, StoreError
-from core.remote import local_cache
-from core.results.parquet import MAX_FILE_BYTES, object_bytes, read_piece
-from core.results.schema import SCHEMA, SCHEMA_VERSION
-from core.text import as_line
+from ..errors import ForeignFile, StoreError
+from ..remote import local_cache
+from ..text import as_line
+from .parquet import MAX_FILE_BYTES, object_bytes, read_piece
+from .schema import SCHEMA, SCHEMA_VERSION
 
 SUFFIX = ".parquet"
 

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.errors import ForeignFile
-from core.files import atomic
-from core.results import validation
-from core.results.schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial
-from core.text import replace_invisible
+from ..errors import ForeignFile
+from ..files import atomic
+from ..text import replace_invisible
+from . import validation
+from .schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial
 
 # Tables
 

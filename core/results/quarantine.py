@@ -18,10 +18,10 @@ from typing import IO, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import ForeignFile, StoreError
-from core.files.project import PROJECT
-from core.results.parquet import BYTE_BYTES, MAX_FILE_BYTES, object_bytes, read_file
-from core.results.schema import SCHEMA, SCHEMA_VERSION
+from ..errors import ForeignFile, StoreError
+from ..files.project import PROJECT
+from .parquet import BYTE_BYTES, MAX_FILE_BYTES, object_bytes, read_file
+from .schema import SCHEMA, SCHEMA_VERSION
 
 MEMORY_BYTES = 640 * 2**20
 """What the child may allocate: three times the rows of the largest file, and 120 MiB that Python and pyarrow take."""
@@ -90,7 +90,7 @@ def _open_copy(source: Path | bytes) -> IO[bytes]:
 def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
     """Let a child read `content` and write `reply`; returns its exit status, negative if a signal ended it."""
     environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "core.results.quarantine", str(most_rows)]
+    command = [sys.executable, "-m", f"{__package__}.quarantine", str(most_rows)]
     try:
         return subprocess.run(
             command,

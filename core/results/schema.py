@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from core.question.devices import DEVICE_KINDS
-from core.question.fields import FIELDS, TRAINING
+from ..question.devices import DEVICE_KINDS
+from ..question.fields import FIELDS, TRAINING
 
 # Declaring a column
 
@@ -70,7 +70,7 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 if TYPE_CHECKING:
-    from core.question.fields import Training as TrainingColumns
+    from ..question.fields import Training as TrainingColumns
 else:
     TrainingColumns = object
 

@@ -21,15 +21,15 @@ from typing import TypeAlias, TypedDict, Unpack, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import StoreError, unwritable
-from core.files import atomic
-from core.files.project import PROJECT
-from core.question.experiment import EVERY_EPOCH, Experiment
-from core.remote import local_cache
-from core.results import index, parquet
-from core.results.index import FILE, SUFFIX, FolderIndex, Skipped
-from core.results.parquet import from_table, read_file, read_piece, refusal, to_table
-from core.results.schema import SCHEMA, Trial
+from ..errors import StoreError, unwritable
+from ..files import atomic
+from ..files.project import PROJECT
+from ..question.experiment import EVERY_EPOCH, Experiment
+from ..remote import local_cache
+from . import index, parquet
+from .index import FILE, SUFFIX, FolderIndex, Skipped
+from .parquet import from_table, read_file, read_piece, refusal, to_table
+from .schema import SCHEMA, Trial
 
 # Reuse
 

@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.errors import ForeignFile, InvalidValue
-from core.question import catalog, custom, lanes
-from core.question.devices import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
-from core.question.experiment import MAX_CONTENDERS, Contender
-from core.question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
-from core.results.schema import OUTCOMES, TRIAL_COLUMNS
+from ..errors import ForeignFile, InvalidValue
+from ..question import catalog, custom, lanes
+from ..question.devices import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
+from ..question.experiment import MAX_CONTENDERS, Contender
+from ..question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
+from .schema import OUTCOMES, TRIAL_COLUMNS
 
 # What a row may contain
 

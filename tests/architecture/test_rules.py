@@ -69,6 +69,15 @@ def test_who_shares_no_store_loads_nothing_of_machines_that_do(start):
     assert not {name for name in loaded_by(STARTS[start]) if name.startswith(OF_OTHER_MACHINES)} - PLAIN_DATA
 
 
+def test_core_does_not_depend_on_its_own_name():
+    for path in (PROJECT / "core").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            assert not [name for name in names if name.partition(".")[0] == "core"], path
+
+
 def test_no_page_lies_where_streamlit_would_run_it_without_the_shell():
     stray = [path.name for path in (PROJECT / "pages").glob("*.py") if path.name != "__init__.py"]
     assert stray == []

@@ -11,12 +11,12 @@ from typing import Any
 
 import altair as alt
 
-from core.answer import wording
-from core.answer.charts import look
-from core.answer.charts.look import ChartRow, Spec
-from core.answer.charts.study_charts import size_axis, size_channel
-from core.answer.result import Crossover
-from core.question.fields import axis_title
+from ...question.fields import axis_title
+from .. import wording
+from ..result import Crossover
+from . import look
+from .look import ChartRow, Spec
+from .study_charts import size_axis, size_channel
 
 MAX_STUDENTS_DRAWN = 200
 """Students that are drawn one by one."""

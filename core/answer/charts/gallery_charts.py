@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import numpy as np
 
-from core import units
-from core.answer import wording
-from core.answer.charts import look, study_charts
-from core.answer.charts.look import ChartRow, Spec
-from core.answer.charts.speedup_charts import speedup_axis
-from core.answer.charts.study_charts import size_axis, size_channel
-from core.answer.gallery.published import PublishedStudy
-from core.answer.result import Crossover
-from core.question.devices import DEVICE_KINDS
-from core.question.fields import axis_title
-from core.question.published import Case
+from ... import units
+from ...question.devices import DEVICE_KINDS
+from ...question.fields import axis_title
+from ...question.published import Case
+from .. import wording
+from ..gallery.published import PublishedStudy
+from ..result import Crossover
+from . import look, study_charts
+from .look import ChartRow, Spec
+from .speedup_charts import speedup_axis
+from .study_charts import size_axis, size_channel
 
 if TYPE_CHECKING:
     import pandas as pd

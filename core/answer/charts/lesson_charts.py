@@ -7,18 +7,18 @@ from typing import Any
 
 import altair as alt
 
-from core import units
-from core.answer.causes import PART_TITLES
-from core.answer.charts import look
-from core.answer.charts.look import ChartRow, Spec
-from core.answer.charts.speedup_charts import speedup_axis
-from core.answer.lessons.equivalence import SeedBand
-from core.answer.lessons.loader import Bottleneck
-from core.answer.lessons.small_models import Launches, TwoBatches
-from core.answer.lessons.tutorials import ChartNumber, PublishedComparison
-from core.question.experiment import display_name, inline_name
-from core.results.exhibits import Clock
-from core.results.schema import Trial
+from ... import units
+from ...question.experiment import display_name, inline_name
+from ...results.exhibits import Clock
+from ...results.schema import Trial
+from ..causes import PART_TITLES
+from ..lessons.equivalence import SeedBand
+from ..lessons.loader import Bottleneck
+from ..lessons.small_models import Launches, TwoBatches
+from ..lessons.tutorials import ChartNumber, PublishedComparison
+from . import look
+from .look import ChartRow, Spec
+from .speedup_charts import speedup_axis
 
 FIXED_PART, GROWING_PART = "the same whatever the batch", "grows with the batch"
 WAITING_PART, COMPUTING_PART = "waits for launches", "computes"

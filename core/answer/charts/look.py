@@ -15,15 +15,15 @@ from typing import Any, Literal
 
 import altair as alt
 
-from core import units
-from core.answer import wording
-from core.errors import InvalidValue
-from core.question import describe, models
-from core.question.devices import DEVICE_KINDS
-from core.question.experiment import Point
-from core.question.sweep import size_on_axis
-from core.results.schema import Trial
-from core.text import as_label, as_line
+from ... import units
+from ...errors import InvalidValue
+from ...question import describe, models
+from ...question.devices import DEVICE_KINDS
+from ...question.experiment import Point
+from ...question.sweep import size_on_axis
+from ...results.schema import Trial
+from ...text import as_label, as_line
+from .. import wording
 
 Spec = dict[str, Any]
 ChartRow = dict[str, Any]

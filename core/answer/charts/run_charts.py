@@ -12,21 +12,21 @@ from typing import Any
 
 import altair as alt
 
-from core import units
-from core.answer import causes, speedup, training_time
-from core.answer.accuracy import confusion_rows
-from core.answer.charts import look
-from core.answer.charts.look import ChartRow, Spec
-from core.answer.charts.speedup_charts import speedup_axis
-from core.answer.charts.study_charts import size_axis, size_channel
-from core.answer.expectations import ExpectedSpeedup
-from core.answer.remedies import Remedies, Remedy
-from core.answer.result import Crossover
-from core.progress import Progress
-from core.question.catalog import dataset
-from core.question.experiment import display_name
-from core.question.fields import axis_title
-from core.results.schema import Trial
+from ... import units
+from ...progress import Progress
+from ...question.catalog import dataset
+from ...question.experiment import display_name
+from ...question.fields import axis_title
+from ...results.schema import Trial
+from .. import causes, speedup, training_time
+from ..accuracy import confusion_rows
+from ..expectations import ExpectedSpeedup
+from ..remedies import Remedies, Remedy
+from ..result import Crossover
+from . import look
+from .look import ChartRow, Spec
+from .speedup_charts import speedup_axis
+from .study_charts import size_axis, size_channel
 
 MOST_EPOCHS = 200
 MOST_BLOCKS = 1_000

@@ -10,16 +10,16 @@ from typing import Any
 
 import altair as alt
 
-from core import units
-from core.answer import wording
-from core.answer.charts import look
-from core.answer.charts.look import ChartRow, Spec
-from core.answer.charts.study_charts import BAND_OPACITY, CROSS, TIE_ZONE, size_axis, size_channel, zone_fill
-from core.answer.interference import BUSY_MARK
-from core.answer.result import Crossover, Size
-from core.answer.speedup import Verdict
-from core.answer.statistics import TIE
-from core.question.fields import axis_title
+from ... import units
+from ...question.fields import axis_title
+from .. import wording
+from ..interference import BUSY_MARK
+from ..result import Crossover, Size
+from ..speedup import Verdict
+from ..statistics import TIE
+from . import look
+from .look import ChartRow, Spec
+from .study_charts import BAND_OPACITY, CROSS, TIE_ZONE, size_axis, size_channel, zone_fill
 
 SPEEDUP_CHART_HEIGHT = 380
 """Pixels of the chart, with its axes and legends."""

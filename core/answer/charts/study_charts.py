@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import altair as alt
 
-from core import units
-from core.answer import wording
-from core.answer.charts import look
-from core.answer.charts.look import ChartRow, NamePlace, Spec
-from core.answer.interference import BUSY_MARK
-from core.answer.result import Basis, Crossing, Crossover, Evidence
-from core.question.fields import axis_title
+from ... import units
+from ...question.fields import axis_title
+from .. import wording
+from ..interference import BUSY_MARK
+from ..result import Basis, Crossing, Crossover, Evidence
+from . import look
+from .look import ChartRow, NamePlace, Spec
 
 BASIS_AXIS_TITLES: dict[Basis, str] = {
     "steady": "time per step",

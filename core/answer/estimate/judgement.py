@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.answer.estimate import curve
-from core.answer.estimate.curve import Readings, SpeedupCurve, Vector
-from core.answer.result import Clear, Crossing, Outcome
-from core.answer.statistics import TIE
+from ..result import Clear, Crossing, Outcome
+from ..statistics import TIE
+from . import curve
+from .curve import Readings, SpeedupCurve, Vector
 
 SIGN_RISK, USUAL_SIZE_COUNT = 0.05, 10
 """Probability with which the sign of one size may be decided wrongly if both devices are equally fast there, for up to

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core import units
-from core.answer.export import pictures
-from core.answer.export.template import fill_template
-from core.answer.lessons import cases
-from core.answer.speedup import step_time
-from core.errors import CrossoverError
-from core.question import describe
-from core.question.experiment import display_name
-from core.question.published import CAUSES, Case
-from core.results.schema import Trial
-from core.text import as_lines, to_html, to_markdown
+from ... import units
+from ...errors import CrossoverError
+from ...question import describe
+from ...question.experiment import display_name
+from ...question.published import CAUSES, Case
+from ...results.schema import Trial
+from ...text import as_lines, to_html, to_markdown
+from ..lessons import cases
+from ..speedup import step_time
+from . import pictures
+from .template import fill_template
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from core.answer.export.template import fill_template
-from core.errors import CrossoverError
-from core.files.project import PROJECT
-from core.text import as_label, as_lines, to_html
+from ...errors import CrossoverError
+from ...files.project import PROJECT
+from ...text import as_label, as_lines, to_html
+from .template import fill_template
 
 Picture = Literal["png", "svg"]
 Spec = dict[str, Any]
@@ -89,7 +89,7 @@ def _library() -> str:
 
 
 def _convert_chart(kind: str, what: Spec | Sequence[Spec]) -> bytes:
-    command = [sys.executable, "-m", "core.answer.export.pictures", kind]
+    command = [sys.executable, "-m", f"{__package__}.pictures", kind]
     try:
         with _drawing_slots:
             done = subprocess.run(

@@ -1,10 +1,10 @@
 """A published study to take along: its figures as a table, and a report; both say who published them, and when."""
 
-from core.answer.charts import gallery_charts
-from core.answer.export.lesson_report import Handout, HandoutFigure, HandoutSection, HandoutTable
-from core.answer.export.report import size_figures
-from core.answer.gallery.published import PublishedStudy
-from core.text import as_line
+from ...text import as_line
+from ..charts import gallery_charts
+from ..gallery.published import PublishedStudy
+from .lesson_report import Handout, HandoutFigure, HandoutSection, HandoutTable
+from .report import size_figures
 
 
 def study_csv(study: PublishedStudy) -> str:

@@ -6,12 +6,12 @@ Every value is a raw one of the row or follows from it as elsewhere in `core.ans
 import itertools
 from datetime import datetime
 
-from core import units
-from core.answer import accuracy, comparable, speedup, training_time
-from core.answer.export.tensorboard import EventRecording, Scalar
-from core.question import models
-from core.results.schema import Trial
-from core.text import as_label, to_markdown
+from ... import units
+from ...question import models
+from ...results.schema import Trial
+from ...text import as_label, to_markdown
+from .. import accuracy, comparable, speedup, training_time
+from .tensorboard import EventRecording, Scalar
 
 ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_version", "machine_id", "started_at")
 """Columns that the text names beside the training's settings."""

@@ -9,18 +9,18 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from core import units
-from core.answer import causes, custom_findings, remedies, speedup, wording
-from core.answer.result import BASES, BASIS_TITLES, Crossover, Size
-from core.answer.run import PairAnswer, RowAnswer, RunAnswer
-from core.answer.study import Study
-from core.errors import CrossoverError
-from core.question import describe, models
-from core.question.describe import describe_training
-from core.question.experiment import Point, display_name
-from core.question.fields import FIELDS, Training, axis_title, field_title, value_label
-from core.question.sweep import Sweep, size_on_axis
-from core.results.schema import OUTCOMES, Trial
+from ... import units
+from ...errors import CrossoverError
+from ...question import describe, models
+from ...question.describe import describe_training
+from ...question.experiment import Point, display_name
+from ...question.fields import FIELDS, Training, axis_title, field_title, value_label
+from ...question.sweep import Sweep, size_on_axis
+from ...results.schema import OUTCOMES, Trial
+from .. import causes, custom_findings, remedies, speedup, wording
+from ..result import BASES, BASIS_TITLES, Crossover, Size
+from ..run import PairAnswer, RowAnswer, RunAnswer
+from ..study import Study
 
 
 def run_document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:

@@ -10,15 +10,15 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.answer.export.template import fill_template
-from core.errors import CrossoverError, InvalidValue
-from core.files.project import PROJECT
-from core.question import catalog, custom, models
-from core.question.experiment import Contender, Point
-from core.question.fields import LOADER_PATHS, TRAINING, field_title
-from core.question.lanes import PLAIN
-from core.results.schema import Trial
-from core.text import to_python_literal
+from ...errors import CrossoverError, InvalidValue
+from ...files.project import PROJECT
+from ...question import catalog, custom, models
+from ...question.experiment import Contender, Point
+from ...question.fields import LOADER_PATHS, TRAINING, field_title
+from ...question.lanes import PLAIN
+from ...results.schema import Trial
+from ...text import to_python_literal
+from .template import fill_template
 
 FINGERPRINT_COLUMNS = (
     *("run_id", "started_at", "machine_id", "cpu_name", "cores_usable", "memory_bytes", "system", "python_version"),

@@ -7,22 +7,22 @@ Nothing here measures, draws to a screen or knows a page.
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from core import units
-from core.answer import accuracy, speedup
-from core.answer.charts import lesson_charts, run_charts
-from core.answer.export.lesson_report import HandoutFigure, HandoutListing, HandoutSection, HandoutTable
-from core.answer.lessons import equivalence, loader, outcomes, small_models, tutorials
-from core.answer.lessons.equivalence import Equivalence
-from core.answer.lessons.loader import Bottleneck
-from core.answer.lessons.small_models import TwoBatches
-from core.answer.lessons.tutorials import Origin
-from core.errors import CrossoverError
-from core.question.devices import does
-from core.question.experiment import display_name, inline_name
-from core.question.fields import value_label
-from core.question.presets import Preset, Scale
-from core.results.exhibits import Clock, Exhibit, FirstStep, Moving
-from core.results.schema import Trial
+from ... import units
+from ...errors import CrossoverError
+from ...question.devices import does
+from ...question.experiment import display_name, inline_name
+from ...question.fields import value_label
+from ...question.presets import Preset, Scale
+from ...results.exhibits import Clock, Exhibit, FirstStep, Moving
+from ...results.schema import Trial
+from .. import accuracy, speedup
+from ..charts import lesson_charts, run_charts
+from ..lessons import equivalence, loader, outcomes, small_models, tutorials
+from ..lessons.equivalence import Equivalence
+from ..lessons.loader import Bottleneck
+from ..lessons.small_models import TwoBatches
+from ..lessons.tutorials import Origin
+from .lesson_report import HandoutFigure, HandoutListing, HandoutSection, HandoutTable
 
 NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."
 

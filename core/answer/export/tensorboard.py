@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import StoreError, unwritable
-from core.text import to_file_name
+from ...errors import StoreError, unwritable
+from ...text import to_file_name
 
 _LONGEST_NAME = 200
 """Letters of a folder's name; every file system takes 255 bytes."""

@@ -18,18 +18,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core import units
-from core.answer import interference, study
-from core.answer.gallery import trust
-from core.answer.gallery.trust import Level
-from core.answer.result import DECIDED, Outcome
-from core.answer.study import Study
-from core.question.devices import DEVICE_KINDS
-from core.results import index
-from core.results.index import FILE, FolderIndex, Skipped, folder_index
-from core.results.parquet import read_piece
-from core.results.schema import SCHEMA, TRIAL_COLUMNS, Trial
-from core.results.store import CUT_OFF, Store
+from ... import units
+from ...question.devices import DEVICE_KINDS
+from ...results import index
+from ...results.index import FILE, FolderIndex, Skipped, folder_index
+from ...results.parquet import read_piece
+from ...results.schema import SCHEMA, TRIAL_COLUMNS, Trial
+from ...results.store import CUT_OFF, Store
+from .. import interference, study
+from ..result import DECIDED, Outcome
+from ..study import Study
+from . import trust
+from .trust import Level
 
 SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
 """Columns of a row that are kept as they are."""

@@ -9,11 +9,11 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.answer import crossover, timings_csv, wording
-from core.answer.result import Crossover, Evidence, Outcome
-from core.files import documents
-from core.files.project import PROJECT
-from core.question.published import Published, list_published
+from ...files import documents
+from ...files.project import PROJECT
+from ...question.published import Published, list_published
+from .. import crossover, timings_csv, wording
+from ..result import Crossover, Evidence, Outcome
 
 PUBLISHED_STUDIES_FOLDER = PROJECT / "data" / "published"
 

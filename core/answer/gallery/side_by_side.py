@@ -7,17 +7,17 @@ put on one chart: the sentence why is made here.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core import units
-from core.answer import comparable, wording
-from core.answer.gallery import trust
-from core.answer.result import Crossover
-from core.answer.run import PairAnswer, RunAnswer
-from core.answer.study import Study
-from core.errors import CrossoverError
-from core.question import describe
-from core.question.experiment import display_name
-from core.question.fields import axis_title, field_title, value_label
-from core.results.schema import Trial
+from ... import units
+from ...errors import CrossoverError
+from ...question import describe
+from ...question.experiment import display_name
+from ...question.fields import axis_title, field_title, value_label
+from ...results.schema import Trial
+from .. import comparable, wording
+from ..result import Crossover
+from ..run import PairAnswer, RunAnswer
+from ..study import Study
+from . import trust
 
 TRAINING_FACTS = (*comparable.TRAINING_COLUMNS, "parameters", "dataset_hash")
 MEASURING = (

@@ -13,12 +13,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from core import units
-from core.answer import interference, speedup
-from core.answer.interference import LOAD_ROOM, MAX_STEAL
-from core.answer.statistics import MIN_PAIRS, TIE, p90_to_median
-from core.question.experiment import inline_name
-from core.results.schema import Trial
+from ... import units
+from ...question.experiment import inline_name
+from ...results.schema import Trial
+from .. import interference, speedup
+from ..interference import LOAD_ROOM, MAX_STEAL
+from ..statistics import MIN_PAIRS, TIE, p90_to_median
 
 Level = Literal["full", "partly", "weak"]
 

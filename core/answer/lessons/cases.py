@@ -7,17 +7,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core import units
-from core.answer import causes, custom_findings, remedies
-from core.answer.custom_findings import IDLE
-from core.answer.custom_findings import list_findings as stands_out
-from core.answer.speedup import is_host, speedup, step_time
-from core.answer.statistics import MIN_PAIRS, closeness_reason, ratio_interval
-from core.question import devices
-from core.question.experiment import display_name, inline_name
-from core.question.models.boosting import LIBRARIES
-from core.question.published import CAUSES, Case
-from core.results.schema import Trial
+from ... import units
+from ...question import devices
+from ...question.experiment import display_name, inline_name
+from ...question.models.boosting import LIBRARIES
+from ...question.published import CAUSES, Case
+from ...results.schema import Trial
+from .. import causes, custom_findings, remedies
+from ..custom_findings import IDLE
+from ..custom_findings import list_findings as stands_out
+from ..speedup import is_host, speedup, step_time
+from ..statistics import MIN_PAIRS, closeness_reason, ratio_interval
 
 SAME_CAUSES: dict[str, tuple[str, ...]] = {
     "small": ("small", "idle", "recurrent"),

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from core import units
-from core.answer import accuracy, comparable
-from core.errors import InvalidValue, NotComparable
-from core.question import catalog
-from core.question.devices import capitalize_name
-from core.question.experiment import inline_name
-from core.results.schema import Trial
+from ... import units
+from ...errors import InvalidValue, NotComparable
+from ...question import catalog
+from ...question.devices import capitalize_name
+from ...question.experiment import inline_name
+from ...results.schema import Trial
+from .. import accuracy, comparable
 
 SegmentLosses = tuple[float, ...]
 

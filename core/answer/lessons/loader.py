@@ -9,14 +9,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core import units
-from core.answer import causes, comparable
-from core.answer.causes import PART_TITLES, StepParts
-from core.answer.speedup import step_time
-from core.errors import NotComparable
-from core.question.experiment import inline_name
-from core.question.fields import value_label
-from core.results.schema import Trial
+from ... import units
+from ...errors import NotComparable
+from ...question.experiment import inline_name
+from ...question.fields import value_label
+from ...results.schema import Trial
+from .. import causes, comparable
+from ..causes import PART_TITLES, StepParts
+from ..speedup import step_time
 
 LOSS_TOLERANCE = 1e-4
 """Highest relative difference of two losses that rounding explains: transforms one sample at a time and on a whole

@@ -8,16 +8,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core import units
-from core.answer import speedup, study
-from core.answer.lessons import equivalence, loader, small_models
-from core.answer.result import Crossover
-from core.errors import CrossoverError
-from core.question.devices import capitalize_name
-from core.question.experiment import display_name, inline_name
-from core.question.presets import Preset
-from core.results.exhibits import Clock, Exhibit, FirstStep, Moving, Variant
-from core.results.schema import Trial
+from ... import units
+from ...errors import CrossoverError
+from ...question.devices import capitalize_name
+from ...question.experiment import display_name, inline_name
+from ...question.presets import Preset
+from ...results.exhibits import Clock, Exhibit, FirstStep, Moving, Variant
+from ...results.schema import Trial
+from .. import speedup, study
+from ..result import Crossover
+from . import equivalence, loader, small_models
 
 GRADIENT_ROUNDING = 1e-5
 """Largest relative difference of a gradient that another order of summation in fp32 usually gives, …"""

@@ -8,14 +8,14 @@ than launches times cost per launch, however little there is to compute. Nothing
 import statistics
 from dataclasses import dataclass
 
-from core import units
-from core.answer import comparable
-from core.answer.speedup import is_host, step_time
-from core.errors import NotComparable
-from core.question.devices import DEVICE_KINDS
-from core.question.experiment import Point, inline_name
-from core.question.models import Network
-from core.results.schema import Trial
+from ... import units
+from ...errors import NotComparable
+from ...question.devices import DEVICE_KINDS
+from ...question.experiment import Point, inline_name
+from ...question.models import Network
+from ...results.schema import Trial
+from .. import comparable
+from ..speedup import is_host, step_time
 
 LOSS_OPERATIONS = 5
 """Cross entropy: log-softmax and pick forward, the gradient's one, both again backward."""

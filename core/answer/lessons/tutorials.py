@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core import units
-from core.answer import accuracy, speedup, study, training_time, wording
-from core.answer.export.lesson_report import HandoutTable
-from core.answer.speedup import Speedup
-from core.errors import CrossoverError
-from core.question.demonstrations import RECIPES, SHORTCUTS
-from core.question.experiment import display_name, inline_name
-from core.question.fields import AXES
-from core.question.presets import PRESETS, Preset, Scale
-from core.question.published import Published, list_published
-from core.question.sweep import size_on_axis
-from core.results.schema import Trial
+from ... import units
+from ...errors import CrossoverError
+from ...question.demonstrations import RECIPES, SHORTCUTS
+from ...question.experiment import display_name, inline_name
+from ...question.fields import AXES
+from ...question.presets import PRESETS, Preset, Scale
+from ...question.published import Published, list_published
+from ...question.sweep import size_on_axis
+from ...results.schema import Trial
+from .. import accuracy, speedup, study, training_time, wording
+from ..export.lesson_report import HandoutTable
+from ..speedup import Speedup
 
 Origin = Literal["published", "measured", "recorded"]
 

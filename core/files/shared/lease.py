@@ -12,8 +12,8 @@ import random
 import time
 import uuid
 
-from core.errors import StoreError
-from core.files.shared.place import Place
+from ...errors import StoreError
+from .place import Place
 
 FOLDER = "claims"
 

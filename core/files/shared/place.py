@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from pyarrow import fs
 
-from core.errors import InvalidValue, NotReached, StoreError
+from ...errors import InvalidValue, NotReached, StoreError
 
 SETTINGS: Mapping[str, frozenset[str]] = {
     "s3": frozenset({"endpoint_override", "scheme", "region"}),

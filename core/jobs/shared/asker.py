@@ -15,24 +15,24 @@ from pathlib import Path
 
 from filelock import BaseFileLock, Timeout
 
-from core import units
-from core.answer import many_machines
-from core.errors import CrossoverError, StoreError
-from core.jobs import process, recovery
-from core.jobs.job import Job, RemoteTarget
-from core.jobs.queue import Queue
-from core.jobs.shared import asking, board
-from core.jobs.shared.asking import Seen
-from core.jobs.shared.board import Question
-from core.jobs.shared.launching import launcher
-from core.jobs.shared.members import ENDED, Member
-from core.jobs.worker.reporter import Reporter
-from core.jobs.worker_file import Serving
-from core.progress import Progress, SweepProgress
-from core.question.sweep import Sweep
-from core.results import index
-from core.results.store import Store
-from core.text import LogFormatter
+from ... import units
+from ...answer import many_machines
+from ...errors import CrossoverError, StoreError
+from ...progress import Progress, SweepProgress
+from ...question.sweep import Sweep
+from ...results import index
+from ...results.store import Store
+from ...text import LogFormatter
+from .. import process, recovery
+from ..job import Job, RemoteTarget
+from ..queue import Queue
+from ..worker.reporter import Reporter
+from ..worker_file import Serving
+from . import asking, board
+from .asking import Seen
+from .board import Question
+from .launching import launcher
+from .members import ENDED, Member
 
 ROWS_S = 3.0
 """How often it is looked which rows there are by now."""
@@ -222,7 +222,7 @@ def _left(queue: Queue, lock: BaseFileLock) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line."""
-    parser = argparse.ArgumentParser(prog="core.jobs.shared.asker", description="Ask other machines what waits here.")
+    parser = argparse.ArgumentParser(prog=f"{__package__}.asker", description="Ask other machines what waits here.")
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells this process from others")
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))

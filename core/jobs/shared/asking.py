@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from core.errors import StoreError
-from core.jobs.shared.board import Board, Question
-from core.jobs.shared.launching import Launcher
-from core.jobs.shared.members import ENDED, Member
+from ...errors import StoreError
+from .board import Board, Question
+from .launching import Launcher
+from .members import ENDED, Member
 
 POLL_S = 1.0
 

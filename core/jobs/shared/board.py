@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from core.errors import CrossoverError
-from core.files import documents
-from core.files.shared import lease
-from core.files.shared.lease import Lease
-from core.files.shared.place import Place
-from core.jobs.shared.members import ENDED, Member, Spread
-from core.question.experiment import PROTOCOL_VERSION
-from core.question.sweep import Sweep
-from core.remote import local_cache
+from ...errors import CrossoverError
+from ...files import documents
+from ...files.shared import lease
+from ...files.shared.lease import Lease
+from ...files.shared.place import Place
+from ...question.experiment import PROTOCOL_VERSION
+from ...question.sweep import Sweep
+from ...remote import local_cache
+from .members import ENDED, Member, Spread
 
 MOST_BYTES = 2**20
 """Size of a file beyond which it is not one of ours."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from core.errors import InvalidValue, JobError
-from core.files.project import PROJECT
-from core.files.settings import WAYS, is_way
-from core.jobs.shared.on_ray import RayNodes
-from core.remote import local_cache
+from ...errors import InvalidValue, JobError
+from ...files.project import PROJECT
+from ...files.settings import WAYS, is_way
+from ...remote import local_cache
+from .on_ray import RayNodes
 
 LOOK_S, GONE_S = 10.0, 25.0
 """How often Slurm is asked for its tasks, and after how long without any they are not waited for."""

@@ -17,23 +17,23 @@ from dataclasses import dataclass, field
 
 from filelock import FileLock, Timeout
 
-from core.answer import search, speedup, study
-from core.errors import CrossoverError, DeviceUnavailable, NotReached
-from core.files.shared.lease import Lease
-from core.jobs import client, machine
-from core.jobs.job import Job
-from core.jobs.machine import Machine
-from core.jobs.queue import Queue
-from core.jobs.shared.board import Board, Question
-from core.jobs.shared.members import Member, State
-from core.jobs.shared.presence import Presence, Told, how_far, introduced
-from core.jobs.worker import sweep
-from core.progress import WAITING
-from core.question.experiment import Experiment, Point
-from core.question.sweep import Sweep
-from core.results import index
-from core.results.schema import Trial
-from core.results.store import CUT_OFF, Store
+from ...answer import search, speedup, study
+from ...errors import CrossoverError, DeviceUnavailable, NotReached
+from ...files.shared.lease import Lease
+from ...progress import WAITING
+from ...question.experiment import Experiment, Point
+from ...question.sweep import Sweep
+from ...results import index
+from ...results.schema import Trial
+from ...results.store import CUT_OFF, Store
+from .. import client, machine
+from ..job import Job
+from ..machine import Machine
+from ..queue import Queue
+from ..worker import sweep
+from .board import Board, Question
+from .members import Member, State
+from .presence import Presence, Told, how_far, introduced
 
 LOOK_S = 1.0
 """How often it is looked whether a question is still open."""

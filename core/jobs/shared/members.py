@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from core.files import documents
+from ...files import documents
 
 Spread = Literal["everywhere", "shared"]
 

@@ -17,8 +17,8 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from core.errors import JobError
-from core.files.project import PROJECT
+from ...errors import JobError
+from ...files.project import PROJECT
 
 RESOURCE = "crossover_machine"
 """Of which a machine has 1: `ray start --resources='{"crossover_machine": 1}'`. Where some have it, others are left."""
@@ -72,7 +72,7 @@ class RayNodes:
 
     def _connect(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "core.jobs.shared.on_ray", *self._words],
+            [sys.executable, "-m", f"{__package__}.on_ray", *self._words],
             cwd=PROJECT,
             env={**_SOON, **os.environ},
             stdin=subprocess.PIPE,

@@ -11,13 +11,13 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from core import units
-from core.errors import StoreError
-from core.files.shared.lease import Lease
-from core.jobs.queue import Queue
-from core.jobs.shared.board import Board
-from core.jobs.shared.members import ENDED, Member, State
-from core.results.environment import DeviceInfo, Environment
+from ... import units
+from ...errors import StoreError
+from ...files.shared.lease import Lease
+from ...results.environment import DeviceInfo, Environment
+from ..queue import Queue
+from .board import Board
+from .members import ENDED, Member, State
 
 TELL_S = 10.0
 """How often a machine says that it is there, and that it still holds what it holds."""

@@ -15,19 +15,19 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from core.answer import speedup
-from core.jobs.job import SILENCE_S, SILENT_BUDGETS
-from core.jobs.machine import Machine
-from core.jobs.queue import Queue
-from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.sweep import Measurement
-from core.jobs.worker.worker import IDLE_S, MeasurementBackend, serve
-from core.question import policy
-from core.question.demonstrations import Demonstration
-from core.question.experiment import Experiment
-from core.results.exhibits import Exhibit
-from core.results.schema import Trial
-from core.text import LogFormatter
+from ...answer import speedup
+from ...question import policy
+from ...question.demonstrations import Demonstration
+from ...question.experiment import Experiment
+from ...results.exhibits import Exhibit
+from ...results.schema import Trial
+from ...text import LogFormatter
+from ..job import SILENCE_S, SILENT_BUDGETS
+from ..machine import Machine
+from ..queue import Queue
+from .reporter import Reporter
+from .sweep import Measurement
+from .worker import IDLE_S, MeasurementBackend, serve
 
 UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
 """A second OpenMP runtime, or memory and threads for nothing. pyarrow would import pandas, only to look at a list."""
@@ -35,7 +35,7 @@ UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
 
 def run_worker(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line with real measurements."""
-    parser = argparse.ArgumentParser(prog="core.jobs.worker", description="Measure the jobs of one queue.")
+    parser = argparse.ArgumentParser(prog=__package__, description="Measure the jobs of one queue.")
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
     parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds without work after which to leave")
     asked = parser.parse_args(arguments)
@@ -54,9 +54,9 @@ def run_worker(arguments: Sequence[str] | None = None) -> None:
 
 def load_backend() -> MeasurementBackend:
     """The measuring half of this project; imports torch."""
-    from core.measure import devices, missing_gpu, preflight, trial
-    from core.measure.demonstrations import run_demonstration
-    from core.results import environment
+    from ...measure import devices, missing_gpu, preflight, trial
+    from ...measure.demonstrations import run_demonstration
+    from ...results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
         _allow_imports(experiment)

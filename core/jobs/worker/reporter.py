@@ -9,12 +9,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.jobs import recovery
-from core.jobs.job import Job
-from core.jobs.queue import Queue
-from core.progress import Progress, SweepProgress
-from core.remote.local_cache import is_remote
-from core.results.schema import Trial
+from ...progress import Progress, SweepProgress
+from ...remote.local_cache import is_remote
+from ...results.schema import Trial
+from .. import recovery
+from ..job import Job
+from ..queue import Queue
 
 REPORT_S = 0.2
 """Shortest time between two reports within a phase; a page looks about once a second."""

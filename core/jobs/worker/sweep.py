@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from core import units
-from core.answer import search, speedup, study
-from core.answer.result import Evidence
-from core.answer.search import MAX_SEARCH_SIZES, USUAL_SEARCH_SIZES
-from core.errors import TooSlow
-from core.jobs.machine import Machine
-from core.jobs.worker.reporter import Reporter
-from core.measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
-from core.progress import SweepProgress
-from core.question import describe, models
-from core.question.experiment import Experiment, Point
-from core.question.models import cost
-from core.question.sweep import Sweep, size_on_axis
-from core.results.schema import Trial
-from core.results.store import Store
+from ... import units
+from ...answer import search, speedup, study
+from ...answer.result import Evidence
+from ...answer.search import MAX_SEARCH_SIZES, USUAL_SEARCH_SIZES
+from ...errors import TooSlow
+from ...measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
+from ...progress import SweepProgress
+from ...question import describe, models
+from ...question.experiment import Experiment, Point
+from ...question.models import cost
+from ...question.sweep import Sweep, size_on_axis
+from ...results.schema import Trial
+from ...results.store import Store
+from ..machine import Machine
+from .reporter import Reporter
 
 Trouble = Literal["", "memory", "slow"]
 

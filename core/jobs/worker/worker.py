@@ -13,24 +13,24 @@ from typing import Literal, Self
 import psutil
 from filelock import BaseFileLock, Timeout
 
-from core.errors import CrossoverError, JobError
-from core.files.project import PROJECT
-from core.jobs import client, process, recovery
-from core.jobs.client import COMMAND, start_detached
-from core.jobs.job import Job
-from core.jobs.machine import Machine, measurement_lock
-from core.jobs.process import ExecutionContext
-from core.jobs.queue import Queue
-from core.jobs.worker.reporter import Reporter
-from core.jobs.worker.sweep import Begin, Fit, SweepEnd, SweepRun
-from core.jobs.worker_file import Serving
-from core.progress import WAITING, Progress
-from core.question import refusals
-from core.question.demonstrations import Demonstration
-from core.question.experiment import Contender, Experiment
-from core.question.sweep import Sweep
-from core.results.exhibits import Exhibit
-from core.results.schema import Trial
+from ...errors import CrossoverError, JobError
+from ...files.project import PROJECT
+from ...progress import WAITING, Progress
+from ...question import refusals
+from ...question.demonstrations import Demonstration
+from ...question.experiment import Contender, Experiment
+from ...question.sweep import Sweep
+from ...results.exhibits import Exhibit
+from ...results.schema import Trial
+from .. import client, process, recovery
+from ..client import COMMAND, start_detached
+from ..job import Job
+from ..machine import Machine, measurement_lock
+from ..process import ExecutionContext
+from ..queue import Queue
+from ..worker_file import Serving
+from .reporter import Reporter
+from .sweep import Begin, Fit, SweepEnd, SweepRun
 
 CODE = PROJECT / "core"
 

@@ -10,19 +10,19 @@ from typing import Any
 import torch
 from torch.utils.data import TensorDataset
 
-from core.errors import CustomTrainingFailed, LaneUnavailable
-from core.measure import breakdown, devices, thread_search
-from core.measure.batches import Feed
-from core.measure.breakdown import CHECKED_STEPS
-from core.measure.contender import MeasuredContender
-from core.measure.custom import dispatch_overhead, loaders, op_counter, variants
-from core.measure.custom.training import CustomCurve, CustomTraining
-from core.measure.custom.user_code import UserCode, load_builder
-from core.measure.datasets import Data, Split
-from core.measure.preflight import FreshTrainings
-from core.progress import ContenderProgress
-from core.question.experiment import BEST_THREADS, Contender, Experiment, Point
-from core.question.lanes import PLAIN, Lane
+from ...errors import CustomTrainingFailed, LaneUnavailable
+from ...progress import ContenderProgress
+from ...question.experiment import BEST_THREADS, Contender, Experiment, Point
+from ...question.lanes import PLAIN, Lane
+from .. import breakdown, devices, thread_search
+from ..batches import Feed
+from ..breakdown import CHECKED_STEPS
+from ..contender import MeasuredContender
+from ..datasets import Data, Split
+from ..preflight import FreshTrainings
+from . import dispatch_overhead, loaders, op_counter, variants
+from .training import CustomCurve, CustomTraining
+from .user_code import UserCode, load_builder
 
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2

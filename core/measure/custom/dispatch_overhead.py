@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.measure.custom.op_counter import Clock, OperationCounter
+from .op_counter import Clock, OperationCounter
 
 TAKES_NS = 2e7
 """What finding it takes."""

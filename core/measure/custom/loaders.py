@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
-from core.errors import CustomTrainingFailed
-from core.measure import devices
-from core.measure.batches import Feed
-from core.measure.custom.training import CustomTraining
-from core.measure.timer import MIN_BLOCK_S, Timer
+from ...errors import CustomTrainingFailed
+from .. import devices
+from ..batches import Feed
+from ..timer import MIN_BLOCK_S, Timer
+from .training import CustomTraining
 
 TURNS = 7
 """As many as an interval of the median needs, and one more."""

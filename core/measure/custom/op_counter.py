@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from torch.utils.weak import TensorWeakRef
 
-import core
+from ...files.project import PACKAGE
 
 READS = "aten::_local_scalar_dense"
 """A value is read by the host, as by `.item()`, `float()`, a comparison or `print`."""
@@ -45,7 +45,7 @@ _BETWEEN = (
     "torch/_prims_common",
     "torch/_dynamo/",
     "torch/_compile",
-    "core/measure/own/watching",
+    __file__.removesuffix(".py"),
 )
 _OF_LOADERS = "torch/utils/data/"
 _OF_OPTIMIZERS = "torch/optim/"
@@ -53,7 +53,7 @@ _OF_OPTIMIZERS = "torch/optim/"
 
 _DEEPEST = 12
 
-_LIBRARIES = (str(Path(core.__file__).parent), sysconfig.get_path("stdlib"), str(Path(torch.__file__).parent))
+_LIBRARIES = (str(PACKAGE), sysconfig.get_path("stdlib"), str(Path(torch.__file__).parent))
 
 
 @dataclass

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from core.errors import CustomTrainingFailed
-from core.measure.batches import Feed
-from core.measure.custom import variants
-from core.measure.custom.user_code import Settings, UserCode
-from core.measure.training import LossCurve, Training, nudge_weight
-from core.question.lanes import PLAIN, Lane
+from ...errors import CustomTrainingFailed
+from ...question.lanes import PLAIN, Lane
+from ..batches import Feed
+from ..training import LossCurve, Training, nudge_weight
+from . import variants
+from .user_code import Settings, UserCode
 
 MOST_READINGS = 400
 """Losses that are kept; beyond, every second of them is dropped."""

@@ -22,9 +22,9 @@ from typing import Any, Self, TypeVar
 
 import torch
 
-from core.errors import CustomTrainingFailed, LaneUnavailable
-from core.files import sources
-from core.measure import devices
+from ...errors import CustomTrainingFailed, LaneUnavailable
+from ...files import sources
+from .. import devices
 
 LIBRARIES = frozenset({"site-packages", "dist-packages"})
 """Folders of what is installed, which may lie within that of the file."""

@@ -13,7 +13,7 @@ import torch
 from threadpoolctl import ThreadpoolController
 from torch import nn
 
-from core.errors import LaneUnavailable
+from ...errors import LaneUnavailable
 
 _PYTORCH = "/torch/lib/"
 

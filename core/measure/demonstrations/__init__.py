@@ -7,15 +7,15 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from core.errors import OutOfMemory
-from core.measure import capabilities, devices, thread_search
-from core.measure.demonstrations import clock, moving
-from core.measure.demonstrations.stage import Stage, Stopped
-from core.measure.trial import Hooks
-from core.question.demonstrations import Demonstration, Kind
-from core.question.experiment import Contender
-from core.results import environment
-from core.results.exhibits import Content, Exhibit, ExhibitContender
+from ...errors import OutOfMemory
+from ...question.demonstrations import Demonstration, Kind
+from ...question.experiment import Contender
+from ...results import environment
+from ...results.exhibits import Content, Exhibit, ExhibitContender
+from .. import capabilities, devices, thread_search
+from ..trial import Hooks
+from . import clock, moving
+from .stage import Stage, Stopped
 
 LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
     "clock": clock.run_clock_lesson,

@@ -14,19 +14,19 @@ import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader, Subset
 
-from core import units
-from core.measure import batches, datasets, devices, networks
-from core.measure.contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
-from core.measure.datasets import Data, Split
-from core.measure.demonstrations.stage import Stage
-from core.measure.execution import Batch
-from core.measure.timer import Clock as Nanoseconds
-from core.measure.timer import Synchronizable, Timer, block_steps, lead_in_steps
-from core.measure.training import Training
-from core.question.demonstrations import RECIPES, Demonstration, Recipe
-from core.question.experiment import Contender, Point
-from core.question.fields import LOADER_PATHS
-from core.results.exhibits import Clock, Variant
+from ... import units
+from ...question.demonstrations import RECIPES, Demonstration, Recipe
+from ...question.experiment import Contender, Point
+from ...question.fields import LOADER_PATHS
+from ...results.exhibits import Clock, Variant
+from .. import batches, datasets, devices, networks
+from ..contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
+from ..datasets import Data, Split
+from ..execution import Batch
+from ..timer import Clock as Nanoseconds
+from ..timer import Synchronizable, Timer, block_steps, lead_in_steps
+from ..training import Training
+from .stage import Stage
 
 WATCHED = {"item_every_step", "accuracy_every_step", "errors_printed"}
 """Shortcuts for which a step must be looked into."""

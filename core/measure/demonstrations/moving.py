@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from core.measure import batches, datasets, devices, networks
-from core.measure.datasets import Split
-from core.measure.demonstrations.stage import Stage
-from core.question.demonstrations import Demonstration
-from core.question.experiment import Contender, Point
-from core.results.exhibits import FirstStep, Moving, Snippet
+from ...question.demonstrations import Demonstration
+from ...question.experiment import Contender, Point
+from ...results.exhibits import FirstStep, Moving, Snippet
+from .. import batches, datasets, devices, networks
+from ..datasets import Split
+from .stage import Stage
 
 META = "meta"
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import torch
 
-from core.measure.trial import Hooks
-from core.progress import ContenderProgress, Progress
-from core.question.demonstrations import Demonstration
-from core.question.experiment import BEST_THREADS, Contender
-from core.results import environment
+from ...progress import ContenderProgress, Progress
+from ...question.demonstrations import Demonstration
+from ...question.experiment import BEST_THREADS, Contender
+from ...results import environment
+from ..trial import Hooks
 
 
 class Stopped(Exception):

@@ -5,9 +5,9 @@ while a slider moves. `core.measure.networks` turns the same list into a torch m
 here against torch's own counts. Nothing here trains, times or imports torch.
 """
 
-from core.question.models.architectures import DOUBLING_DEPTH
-from core.question.models.families import AXES, FAMILIES, family, list_model_sizes, network
-from core.question.models.layers import FLOAT_BYTES, INDEX_BYTES, Family, Layer, Network
+from .architectures import DOUBLING_DEPTH
+from .families import AXES, FAMILIES, family, list_model_sizes, network
+from .layers import FLOAT_BYTES, INDEX_BYTES, Family, Layer, Network
 
 __all__ = [
     "AXES",

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from core.question.models.layers import (
+from .layers import (
     FLOAT_BYTES,
     Family,
     Image,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InvalidValue
-from core.question.models.layers import Family, Layer, Shape
+from ...errors import InvalidValue
+from .layers import Family, Layer, Shape
 
 SETTLED: Mapping[str, Any] = {
     "batch_size": 0,

@@ -4,7 +4,7 @@ Of networks it follows from their layers. Of a fit of gradient boosting nobody k
 to order sizes, to bound what a host allows and to keep memory from running out, and is never shown as a fact of it.
 """
 
-from core.question.experiment import Point
+from ..experiment import Point
 
 FIT_OPERATIONS = 20
 """Operations that stand for one number of a table in one round for one class, so that a fit of 20,000 rows counts as

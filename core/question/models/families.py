@@ -2,9 +2,9 @@
 
 import itertools
 
-from core.errors import require_choice
-from core.question import catalog
-from core.question.models.architectures import (
+from ...errors import require_choice
+from .. import catalog
+from .architectures import (
     CNN,
     DOUBLING_MLP,
     GRU,
@@ -18,8 +18,8 @@ from core.question.models.architectures import (
     TRANSFORMER,
     embedding,
 )
-from core.question.models.boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
-from core.question.models.layers import Family, Layer, Network, Shape
+from .boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
+from .layers import Family, Layer, Network, Shape
 
 FAMILIES: dict[str, Family] = {
     entry.name: entry
