@@ -103,17 +103,19 @@ def _read_batches(folder: Path, left: list[Skipped]) -> Iterator[tuple[list[File
     index.fetch_files(folder, small)
     files: list[File] = []
     tables: list[pa.Table] = []
+    size = 0
     for file in small:
         try:
             index.fetch_file(folder, file)
             tables.append(_read_small(file.path))
             files.append(file)
+            size += tables[-1].nbytes
         except (ForeignFile, OSError) as error:
             reason = str(error) if isinstance(error, ForeignFile) else index.unreadable_because(error)
             left.append(Skipped(name=file.path.name, reason=reason))
-        if sum(table.nbytes for table in tables) >= BATCH_BYTES or len(files) >= BATCH_FILES:
+        if size >= BATCH_BYTES or len(files) >= BATCH_FILES:
             yield files, pa.concat_tables(tables)
-            files, tables = [], []
+            files, tables, size = [], [], 0
     if files:
         yield files, pa.concat_tables(tables)
 
