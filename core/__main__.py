@@ -21,7 +21,6 @@ COMMANDS = {
     "lesson": "lesson",
     "case": "case",
     "store": "store",
-    "worker": "machines",
     "machines": "machines",
     "class": "classroom",
 }

@@ -11,8 +11,7 @@ HELP = {
     "lesson": "show what the clock, moving data, or the first step is about",
     "case": "why is my GPU not faster? public threads, run on this machine",
     "store": "check, compact, import or export a folder of results",
-    "worker": "answer what is asked at a store that machines share",
-    "machines": "who is at work at a store that machines share",
+    "machines": "the machines of a Ray cluster",
     "class": "make a class, or measure for one",
 }
 """What each command does, in the order in which they are listed."""

@@ -2,19 +2,17 @@
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 
 from tqdm import tqdm
 
 from core.commands import output
-from core.errors import JobError
 from core.jobs import client
+from core.jobs.cluster_machine import SPREADS
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.process import Surroundings
 from core.jobs.queue import Queue
-from core.jobs.shared.members import SPREADS
 from core.question import usual
 from core.question.experiment import Contender, Point
 from core.question.usual import with_lanes_of_cpu
@@ -22,16 +20,13 @@ from core.results import environment
 from core.results.reuse import Here
 from core.text import as_line, on_terminal
 
-MACHINE_TIMEOUT_S = 180
-"""A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
-
-WHERE = "workers (machines that joined with the command worker), or ray, ray://HOST:PORT or slurm:MACHINES"
-"""Which machines are asked."""
+WHERE = "ray (of which this machine is part) or ray://HOST:PORT"
+"""Which cluster is asked."""
 
 
 def add_on(parser: argparse.ArgumentParser) -> None:
     """Where a sweep is measured, if not here."""
-    parser.add_argument("--on", help=f"measure on other machines, which share the store: {WHERE}")
+    parser.add_argument("--on", metavar="CLUSTER", help=f"measure on the machines of a Ray cluster: {WHERE}")
     ways = "; ".join(f"{name}: {what}" for name, what in SPREADS.items())
     spread = f"with --on (default everywhere); {ways}"
     parser.add_argument("--spread", choices=tuple(SPREADS), default="everywhere", help=spread)
@@ -39,16 +34,7 @@ def add_on(parser: argparse.ArgumentParser) -> None:
 
 def machine(queue: Queue) -> Machine:
     """What the measuring process sees, which is started if need be; raises JobError if it does not start."""
-    deadline = time.monotonic() + MACHINE_TIMEOUT_S
-    while time.monotonic() < deadline:
-        found = client.machine(queue)
-        if found and found.live and (client.surrounds_us(queue) or queue.active()):
-            return found
-        client.ensure_worker(queue, ours=True)
-        time.sleep(0.1)
-    raise JobError(
-        f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
-    )
+    return client.await_machine(queue)
 
 
 def here(queue: Queue) -> Here:

@@ -79,7 +79,7 @@ def sweep(options: argparse.Namespace) -> int:
     contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
     if options.on is not None:
-        return machines.ask(asked, options)
+        return machines.measure(asked, options, queue, store)
     stored = [] if options.fresh else _stored(asked, store, queue)
     if stored:
         output.say(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")

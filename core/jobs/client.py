@@ -44,8 +44,11 @@ STARTS = 3
 GRACE_S = 1.5
 """How long a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
 
-ASKER = (sys.executable, "-m", "core.jobs.shared.asker")
-"""The same of the process that has measured elsewhere what other machines shall measure."""
+DRIVER = (sys.executable, "-m", "core.jobs.cluster")
+"""The same of the process that drives a cluster."""
+
+MACHINE_TIMEOUT_S = 180
+"""A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
 
 LOG_BYTES = 1_000_000
 """Size at which the worker's log is put aside when the next worker starts; one older log is kept."""
@@ -97,15 +100,15 @@ def ensure_worker(queue: Queue, *, ours: bool = False) -> None:
     _ensure(queue, queue.worker_file, COMMAND, "measuring process")
 
 
-def ensure_asker(queue: Queue) -> None:
-    """Start who asks other machines unless there is one, as `ensure_worker` does a worker; raises as it does."""
-    if not queue.asker_file.taken:
-        _ensure(queue, queue.asker_file, ASKER, "process that asks other machines")
+def ensure_driver(queue: Queue) -> None:
+    """Start who drives a cluster unless there is one, as `ensure_worker` does a worker; raises as it does."""
+    if not queue.driver_file.taken:
+        _ensure(queue, queue.driver_file, DRIVER, "process that drives the cluster")
 
 
 def _ensure(queue: Queue, served: WorkerFile, command: Sequence[str], what: str) -> None:
     """Start a process unless one has taken its place; waiting jobs fail if it keeps dying before it is ready."""
-    elsewhere = served is queue.asker_file
+    elsewhere = served is queue.driver_file
     with queue.guard():
         served.folder.mkdir(exist_ok=True)
         last = served.serving
@@ -136,7 +139,7 @@ def watch(queue: Queue, job_id: str) -> Job:
     job = queue.job(job_id)
     if job.elsewhere:
         if job.state == "queued":
-            ensure_asker(queue)
+            ensure_driver(queue)
     elif job.state != "running" and queue.waiting():  # whoever measures this one also serves the others
         ensure_worker(queue)
     return job
@@ -192,7 +195,7 @@ def run(asked: Experiment | Sweep, store: Store, queue: Queue | None = None) -> 
 def stop(queue: Queue, job_id: str) -> Job:
     """End a job within two seconds: at the end of its block if that comes soon, by killing its process if not.
 
-    One that other machines measure ends once they have been told, which its process does: it is left to that.
+    One that a cluster measures ends once its machines have been told, which its driver does: it is left to that.
 
     Returns:
         The job, ended; what was measured by then is in the store.
@@ -253,6 +256,24 @@ def surrounds_us(queue: Queue) -> bool:
     return not (found and found.live and found.surroundings) or found.surroundings == Surroundings.now()
 
 
+def await_machine(queue: Queue) -> Machine:
+    """What the measuring process sees, which is started if need be.
+
+    Raises:
+        JobError: it does not start.
+    """
+    deadline = time.monotonic() + MACHINE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        found = machine(queue)
+        if found and found.live and (surrounds_us(queue) or queue.active()):
+            return found
+        ensure_worker(queue, ours=True)
+        time.sleep(_POLL_S)
+    raise JobError(
+        f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
+    )
+
+
 def machine(queue: Queue) -> Machine | None:
     """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
     return queue.worker_file.machine
@@ -266,7 +287,7 @@ def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
 
 def _start(queue: Queue, served: WorkerFile, command: Sequence[str], starts: int) -> Serving:
     """Start a process with the surroundings that the next job needs; with ours if none waits. Raises OSError."""
-    following = queue.following(elsewhere=served is queue.asker_file)
+    following = queue.following(elsewhere=served is queue.driver_file)
     surroundings = (following and following.surroundings) or Surroundings.now()
     _put_log_aside(served.log)
     with served.log.open("ab") as log, surroundings.lend_processors():

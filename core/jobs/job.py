@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from core.jobs.cluster_machine import ClusterMachine, Spread
 from core.jobs.process import Process, Surroundings
-from core.jobs.shared.members import Member, Spread
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -41,11 +41,11 @@ Compiling a lane takes two minutes on a busy machine, and nothing is said meanwh
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere:
-    """That other machines measure a sweep, and not this one.
+    """That a Ray cluster measures a sweep, and not this machine.
 
     Attributes:
-        on: which, as `--on` of the command line has it.
-        spread: how it is spread over them.
+        on: which cluster, as `--on` of the command line has it.
+        spread: how the points are spread over its machines.
     """
 
     on: str
@@ -78,12 +78,8 @@ class Job:
         began: when its turn came; None before.
         reported: when the process that measures it last said so.
         surroundings: what it takes over from who asked; None where that was not written down: then any are right.
-        elsewhere: where it is measured, if not here; the worker then is who asks the machines.
-        machines: these, as they told of themselves last.
-        once: of a point that machines share, what its rows answer: of all that are brought under this name, on
-            whatever machine, the first count. Empty for anything else.
-        measured_as: `machine_id` of its rows, where machines that are alike answer a question each for itself; empty
-            where they bear that of this kind of machine.
+        elsewhere: where it is measured, if not here; the worker then is the driver of the cluster.
+        machines: those of the cluster, as they told of themselves last.
         damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
     """
 
@@ -108,9 +104,7 @@ class Job:
     reported: Moment | None = None
     surroundings: Surroundings | None = None
     elsewhere: Elsewhere | None = None
-    machines: tuple[Member, ...] = ()
-    once: str = ""
-    measured_as: str = ""
+    machines: tuple[ClusterMachine, ...] = ()
     damage: str = ""
 
     @property

@@ -21,9 +21,9 @@ from msgspec import Meta
 
 from core.errors import CrossoverError, DamagedFile
 from core.files import atomic, documents, spare
+from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.job import ACTIVE, Elsewhere, Job, State
 from core.jobs.process import Process, Surroundings
-from core.jobs.shared.members import Member
 from core.jobs.uptime import Moment
 from core.progress import Progress
 from core.question.demonstration import Demonstration
@@ -63,8 +63,6 @@ class JobFolder:
             "asked_from": job.asked_from,
             "surroundings": asdict(job.surroundings) if job.surroundings else None,
             "elsewhere": asdict(job.elsewhere) if job.elsewhere else None,
-            "once": job.once,
-            "measured_as": job.measured_as,
         }
         atomic.write_json(draft._request, request)
         draft.write(job)
@@ -230,8 +228,6 @@ class _Request:
     asked_from: str = ""
     surroundings: Surroundings | None = None
     elsewhere: Elsewhere | None = None
-    once: str = ""
-    measured_as: str = ""
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None
@@ -265,7 +261,7 @@ class _Status:
     worker: Process | None = None
     began: Moment | None = None
     reported: Moment | None = None
-    machines: tuple[Member, ...] = ()
+    machines: tuple[ClusterMachine, ...] = ()
     run_id: str = ""  # as earlier versions wrote it
 
     def job(self, job_id: str, request: _Request, asked: Asked, damage: str) -> Job:
@@ -281,8 +277,6 @@ class _Status:
             asked_from=request.asked_from,
             surroundings=request.surroundings,
             elsewhere=request.elsewhere,
-            once=request.once,
-            measured_as=request.measured_as,
             damage=damage,
             **{**known, "run_ids": self.run_ids or ((self.run_id,) if self.run_id else ())},
         )

@@ -45,15 +45,15 @@ class Queue(AllJobs):
     Attributes:
         folder: where they are; `CROSSOVER_JOBS`, or data/jobs of the project, unless given.
         worker_file: the place of the worker that serves this queue.
-        asker_file: the place of who has what other machines shall measure measured there; beside the other, as a
-            machine may be among those, and would wait for itself.
+        driver_file: the place of the process that drives a cluster; beside the other, as this machine may be one of the
+            cluster, and would wait for itself.
         usage: who had how much of it.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__(Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute())
         self.worker_file = WorkerFile(self.folder)
-        self.asker_file = WorkerFile(self.folder / "asker")
+        self.driver_file = WorkerFile(self.folder / "cluster")
         self.usage = Usage(self.folder / "people.json")
 
     def submit(
@@ -66,8 +66,6 @@ class Queue(AllJobs):
         asked_from: str = "",
         terms: Terms | None = None,
         elsewhere: Elsewhere | None = None,
-        once: str = "",
-        measured_as: str = "",
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
@@ -84,8 +82,6 @@ class Queue(AllJobs):
             asked_from: where from, as in `Job`.
             terms: what who asks is held to; by default only to the length of the queue.
             elsewhere: where a sweep is measured, if not here.
-            once: as in `Job`; who joins an active measurement has its rows, under whatever name.
-            measured_as: as in `Job`.
 
         Raises:
             StoreError: the store cannot be written.
@@ -96,9 +92,9 @@ class Queue(AllJobs):
         with self.guard():
             self._bury_lost()
             waiting = [job for job in self.active() if not self.files(job.id).asked_to_stop]
-            same = (asked, store.folder.absolute(), Surroundings.now(), elsewhere, measured_as)
+            same = (asked, store.folder.absolute(), Surroundings.now(), elsewhere)
             for job in waiting:
-                if (job.asked, job.store, job.surroundings or same[2], job.elsewhere, job.measured_as) == same:
+                if (job.asked, job.store, job.surroundings or same[2], job.elsewhere) == same:
                     return self._placed(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
@@ -116,8 +112,6 @@ class Queue(AllJobs):
                 asked_from=asked_from,
                 surroundings=same[2],
                 elsewhere=elsewhere,
-                once=once,
-                measured_as=measured_as,
             )
             try:
                 JobFolder.create(self.folder / job.id, job)

@@ -20,11 +20,11 @@ from core.results.schema import Outcome, Trial
 from core.results.store import Store
 from core.results.tables import to_table
 
-ASKER_KILLED = (
-    "The process that asks the other machines was killed. They go on with what they have and keep its rows; "
-    "run it again to see them."
+DRIVER_KILLED = (
+    "The process that drives the cluster was killed, as Ray does when the cluster is lost. What came back by then is "
+    "in the store; run it again to continue."
 )
-"""What is said of a sweep that other machines measure, where nobody follows it any more."""
+"""What is said of a sweep that a cluster measures, where nobody drives it any more."""
 
 
 def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
@@ -94,7 +94,7 @@ def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = 
         trials: its new rows.
         again: whether somebody who was killed may have brought some of them.
     """
-    rows = [dataclasses.replace(row, machine_id=job.measured_as or row.machine_id) for row in readable(trials)]
+    rows = readable(trials)
     refusal = _store(folder, job, rows, again=again)
     return dataclasses.replace(with_rows(job, rows), unsaved=bool(refusal)), refusal
 
@@ -108,8 +108,9 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
         state: what it is if its rows are not complete.
         event: what cut it off, the beginning of a sentence: "The measuring process was killed".
     """
-    if job.elsewhere:  # whose rows the machines keep
-        return dataclasses.replace(job, state=state, message=ASKER_KILLED)
+    if job.elsewhere:
+        saved_job, refusal = save(folder, job, folder.unsaved(), again=True)
+        return dataclasses.replace(saved_job, state=state, message=" ".join(filter(None, [DRIVER_KILLED, refusal])))
     if job.demonstration:
         shown = folder.exhibit()
         return (
@@ -215,10 +216,7 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
         store = Store(job.store)
         there = set(store.trials(run_id={trial.run_id for trial in trials})) if again else set()
         new = [trial for trial in trials if trial not in there]
-        counts_once = bool(job.once) and all(trial.outcome not in CUT_OFF for trial in trials)
-        if new and counts_once:
-            store.add_all(to_table(trials), once=job.once)
-        elif new:  # of one run in one file: between two, a kill or a compaction could come
+        if new:  # of one run in one file: between two, a kill or a compaction could come
             for together in writing.split(to_table(new)):
                 store.add_all(together)
     except StoreError as error:

@@ -119,7 +119,7 @@ class Cluster:
     """Which other machines a page may have a sweep measured on.
 
     Attributes:
-        on: what is offered, as `--on` of a sweep has it, such as `["workers"]`; empty: this machine alone.
+        on: what is offered, as `--on` of a sweep has it, such as `["ray"]`; empty: this machine alone.
         who_may_ask: who may have a sweep measured there, of those who may measure here.
         host_names: whether visitors see the names of these machines' hosts, and not a number of each.
     """

@@ -1,4 +1,4 @@
-"""A sweep on other machines, where the host's settings name some: where it is measured, how it stands, what came of it.
+"""A sweep on a Ray cluster, where the host's settings name one: where it is measured, how it stands, what came of it.
 
 Where nothing is named, nothing of this is drawn. The choice is in no link: who opens one measures here.
 """
@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from core import units
+from core.jobs.cluster_machine import Spread
 from core.jobs.job import Elsewhere, Job
 from core.jobs.machine import Machine
-from core.jobs.shared.members import Spread
 from core.progress import Progress
 from core.question import describe, experiment
 from core.question.device_kinds import DEVICE_KINDS
@@ -36,19 +36,15 @@ ACCELERATORS = tuple(
 """The first of each kind, whether this machine has one or not."""
 
 SPREADS: dict[Spread, str] = {
-    "everywhere": "The same question on every machine",
-    "shared": "One sweep, shared among machines that are alike",
+    "everywhere": "Every machine measures all points",
+    "shared": "Machines of one kind share the points",
 }
 SPREAD_HELP = (
-    "Every machine has a crossover of its own. Machines that are alike (processor, threads, memory, system) may share "
-    "the sizes instead: it is faster, and they have one answer."
+    "Every machine has a crossover of its own. Machines of one kind (processor, threads, memory, system) may share the "
+    "points instead: it is faster, and they have one crossover."
 )
-WHERE_HELP = "Other machines that share this store measure it, each by itself; times of two are never put together."
+WHERE_HELP = "The machines of a cluster measure it, each by itself; times of two are never put together."
 DEVICES_HELP = "What every machine is asked to compare. One that lacks a device says so, and the others go on."
-NOT_SHARED = (
-    "The host's settings name other machines, but results lie where no other machine sees them: start the app with "
-    "`CROSSOVER_RESULTS` set to the address, or the folder, of a store that they share."
-)
 
 
 def choose() -> Elsewhere | None:
@@ -56,22 +52,18 @@ def choose() -> Elsewhere | None:
     ways = permits.clusters()
     if not ways or reads.only_looking():
         return None
-    if not reads.shared():
-        st.caption(NOT_SHARED)
-        return None
     where = st.radio("Where", [HERE, *ways], format_func=_named, horizontal=True, help=WHERE_HELP, key="where")
     if where == HERE:
         return None
     spread: Spread = st.radio("How", list(SPREADS), format_func=SPREADS.__getitem__, help=SPREAD_HELP, key="spread")
-    _say_who_is_there(where)
     return Elsewhere(on=where, spread=spread)
 
 
 def devices() -> list[str]:
     """The control of devices of machines that are not this one: any that there are."""
     options = ["cpu", "cpu@1", *ACCELERATORS]
-    members, _ = reads.machines()
-    usual = ["cpu", "cuda:0"] if any(len(member.devices) > 1 for member in members) else sorted(ALONE)
+    has_more = any(len(machine.devices) > 1 for machine in reads.machines())
+    usual = ["cpu", "cuda:0"] if has_more else sorted(ALONE)
     chosen = st.multiselect(
         "Devices there",
         options,
@@ -86,7 +78,7 @@ def devices() -> list[str]:
 
 def progress(job: Job, asked: Sweep) -> None:
     """Draw a sweep that other machines measure, as it is now."""
-    now = job.progress or Progress(phase="The machines are asked.")
+    now = job.progress or Progress(phase="The cluster is asked.")
     left_s = now.sweep.remaining_s if now.sweep else None
     left = f" · about {units.rough(left_s)} left" if left_s is not None else ""
     st.progress(job.share, text=plain(f"{now.phase}{left}"))
@@ -131,21 +123,10 @@ def _again(job: Job, asked: Sweep, machine: Machine | None) -> None:
 
 def _named(way: str) -> str:
     """Where a sweep is measured, for people."""
-    kind, _, which = way.partition(":")
-    names = {"workers": "Machines that joined", "ray": "Ray cluster", "slurm": "Slurm"}
-    said = which.removeprefix("//") + (" machines" if kind == "slurm" else "")
-    if kind == "ray" and which and not permits.sees_hosts():
-        there = [other for other in permits.clusters() if other.startswith("ray")]
+    if way == HERE:
+        return way
+    said = way.removeprefix("ray").removeprefix("://")
+    if said and not permits.sees_hosts():
+        there = permits.clusters()
         said = str(there.index(way) + 1) if way in there[1:] else ""
-    return ", ".join(filter(None, (names.get(kind, way), said)))
-
-
-def _say_who_is_there(where: str) -> None:
-    members, failure = reads.machines()
-    if failure:
-        st.warning(plain(failure))
-    elif members:
-        free = sum(member.state == "free" for member in members)
-        st.caption(f"{units.counted(len(members), 'machine')} there, {free} free. They are listed under Devices.")
-    elif where == "workers":
-        st.caption(machines_view.NOBODY)
+    return ", ".join(filter(None, ("Ray cluster", said)))

@@ -30,8 +30,8 @@ def page() -> None:
             _devices(machine)
             _machine(machine)
             _process(machine)
-            if permits.clusters() and reads.shared():
-                machines_view.at_work()
+            if permits.clusters():
+                machines_view.draw_last()
         elif reason := reads.only_looking():
             st.info(reason)
         else:

@@ -1,8 +1,12 @@
 """The examples for a host say what the app needs: every folder that it writes, its limits, and pinned packages."""
 
+import os
 import re
+import subprocess
+import sys
 from configparser import ConfigParser
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -70,3 +74,36 @@ def test_the_guide_for_hosts_names_every_example():
     guide = (PROJECT / "docs" / "hosting.md").read_text()
     assert [file.name for file in DEPLOY.iterdir() if f"deploy/{file.name}" not in guide] == []
     assert str(guard.TRY_AGAIN_LATER) in guide
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Slurm's commands are of Unix")
+def test_the_script_for_slurm_starts_ray_on_every_node_and_then_the_sweep_that_it_was_given(tmp_path):
+    """Slurm, Ray and Python by doubles that write down how they were called; Ray's go on until they are ended."""
+    called = f'echo "$(basename "$0") $CROSSOVER_JOBS $RAY_ADDRESS $*" >> {tmp_path}/called\n'
+    doubles = {
+        "hostname": "echo one",
+        "scontrol": "printf 'one\\ntwo\\nthree\\n'",
+        "srun": 'while [ "${1#-}" != "$1" ]; do shift; done; exec "$@"',
+        "ray": f'{called}[ "$1" = start ] && exec sleep 600 || exit 0',
+        "python": f"while [ $(grep -c 'ray .* start' {tmp_path}/called) -lt 3 ]; do :; done\n{called}exit 3",
+    }
+    for name, text in doubles.items():
+        (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    slurm = {"SLURM_JOB_ID": "47", "SLURM_JOB_NODELIST": "lab[1-3]", "SLURM_SUBMIT_DIR": str(PROJECT)}
+    told = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "CROSSOVER_PYTHON": f"{tmp_path}/python"}
+    words = ["--dataset", "signal", "--devices", "cpu,cuda:0"]
+    done = subprocess.run(
+        ["bash", DEPLOY / "slurm/ray.sbatch", *words], env={**slurm, **told, "TMPDIR": str(tmp_path)}, check=False
+    )
+    lines = (tmp_path / "called").read_text().splitlines()
+    jobs, mark = f"{tmp_path}/crossover-47", """--resources={"crossover_machine": 1}"""
+    start = f"start --block --disable-usage-stats {mark}"
+    assert done.returncode == 3
+    assert sorted(line for line in lines if " start " in line) == sorted(
+        [
+            f"ray {jobs}  {start} --head --port=20047 --include-dashboard=false",
+            *[f"ray {jobs}  {start} --address=one:20047"] * 2,
+        ]
+    )
+    assert lines[-1] == "python  one:20047 -m core sweep --dataset signal --devices cpu,cuda:0 --on ray"

@@ -3,18 +3,15 @@
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from core.answer.export import script
-from core.jobs.shared import board
-from core.jobs.shared.board import Question
+from core.jobs import client
+from core.jobs.queue import Queue
 from core.results.finding import mirrored
 from core.results.store import Store
 from tests import nodes, objects
-from tests.integration.following import until
-from tests.integration.scripted_worker import sweep
-from tests.nodes import Node
+from tests.integration.scripted_worker import COMMAND, sweep
 
 SECRET = "hunter2hunter2"
 KEY = "AKIAHUNTER2"
@@ -42,37 +39,25 @@ def told_by(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and has_secret(path.read_bytes())]
 
 
-def command_lines(of: Node) -> list[str]:
-    """Those of the processes of a machine."""
-    mine = str(of.folder / "jobs")
-    lines = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("CROSSOVER_JOBS") == mine:
-                lines.append(" ".join(process.cmdline()))
-        except (psutil.Error, OSError):
-            continue
-    return lines
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the environment of other processes is not read there")
 def test_credentials_are_in_no_job_log_row_script_object_or_command_line(address, tmp_path, monkeypatch):
-    monkeypatch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / "asker"))
-    folder = mirrored.located(address)
-    at = board.board_of(folder)
-    question = Question(sweep=sweep(sizes=(8, 16)), spread="everywhere")
-    node = Node(tmp_path / "node", address)
-    with nodes.ended([node]):
-        at.ask(question)
-        until(lambda: at.ends(question.id), bool)
-        lines = command_lines(node)
-    mirrored.bring_now(folder)
-    trials = Store(folder).trials()
+    monkeypatch.setenv(mirrored.MIRRORS_VARIABLE, str(tmp_path / "copies"))
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
+    for name, value in nodes.surroundings(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    store, queue = Store(mirrored.located(address)), Queue()
+    try:
+        trials = client.run(sweep(sizes=(8, 16)), store, queue)
+        lines = [" ".join(process.cmdline()) for process in nodes.find_processes(tmp_path)]
+    finally:
+        queue.worker_file.dismiss()
+    mirrored.bring_now(store.folder)
+    place = mirrored.mirror_of(store.folder).place
     assert len(trials) == 4
-    assert len(lines) >= 2
+    assert len(lines) >= 1
     assert not has_secret(" ".join(lines).encode())
     assert told_by(tmp_path) == []
-    assert [name for name in at.place.names() if has_secret(at.place.read(name, 2**20) or b"")] == []
+    assert [name for name in place.names() if has_secret(place.read(name, 2**20) or b"")] == []
     assert not has_secret(repr(trials).encode())
     assert not has_secret(script.script(trials[:2]).encode())

@@ -12,7 +12,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core import units
 from core.answer.run import certainty
@@ -104,9 +104,7 @@ class SweepRun:
         """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
         job, asked = self.reporter.job, {point: self.sweep.experiment(point) for point in self._points}
         since = job.created_at if job.fresh else ""
-        here = self._machine.here
-        here = replace(here, machine_id=job.measured_as or here.machine_id)
-        answers = Store(job.store).answers(asked.values(), here, since=since, accepted=certainty.answers)
+        answers = Store(job.store).answers(asked.values(), self._machine.here, since=since, accepted=certainty.answers)
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
                 self.reporter.found(rows)

@@ -19,7 +19,7 @@ from core.answer.study.machines import many
 from core.answer.study.result import Crossover
 from core.answer.study.study import Study
 from core.errors import CrossoverError
-from core.jobs.shared.members import Member
+from core.jobs.cluster_machine import ClusterMachine
 from core.question.device_kinds import does, in_sentence
 from core.question.experiment import titled
 from core.question.fields import axis_title
@@ -37,8 +37,6 @@ from pages.shared.link import choices
 MOST_READ = 60
 """Studies of one training that are read to find those of other machines."""
 
-NOBODY = "No machine is at work there now. On each: `python -m core worker --store …`, with the address of this store."
-
 NEWEST = "Newest (UTC)"
 """Name of the column of when the newest run began."""
 
@@ -49,7 +47,7 @@ DOES = {"finished": "done", "waiting": "waits"}
 """What a machine does, where its word for it is none for people."""
 
 
-def draw(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member]) -> None:
+def draw(rows: Sequence[Trial], asked: Sweep, members: Sequence[ClusterMachine]) -> None:
     """Draw what machines measured of a sweep: all on one chart and in a table, then the one that is chosen in full."""
     found = together(rows, asked, members)
     if len(found) > 1:
@@ -64,7 +62,7 @@ def draw(rows: Sequence[Trial], asked: Sweep, members: Sequence[Member]) -> None
 
 
 def together(
-    rows: Sequence[Trial], asked: Sweep, members: Sequence[Member], *, save: bool = True
+    rows: Sequence[Trial], asked: Sweep, members: Sequence[ClusterMachine], *, save: bool = True
 ) -> Mapping[str, Study]:
     """Draw one chart with the crossover of every machine, and a table of them; those that have something.
 
@@ -75,19 +73,14 @@ def together(
     return found
 
 
-def at_work() -> None:
-    """Draw the machines that work for whoever shares this store."""
-    members, failure = reads.machines()
-    st.header("Machines that share this store")
-    if failure:
-        st.warning(plain(failure))
-    elif members:
-        listing(members)
-    else:
-        st.caption(NOBODY)
+def draw_last() -> None:
+    """Draw the machines of the last sweep on a cluster, if there was one."""
+    if found := reads.machines():
+        st.header("Machines of the last sweep on a cluster")
+        listing(found)
 
 
-def listing(members: Sequence[Member]) -> None:
+def listing(members: Sequence[ClusterMachine]) -> None:
     """Draw a table of machines."""
     _together({}, members)
 
@@ -108,14 +101,14 @@ def beside(of: Study) -> None:
         _together(dict(sorted(found.items())), ())
 
 
-def without_hosts(text: str, members: Sequence[Member]) -> str:
+def without_hosts(text: str, members: Sequence[ClusterMachine]) -> str:
     """What is said of machines, as who looks at the page may read it."""
     for host, name in sorted(_member_names(members).items(), reverse=True):  # of two, the longer one first
         text = name.join(re.split(rf"(?<!\w){re.escape(host)}(?!\w)", text))
     return text
 
 
-def _together(found: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
+def _together(found: Mapping[str, Study], members: Sequence[ClusterMachine], *, save: bool = True) -> None:
     names, called = _study_names(found, members), _member_names(members)
     located = {machine_id: answer for machine_id, study in found.items() if (answer := _located(study)).sizes}
     if any(answer.crossings or answer.outcome in classroom.ENDS for answer in located.values()):
@@ -173,13 +166,13 @@ def _located(study: Study) -> Crossover:
         return Crossover(axis=study.axis, basis="steady", baseline=study.baseline, challenger=study.challenger)
 
 
-def _numbers(members: Iterable[Member]) -> dict[str, int]:
+def _numbers(members: Iterable[ClusterMachine]) -> dict[str, int]:
     """By host the number of a machine, in the order of what its rows are called by."""
     ordered = sorted(members, key=lambda member: (member.own_id, member.host))
     return {member.host: number for number, member in enumerate(ordered, 1)}
 
 
-def _member_names(members: Sequence[Member]) -> dict[str, str]:
+def _member_names(members: Sequence[ClusterMachine]) -> dict[str, str]:
     """By host, in the order of a list, what people call a machine."""
     if permits.sees_hosts():
         return {host: host for host in sorted(member.host for member in members)}
@@ -187,7 +180,7 @@ def _member_names(members: Sequence[Member]) -> dict[str, str]:
     return {host: many.label([number], about[host].cpu, about[host].threads) for host, number in numbers.items()}
 
 
-def _study_names(found: Mapping[str, Study], members: Sequence[Member]) -> dict[str, str]:
+def _study_names(found: Mapping[str, Study], members: Sequence[ClusterMachine]) -> dict[str, str]:
     """By machine of rows, what people call it; those that share points are one, as their rows are."""
     numbers, names, seen = _numbers(members), dict[str, str](), permits.sees_hosts()
     free = itertools.count(len(numbers) + 1)
@@ -200,12 +193,12 @@ def _study_names(found: Mapping[str, Study], members: Sequence[Member]) -> dict[
     return names
 
 
-def _rows_id(member: Member, found: Collection[str]) -> str:
+def _rows_id(member: ClusterMachine, found: Collection[str]) -> str:
     """The machine that the rows of one name: itself, or all that are alike."""
     return member.own_id if member.own_id in found else member.machine_id
 
 
-def _line(name: str, study: Study | None, member: Member | None) -> dict[str, Any]:
+def _line(name: str, study: Study | None, member: ClusterMachine | None) -> dict[str, Any]:
     said = study_view.in_short(partial(prepared.located, study, "steady")) if study and len(study.runs) > 1 else ""
     device = study.runs[-1][1] if study else None
     return {
@@ -223,12 +216,12 @@ def _line(name: str, study: Study | None, member: Member | None) -> dict[str, An
     }
 
 
-def _left(member: Member) -> str:
+def _left(member: ClusterMachine) -> str:
     """How long what a machine measures may still take; what it said before it ended is left out."""
     return f"about {units.rough(member.left_s)}" if member.state == "measuring" and member.left_s is not None else ""
 
 
-def _points(member: Member) -> str:
+def _points(member: ClusterMachine) -> str:
     if member.state in ("free", "busy"):  # what it says is of a question of before
         return ""
     total = f" of {member.total}" if member.total else ""

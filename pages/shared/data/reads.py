@@ -18,10 +18,10 @@ from core.answer.run import certainty
 from core.answer.study.study import Study
 from core.errors import StoreError
 from core.jobs import client
+from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.job import Job
 from core.jobs.machine import Machine
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.shared.members import Member
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point
 from core.question.sweep import Axis, Sweep
@@ -62,14 +62,9 @@ def machine() -> Machine | None:
     return client.machine(queue())
 
 
-def shared() -> bool:
-    """Whether other machines may see the store: it has an address, or lies in a folder that the host has named."""
-    return bool(os.environ.get(RESULTS_VARIABLE))
-
-
-def machines() -> tuple[list[Member], str]:
-    """The machines at work for who shares the store, as they said a moment ago; and why they cannot be told, if so."""
-    return _machines(results().folder)
+def machines() -> tuple[ClusterMachine, ...]:
+    """The machines of a cluster, as those of the last sweep on one told; none before the first."""
+    return next((job.machines for job in reversed(queue().jobs()) if job.machines), ())
 
 
 def only_looking() -> str:
@@ -203,16 +198,6 @@ def unread_exhibits() -> tuple[Skipped, ...]:
 def proposal(data: bytes, name: str) -> Proposal:
     """What would become of a foreign file in this machine's store; checked once, whoever uploads it."""
     return _proposal(data, name, results())
-
-
-@kept(4, seconds=5)
-def _machines(folder: Path) -> tuple[list[Member], str]:
-    from core.jobs.shared import board  # with what reaches servers, which most stores do not need
-
-    try:
-        return board.board_of(folder).members(), ""
-    except StoreError as error:
-        return [], str(error)
 
 
 @functools.cache

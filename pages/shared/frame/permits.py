@@ -65,7 +65,7 @@ def submit(asked: Asked, store: Store, *, fresh: bool = False, elsewhere: Elsewh
 
 
 def clusters() -> tuple[str, ...]:
-    """Which other machines who looks at the page may have a sweep measured on, as the host's settings name them."""
+    """The clusters on which who looks at the page may have a sweep measured, as the host's settings name them."""
     held = policy.current().cluster
     return held.on if held.who_may_ask == "everybody" or signed_in_as() else ()
 

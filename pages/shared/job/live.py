@@ -144,11 +144,11 @@ def stop_button(jobs: Sequence[Job]) -> None:
 def place(job: Job) -> None:
     others = [other for other in reads.queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
     if job.place > 1 or any(other.state == "running" and other.id != job.id for other in others):
-        whose = " of the other machines" if job.elsewhere else ""
+        whose = " of the cluster" if job.elsewhere else ""
         why = "One measurement at a time keeps the times honest; people take turns."
         st.info(f"Place {job.place} in the queue{whose}. {why}")
     elif job.elsewhere:
-        st.info("Place 1 in the queue of the other machines. They are about to be asked.")
+        st.info("Place 1 in the queue of the cluster. Its machines are about to be asked.")
     else:
         st.info(f"Place 1 in the queue. {reads.loading() or 'The measuring process is about to take it.'}")
 

@@ -35,8 +35,7 @@ def test_a_command_loads_no_other():
 def test_a_sweep_of_this_machine_loads_nothing_that_asks_others():
     code = "from core.__main__ import parser; import sys; parser('sweep'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    others = {f"core.jobs.shared.{name}" for name in ("asking", "launching", "on_ray", "member", "presence")}
-    assert others.isdisjoint(done.stdout.split())
+    assert {"core.jobs.cluster", "core.jobs.cluster_node"}.isdisjoint(done.stdout.split())
     assert "core.answer.study.machines.many" not in done.stdout
 
 

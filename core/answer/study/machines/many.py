@@ -1,41 +1,17 @@
 """One question on many machines: the rows of each, and the crossover that each has found.
 
 Machines never mix: rows of each make a study of their own, and what is said of all of them is a list. Machines that
-are alike are one where they share points, as their rows bear one `machine_id`; where each answers for itself, its rows
-bear one of its own.
+are alike are one where they share points, as their rows bear one `machine_id`; where each measures all, its rows bear
+one of its own.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from core import units
 from core.answer import comparable
-from core.answer.run import certainty
 from core.answer.study import study
 from core.answer.study.study import Study
 from core.question.sweep import Sweep
-from core.results.reuse import Here, newest_answers
-from core.results.schema import Trial
-from core.results.store import Store
-
-
-def rows(store: Store, asked: Sweep, machine_ids: Collection[str]) -> list[Trial]:
-    """What machines measured of a sweep, machine by machine: the newest run of each point that answers it.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
-    experiments = [asked.experiment(point) for point in asked.points]
-    names = [experiment.id for experiment in experiments]
-    found = store.trials(experiment_id=names, machine_id=sorted(machine_ids)) if machine_ids else []
-    kept: list[Trial] = []
-    for machine_id in sorted(machine_ids):
-        theirs = [row for row in found if row.machine_id == machine_id]
-        if theirs:
-            newest = max(theirs, key=lambda row: row.started_at)
-            here = Here(machine_id=machine_id, torch_version=newest.torch_version)
-            answers = newest_answers(theirs, experiments, here, accepted=certainty.answers)
-            kept += [row for name in names for row in answers.get(name, ())]
-    return kept
 
 
 def by_machine(found: Iterable[Study], asked: Sweep) -> dict[str, Study]:

@@ -2,12 +2,9 @@
 
 import dataclasses
 
-import pytest
-
 from core.answer.charts import classroom as charts
 from core.answer.study import study
 from core.answer.study.machines import many
-from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
@@ -23,30 +20,6 @@ def measured(machine_id, *, started_at="2026-11-21T09:30:00+00:00", points=ASKED
         changes = {"machine_id": machine_id, "started_at": started_at}
         found += scripted_worker.timed(asked.experiment(point), run_id, **changes)
     return found
-
-
-def kept(tmp_path, *rows):
-    store = Store(tmp_path / "store")
-    for row in rows:
-        store.add(row)
-    return store
-
-
-@pytest.mark.slow
-def test_the_newest_answer_of_each_point_counts_machine_by_machine(tmp_path):
-    old, new = measured(FIRST), measured(FIRST, started_at="2026-11-22T09:30:00+00:00", points=ASKED.points[:1], mark=1)
-    store = kept(tmp_path, *old, *new, *measured(SECOND))
-    found = many.rows(store, ASKED, {FIRST, SECOND})
-    assert {row.machine_id for row in found} == {FIRST, SECOND}
-    assert len(found) == 2 * 2 * len(ASKED.points)
-    assert new[0].run_id in {row.run_id for row in found}
-    assert old[0].run_id not in {row.run_id for row in found}
-
-
-def test_rows_of_machines_that_were_not_asked_are_left_out(tmp_path):
-    store = kept(tmp_path, *measured(FIRST), *measured(SECOND))
-    assert {row.machine_id for row in many.rows(store, ASKED, {SECOND})} == {SECOND}
-    assert many.rows(store, ASKED, set()) == []
 
 
 def test_every_machine_has_a_study_and_a_crossover_of_its_own():
