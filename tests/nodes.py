@@ -17,6 +17,9 @@ MACHINE = {"num_cpus": 0, "resources": {"crossover_machine": 1}}
 HEAD = {"num_cpus": 0, "include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
 """A head that measures nothing, and shows no logs."""
 
+STARTS = 5
+"""How often a node is started that does not come up in time."""
+
 
 def surroundings(folder: Path) -> dict[str, str]:
     """What makes a process a machine of its own."""
@@ -44,7 +47,14 @@ def ray_cluster(folder: Path, **head: object) -> Iterator[Callable[..., Path]]:
     def add(name: str, **own: str) -> Path:
         (folder / name).mkdir(parents=True, exist_ok=True)
         names.append(name)
-        cluster.add_node(**MACHINE, env_vars={**surroundings(folder / name), **own})
+        for tries_left in reversed(range(STARTS)):
+            try:
+                cluster.add_node(**MACHINE, env_vars={**surroundings(folder / name), **own})
+                break
+            except Exception:  # of this very type: Ray waits for 30 s, which a machine with much else to do exceeds
+                kill_machine(folder / name)
+                if not tries_left:
+                    raise
         return folder / name
 
     try:
