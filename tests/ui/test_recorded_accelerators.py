@@ -110,7 +110,7 @@ def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page
     app = open_page(run=LIVE, recorded=NAME, fingerprints="true")
     said = words(app)
     assert "The recorded GPU trains" in said
-    assert "the CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in said
+    assert "CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in said
     assert "how much a machine differs from one visit to the next is not in the interval" in said
     assert "Two machines. Recorded, dashed: NVIDIA Test GPU on Other CPU (111111)" in said
     shown = "GPU recorded, 111111"

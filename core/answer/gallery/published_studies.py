@@ -71,8 +71,7 @@ class PublishedStudy:
     @property
     def headline(self) -> str:
         """The answer in a sentence, with what it assumes."""
-        said = wording.headline(self.answer)
-        return said[:1].upper() + said[1:]
+        return wording.headline(self.answer)
 
     @property
     def outcome(self) -> Outcome:

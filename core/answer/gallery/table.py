@@ -274,4 +274,3 @@ def _line(of: Study) -> StudyLine:
         newest=of.newest,
         protocol_version=first.protocol_version,
     )
-

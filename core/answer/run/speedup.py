@@ -16,7 +16,7 @@ from core import units
 from core.answer import comparable
 from core.answer.run import busy, card_notes, lane_check
 from core.answer.statistics import MIN_PAIRS, closeness, median_interval, noise, outliers
-from core.question.device_kinds import begun, does, in_sentence
+from core.answer.verdicts import WordedVerdict, write_verdict
 from core.question.experiment import spoken, titled
 from core.results.schema import Trial
 
@@ -76,6 +76,19 @@ class Speedup:
     def decided(self) -> bool:
         """Whether the interval says which of the two is faster, by however little."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    @property
+    def words(self) -> WordedVerdict:
+        """The verdict in words."""
+        known = self.value is not None and self.low is not None and self.high is not None
+        return write_verdict(
+            (spoken(self.baseline), spoken(self.challenger)),
+            (self.baseline_name, self.challenger_name),
+            (self.value or 0.0, self.low or 0.0, self.high or 0.0) if known else None,
+            self.reason,
+            counted=f"{units.counted(self.pairs, 'pair')} of blocks",
+            notes=(self.busy, self.caution),
+        )
 
 
 def label(trial: Trial) -> str:
@@ -151,37 +164,8 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
 
 
 def verdict_sentence(speedup: Speedup) -> str:
-    """The verdict with the figures that it rests on, the mark of a busy machine, and what its lanes call for."""
-    figures = None if speedup.value is None else (speedup.value, speedup.low or 0.0, speedup.high or 0.0)
-    names, counted = (speedup.challenger_name, speedup.baseline_name), units.counted(speedup.pairs, "pair")
-    said = in_words(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
-    return " ".join(filter(None, (said, speedup.busy, speedup.caution)))
-
-
-def in_words(
-    names: tuple[str, str], figures: tuple[float, float, float] | None, reason: str, *, ratio: str, counted: str
-) -> str:
-    """A verdict in one sentence, with the figures that it rests on.
-
-    Args:
-        names: the challenger and the baseline, for people.
-        figures: time of the baseline over that of the challenger, and its 95 % interval; None without a verdict.
-        reason: why there is no winner or no verdict; empty where there is a winner.
-        ratio: what the ratio is called.
-        counted: what it rests on: "20 pairs of blocks".
-    """
-    winner, loser = names
-    if figures is None:
-        return f"No verdict on {in_sentence(winner)} against {in_sentence(loser)}: {reason}."
-    value, low, high = figures
-    if not reason and value < 1:
-        winner, loser, value, low, high = loser, winner, 1 / value, 1 / high, 1 / low
-    interval = f"95 % interval {units.ratio(low)} to {units.ratio(high)} from {counted}"
-    if reason:
-        close = f"Too close to call between {in_sentence(winner)} and {in_sentence(loser)}: {reason}"
-        return f"{close} ({ratio} {units.ratio(value)}, {interval})."
-    trains = begun(does(winner, "trains", "train"))
-    return f"{trains} {units.ratio(value)} as fast as {in_sentence(loser)}, start-up not counted ({interval})."
+    """Write the verdict with the figures that it rests on."""
+    return speedup.words.sentence
 
 
 def obstacle(baseline: Trial, challenger: Trial) -> str:

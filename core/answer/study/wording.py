@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core import units
 from core.answer.run import busy
@@ -35,25 +36,15 @@ def sentence(found: Crossover) -> str:
     """The answer in some sentences, with what speaks against it."""
     known = found.reason.startswith(busy.TOO_BUSY)  # so that it is not said twice
     cautions = [one for one in found.cautions if not (known and one.startswith(busy.MARK))]
-    return " ".join((_answer(found), *cautions))
+    return " ".join(filter(None, (_claim(found), _limits(found), *cautions)))
 
 
 def headline(found: Crossover) -> str:
-    """The answer in one short sentence, with names that stand after "training on"."""
-    crossings = found.crossings or (found.assumed.crossings if found.assumed else ())
-    if len(crossings) != 1:
-        return _answer(found)
-    (only,) = crossings
-    winner, loser = _ranked(found, challenger_faster=only.challenger_above)
-    winner, loser = in_sentence(winner), in_sentence(loser)
-    if found.assumed and not found.crossings:
-        becomes = f"{_somewhere(found.axis, only).capitalize()}, training on {winner} becomes faster than on {loser}"
-        return f"{becomes} (if readings scatter by about {units.share(found.assumed.noise)})."
-    begin, interval = place(found.axis, begins(found.axis, only)), " to ".join(ends(found.axis, only.low, only.high))
-    return f"From {begin} on, training on {winner} is faster than on {loser} (95 % interval {interval})."
+    """The claim of the answer alone, with devices named briefly."""
+    return _claim(replace(found, baseline=short(found.baseline), challenger=short(found.challenger)))
 
 
-def _answer(found: Crossover) -> str:
+def _claim(found: Crossover) -> str:
     match found.outcome:
         case "crossing":
             return _crossing(found)
@@ -62,7 +53,7 @@ def _answer(found: Crossover) -> str:
         case "several":
             return f"There is no single crossover{COUNTED[found.basis]}: {found.reason}."
         case "undecided" if found.assumed is not None:
-            return f"{_assumed(found, found.assumed)} Not certain: {found.reason}."
+            return _assumed(found, found.assumed)
         case "undecided" if found.clear:
             clear = begun(_clear(found, found.clear))
             return f"{clear}{COUNTED[found.basis]}. Elsewhere it cannot be told: {found.reason}."
@@ -184,19 +175,21 @@ def single_readings(axis: str, changes: Sequence[tuple[float, float]], favoured:
 def _crossing(found: Crossover) -> str:
     only = found.crossings[0]
     begin = place(found.axis, begins(found.axis, only))
-    said = (
-        f"{begun(_sides(found, challenger_faster=only.challenger_above))} from {begin} on "
-        f"(95 % interval {' to '.join(ends(found.axis, only.low, only.high))}){COUNTED[found.basis]}."
-    )
-    return f"{said}{_close(found)}"
+    interval = " to ".join(ends(found.axis, only.low, only.high))
+    faster = begun(_sides(found, challenger_faster=only.challenger_above))
+    return f"{faster} from {begin} on (95 % interval {interval}){COUNTED[found.basis]}."
 
 
-def _close(found: Crossover) -> str:
-    """Between which sizes the difference is small, every range of them; empty where nothing lies in one."""
+def _limits(found: Crossover) -> str:
+    """What limits the claim: a small difference around a crossing, or readings that tell no noise; mostly empty."""
+    if found.outcome == "undecided" and found.assumed is not None:
+        return f"Not certain: {found.reason}."
+    if found.outcome != "crossing":
+        return ""
     zones = sorted((*([found.tie] if found.tie else []), *found.also_close))
     places = [place for zone in zones if (place := _zone(found.axis, *zone))]
     listed = ", and ".join(places)
-    return f" {listed[:1].upper()}{listed[1:]} the difference is within {units.share(TIE - 1)}." if places else ""
+    return f"{listed[:1].upper()}{listed[1:]} the difference is within {units.share(TIE - 1)}." if places else ""
 
 
 def _zone(axis: str, low: float, high: float) -> str:

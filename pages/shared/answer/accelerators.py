@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer.run import claims, speedup
+from core.answer.run import speedup
 from core.answer.study import wording
 from core.answer.study.machines import recorded, two_machines
 from core.answer.study.machines.recorded import Accelerator, Near, RecordedTraining
@@ -20,7 +20,7 @@ from core.answer.study.result import BASES, BASIS_TITLES, Basis
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
-from core.question.experiment import spoken, titled
+from core.question.experiment import titled
 from core.question.fields import TRAINING, axis_title
 from core.results.schema import Trial
 from core.text import as_line
@@ -266,11 +266,8 @@ def _line(accelerator: Accelerator, wanted: Wanted, axis: str) -> dict[str, Any]
 @told(st.warning)
 def _verdict(measured: Trial, other: Trial) -> None:
     found, why = two_machines.speedup(measured, other), two_machines.cause(other)
-    claim = claims.between(
-        spoken(measured.contender), f"the recorded {titled(other.contender)}", found.value, found.reason
-    )
     key = f"across-{measured.trial_id}-{other.trial_id}"
-    words = headings.verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
+    words = headings.verdict(found.words, key=key, help=SPEEDUP_HELP)
     if found.verdict != "missing" and why:
         words.markdown(plain(why))
     for said in found.cautions:

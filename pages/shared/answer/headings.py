@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.answer.verdicts import WordedVerdict
 from core.question import describe
 from core.question.experiment import Point
 from core.question.sweep import Sweep
@@ -24,9 +25,9 @@ def asked(row: Trial, question: Point | Sweep | None, *, recalled: bool) -> None
     )
 
 
-def verdict(claim: str, small_print: str, *, key: str, help: str) -> Any:
+def verdict(words: WordedVerdict, *, key: str, help: str) -> Any:
     """Draw a verdict in two lines, the claim and its small print; returns the place for what follows from it."""
     place = st.container(key=key)
-    place.markdown(f"## {plain(claim)}")
-    place.caption(plain(small_print), help=help)
+    place.markdown(f"## {plain(words.claim)}")
+    place.caption(plain(words.basis), help=help)
     return place

@@ -11,7 +11,7 @@ import streamlit as st
 from core import units
 from core.answer.charts import runs
 from core.answer.own import facts
-from core.answer.run import claims, fits, own
+from core.answer.run import fits, own
 from core.answer.run.run_answer import PairAnswer, RowAnswer, RunAnswer
 from core.answer.run.speedup import is_host
 from core.answer.study.machines import two_machines
@@ -96,9 +96,7 @@ def _verdicts(run: RunAnswer, everything: Sequence[Trial]) -> None:
     pairs = _without_lanes(run)
     for pair in pairs:
         key = f"verdict-{pair.challenger.trial_id}"
-        words = headings.verdict(
-            claims.headline(pair.speedup), claims.small_print(pair.speedup), key=key, help=SPEEDUP_HELP
-        )
+        words = headings.verdict(pair.speedup.words, key=key, help=SPEEDUP_HELP)
         if said := expectations.beside(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))
     if any(trial.step_s for trial in run.trials):

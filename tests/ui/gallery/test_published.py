@@ -40,7 +40,7 @@ def test_a_link_opens_a_published_study_with_its_source_and_what_can_be_taken(wo
     said = words(app)
     for sentence in (shown.title, shown.headline, shown.source.cited, shown.source.cpu, shown.source.gpu):
         assert sentence in said
-    assert "if readings scatter by about 5 %" in said
+    assert "If readings scatter by about 5 %" in said
     assert not any("interval" in column for column in table(app, "Verdict"))
     assert {"Figures as csv", "Report as HTML"} <= {found.label for found in app.get("download_button")}
     assert f"study={name}" in said

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from core import units
 from core.answer import comparable
 from core.answer.run import busy, card_notes, causes, lane_check
-from core.answer.run.speedup import Verdict, in_words, label, obstacle
+from core.answer.run.speedup import Verdict, label, obstacle
 from core.answer.statistics import MIN_PAIRS, closeness, ratio_interval
 from core.answer.study import study
 from core.answer.study.crossover import locate
 from core.answer.study.doubts import company
 from core.answer.study.result import Basis, Crossover, Evidence
+from core.answer.verdicts import WordedVerdict, write_verdict
 from core.errors import NotComparable
 from core.question.device_kinds import begun
 from core.question.experiment import spoken, titled
@@ -59,7 +60,7 @@ class Across:
         high: upper end.
         blocks: timed blocks of the measured one and of the recorded one.
         reason: why there is no winner or no verdict, in words; empty where there is a winner.
-        sentence: all of this in words, with both machines.
+        words: all of this in words, with both machines.
         cautions: what else differs or is not in the interval, a sentence each.
     """
 
@@ -69,7 +70,7 @@ class Across:
     high: float | None
     blocks: tuple[int, int]
     reason: str
-    sentence: str
+    words: WordedVerdict
     cautions: tuple[str, ...]
 
 
@@ -122,7 +123,7 @@ def speedup(measured: Trial, recorded: Trial) -> Across:
         high=high,
         blocks=_blocks(measured, recorded),
         reason=reason,
-        sentence=_sentence(measured, recorded, reason, figures),
+        words=_write_verdict(measured, recorded, reason, figures),
         cautions=cautions(measured, recorded),
     )
 
@@ -228,11 +229,16 @@ def cause(recorded: Trial) -> str:
     return causes.accelerator(parts) if parts else ""
 
 
-def _sentence(measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None) -> str:
-    ours = f"{label(measured)} on {machine(measured)}"
-    theirs = f"{label(recorded)} recorded on {machine(recorded)}"
-    counted = f"{' and '.join(map(units.count, _blocks(measured, recorded)))} blocks on two machines"
-    return in_words((theirs, ours), figures, reason, ratio="ratio of medians", counted=counted)
+def _write_verdict(
+    measured: Trial, recorded: Trial, reason: str, figures: tuple[float, float, float] | None
+) -> WordedVerdict:
+    return write_verdict(
+        (spoken(measured.contender), f"the recorded {titled(recorded.contender)}"),
+        (f"{label(measured)} on {machine(measured)}", f"{label(recorded)} recorded on {machine(recorded)}"),
+        figures,
+        reason,
+        counted=f"{' and '.join(map(units.count, _blocks(measured, recorded)))} blocks on two machines",
+    )
 
 
 def _blocks(measured: Trial, recorded: Trial) -> tuple[int, int]:

@@ -14,4 +14,4 @@ def test_an_interval_that_holds_one_is_named_as_that_of_the_speedup():
         "too_close",
         "either could be faster, the interval of the speedup contains 1",
     )
-    assert "contains 1 (speedup " in speedup.verdict_sentence(found)
+    assert "contains 1. 95 % interval " in speedup.verdict_sentence(found)

@@ -106,8 +106,8 @@ def test_between_two_settings_of_one_cpu_the_challenger_takes_the_place_of_the_g
     assert speedup.speedup(one, two).verdict == "gpu_faster"
     assert speedup.speedup(two, one).verdict == "cpu_faster"
     sentence = speedup.verdict_sentence(speedup.speedup(one, two))
-    assert sentence.startswith("2 CPU threads (Test CPU) train 2.00× ")
-    assert "as fast as 1 CPU thread (Test CPU)" in sentence
+    assert sentence.startswith("2 CPU threads train 2.00× as fast as 1. ")
+    assert "2 CPU threads (Test CPU) against 1 CPU thread (Test CPU)." in sentence
     assert "gpu" not in sentence.lower()
 
 
@@ -145,7 +145,7 @@ def test_a_large_difference_whose_interval_contains_one_is_too_close():
     assert found.value == pytest.approx(1.3)
     assert found.verdict == "too_close"
     assert "contains 1" in found.reason
-    assert speedup.verdict_sentence(found).startswith("Too close to call between the GPU")
+    assert speedup.verdict_sentence(found).startswith("Too close to call: the GPU against the CPU. ")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_too_few_pairs_give_no_verdict_and_say_what_to_do(pairs, words):
     assert words in found.reason
     assert f"{MIN_PAIRS} are needed" in found.reason
     assert found.reason.endswith("so train more epochs")
-    assert speedup.verdict_sentence(found).startswith("No verdict on the GPU (NVIDIA Test GPU) against the CPU")
+    assert speedup.verdict_sentence(found).startswith("No verdict on the GPU against the CPU. ")
 
 
 @pytest.mark.parametrize("busy_side", [0, 1])
@@ -227,8 +227,8 @@ def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(colum
 def test_the_sentence_of_a_winner_turns_a_speedup_below_one_around():
     slow, fast = run({"cuda:0": 1e-3, "cpu": 2.5e-4}, jitter=0)
     assert speedup.verdict_sentence(speedup.speedup(fast, slow)) == (
-        "The CPU (Test CPU, 4 threads) trains 4.00× as fast as the GPU (NVIDIA Test GPU), start-up not counted "
-        "(95 % interval 4.00× to 4.00× from 20 pairs of blocks)."
+        "The CPU trains 4.00× as fast as the GPU. 95 % interval 4.00× to 4.00× from 20 pairs of blocks, start-up not "
+        "counted. CPU (Test CPU, 4 threads) against GPU (NVIDIA Test GPU)."
     )
 
 

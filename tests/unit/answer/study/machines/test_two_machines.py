@@ -149,7 +149,7 @@ def test_a_lane_that_this_version_does_not_know_is_not_offered():
 
 def test_a_recorded_lane_is_set_against_plain_steps_and_named():
     found = two_machines.speedup(here(), dataclasses.replace(there(), **GRAPH))
-    assert found.sentence.startswith("The GPU, CUDA graph of 10 steps (NVIDIA Test GPU) recorded on")
+    assert found.words.sentence.startswith("The recorded GPU, CUDA graph of 10 steps trains")
 
 
 def test_other_mathematics_of_a_recorded_lane_is_a_caution():
@@ -185,22 +185,23 @@ def test_the_faster_machine_is_named_with_both_machines_and_the_interval():
     found = two_machines.speedup(here(), there())
     assert found.verdict == "gpu_faster"
     assert found.low < 4 < found.high
-    assert "The GPU (NVIDIA Test GPU) recorded on Other CPU (111111) trains" in found.sentence
-    assert "the CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in found.sentence
-    assert "from 20 and 20 blocks on two machines" in found.sentence
+    assert found.words.claim.startswith("The recorded GPU trains ")
+    assert "GPU (NVIDIA Test GPU) recorded on Other CPU (111111) against CPU (Test CPU" in found.words.basis
+    assert "CPU (Test CPU, 4 threads) on Test CPU (feedfa)." in found.words.basis
+    assert "from 20 and 20 blocks on two machines" in found.words.sentence
     assert two_machines.NOT_IN_IT in found.cautions[0]
 
 
 def test_a_slower_recording_loses_with_the_ratio_turned_round():
     found = two_machines.speedup(here(), there(4e-3))
     assert (found.verdict, round(found.value, 2)) == ("cpu_faster", 0.25)
-    assert found.sentence.startswith("The CPU (Test CPU, 4 threads) on Test CPU (feedfa) trains 3.99× as fast")
+    assert found.words.claim == "The CPU trains 3.99× as fast as the recorded GPU"
 
 
 def test_a_difference_within_the_noise_is_too_close():
     found = two_machines.speedup(here(1e-3, jitter=0.05), there(1.001e-3, jitter=0.05))
     assert found.verdict == "too_close"
-    assert "two machines" in found.sentence
+    assert "two machines" in found.words.sentence
 
 
 def test_swapping_the_two_inverts_the_interval():
@@ -272,7 +273,8 @@ def test_another_version_of_torch_is_said_and_not_refused():
 def test_what_cannot_be_judged_has_no_verdict_but_a_reason(ours, theirs, reason):
     found = two_machines.speedup(here(**ours), there(**theirs))
     assert (found.verdict, found.value) == ("missing", None)
-    assert reason in found.sentence
+    assert reason in found.reason
+    assert found.reason[1:] in found.words.basis
 
 
 def test_both_fingerprints_stand_beside_each_other():
