@@ -60,7 +60,7 @@ def test_nothing_unwanted_gets_into_the_measuring_process_by_a_side_door(tmp_pat
         "from core.jobs.worker import __main__ as worker\n"
         "from core.results.store import Store\n"
         "from tests.rows import trial\n"
-        "sys.meta_path.insert(0, worker._Doorkeeper())\n"
+        "sys.meta_path.insert(0, worker._ImportBlocker())\n"
         f"Store(Path({str(tmp_path)!r})).add(trial())\n"
         "print(sorted(worker.UNWANTED & set(sys.modules)))\n"
         "import sklearn\n"

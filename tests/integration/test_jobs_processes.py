@@ -227,7 +227,7 @@ os.sched_setaffinity(0, {int(processor)})
 queue = Queue(Path(jobs))
 job = queue.submit(experiment(QUICK, width=int(width)), Store(Path(results)))
 if follow:
-    client.follow(queue, job.id, lambda _: None)
+    client.follow_job(queue, job.id, lambda _: None)
 print(job.id)
 """
 

@@ -39,10 +39,10 @@ importlib.metadata.Distribution.from_name = classmethod(from_name)
 
 SHIPPED = """
 import json
-from core.answer.gallery import table
+from core.answer.gallery import overview
 from core.results.store import GALLERY, Store
-frame = table.whole([(Store(GALLERY), "gallery")]).frame
-print(json.dumps([table.studies(frame)[0].id, frame["run_id"][0]]))
+frame = overview.load_overview([(Store(GALLERY), "gallery")]).frame
+print(json.dumps([overview.find_study_lines(frame)[0].id, frame["run_id"][0]]))
 """
 
 VISIT = """

@@ -28,8 +28,8 @@ exec(source.replace(table, table + entry), vars(module))
 
 import torch
 from core.answer.charts import look
-from core.answer.lessons import launches
-from core.measure.device import devices
+from core.answer.lessons import small_models as launches
+from core.measure import devices
 from core.question.experiment import Contender
 from core.results import environment
 from core.results import validation
@@ -44,8 +44,8 @@ first, second = devices.discover()[1:]
 print(first.device, second.device, second.kind, second.name, second.memory_bytes, "graph" in second.refusals)
 print(Contender.parse("npu+graph10"), look.DEVICE_COLOURS["npu"])
 row = replace(trial(contender="cuda:1"), contender="npu:1", device="npu:1", device_kind="npu")
-validation.require(to_table([row]))
-print(launches.launches(row).operations > 0)
+validation.validate_rows(to_table([row]))
+print(launches.summarize_launches(row).operations > 0)
 """
 
 

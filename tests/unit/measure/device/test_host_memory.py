@@ -15,7 +15,7 @@ if capabilities.why_not("cpu"):
 
 COUNT = """
 import ctypes, resource
-from core.measure.device import host_memory
+from core.measure import capabilities as host_memory
 
 def pages(size):
     "Pages that the system had to give for a block that was there before."
@@ -31,7 +31,7 @@ def pages(size):
     return counted[-1]
 
 for kept in (False, True, False):
-    host_memory.use(kept=kept)
+    host_memory.set_memory_retention(keep=kept)
     print(pages(100 << 20), pages(10 << 20))
 """
 
