@@ -52,7 +52,7 @@ def test_what_is_kept_is_not_asked_for_again():
 @pytest.mark.slow
 def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_own(monkeypatch):
     asked = []
-    monkeypatch.setattr(capabilities, "set_memory_retention", lambda *, kept: asked.append(kept))
+    monkeypatch.setattr(capabilities, "set_memory_retention", lambda *, keep: asked.append(keep))
     contenders = tuple(map(Contender.parse, ("cpu@1", "cpu@1+kept")))
     point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=20)
     plain, kept = measure(Experiment(point=point, contenders=contenders, budget_s=20, pairs=3), hooks=Hooks())
@@ -65,7 +65,7 @@ def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_ow
 @pytest.mark.slow
 def test_what_a_run_kept_goes_back_when_it_ends(monkeypatch):
     asked = []
-    monkeypatch.setattr(capabilities, "set_memory_retention", lambda *, kept: asked.append(kept))
+    monkeypatch.setattr(capabilities, "set_memory_retention", lambda *, keep: asked.append(keep))
     point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=2)
     measure(Experiment(point=point, contenders=(Contender.parse("cpu@1+kept"),), budget_s=20), hooks=Hooks())
     assert asked[0] is True
