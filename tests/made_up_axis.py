@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType
 
 ENTRY = """
-    warm_up: int = asked(
+    warm_up: int = field_with_spec(
         5,
         "warm-up steps",
         meaning="steps with a smaller learning rate",
@@ -43,7 +43,7 @@ class _Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
         if fullname != NAME or path is None:
             return None
-        file = str(Path(path[0]) / "training.py")
+        file = str(Path(path[0]) / "fields.py")
         return util.spec_from_file_location(fullname, file, loader=_WithEntry(fullname, file))
 
 
