@@ -1,7 +1,7 @@
 """Where the time of a step goes, and why a device won, in words computed from the rows.
 
-The parts were timed apart from the headline, with a drain between them, so their sum differs from the
-undisturbed step; by how much is said. Nothing here decides who is faster: that is `core.answer.speedup`.
+Parts of a step are timed separately from the headline and synchronized between, so their sum differs from the
+undisturbed step; the sentence says by how much. Which device is faster is decided in `core.answer.speedup`.
 """
 
 import statistics

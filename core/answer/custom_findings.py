@@ -1,4 +1,7 @@
-"""What is known of one's own training from its file: the parts of a step, its losses; and what stays unknown."""
+"""Findings about a custom training script: what is known of it, what its steps do, and what is unusual.
+
+Rows in, facts and sentences out. A finding that could not be measured is named as unknown.
+"""
 
 import itertools
 import statistics

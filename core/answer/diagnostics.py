@@ -1,6 +1,6 @@
-"""A busy machine in the answer of many sizes: what was seen over all of them is named, and bounds what is claimed.
+"""Diagnostics of a whole study: interference by other programs over all sizes, and cautions about its readings.
 
-Three or six pairs a size tell of no other programs, so blocks of all sizes are looked at together.
+Three or six pairs per size cannot show interference, so the blocks of all sizes are examined together.
 """
 
 import math

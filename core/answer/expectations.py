@@ -1,8 +1,7 @@
-"""What to expect at a size that was not measured, from the sizes of the same training that were.
+"""Expectations before a measurement: speedup at a size that was not measured, time saved, duration, the first question.
 
-The curve of `core.answer.estimate` gives the speedup between measured sizes. What a measurement there would
-read differs from it by its own noise and by what a visit of the machine does, so both are in the interval. Beyond the
-measured sizes nothing is expected. An expectation is said, never stored, and never called measured.
+The curve of `core.answer.estimate` gives the speedup between measured sizes; its interval includes the noise of a
+reading and the shift between rounds. Nothing is expected beyond the measured sizes. Expectations are never stored.
 """
 
 import contextlib

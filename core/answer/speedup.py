@@ -1,4 +1,4 @@
-"""The speedup of two rows of a run with its interval and verdict, and the step time of one row.
+"""The speedup of two rows of a run with its interval and verdict, how certain it is, and the step time of one row.
 
 Everything follows from the raw values of the rows; nothing here measures, reads a file or draws. A run's first
 contender is the baseline, another one the challenger, and rows that were not measured together are refused.

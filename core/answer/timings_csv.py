@@ -1,8 +1,7 @@
-"""A table that somebody brings, as text: decoded, taken apart into cells with their lines, its numbers read.
+"""A user's own timings as CSV: decode the table, read its numbers, and turn its columns into evidence for a crossover.
 
 Comma, semicolon or tab; Excel's line `sep=`; lines that begin with # are left out; UTF-8 or UTF-16. Whether a comma is
-that of decimals or of thousands follows from all numbers of the file together, or is refused. Nothing here knows
-what the columns mean; that is `core.answer.timings_csv`.
+that of decimals or of thousands follows from all numbers of the file together, or the file is refused.
 """
 
 import csv

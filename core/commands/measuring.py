@@ -1,4 +1,4 @@
-"""What `run` and `sweep` share: who contends if nothing is said, what this machine is, and following a job."""
+"""What `run` and `sweep` share: default contenders, this machine, following a job, and recording for TensorBoard."""
 
 import argparse
 import sys

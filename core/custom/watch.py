@@ -1,8 +1,10 @@
-"""Which steps of a loop are looked at or counted, and what all others take: sums of a clock, and two budgets.
+"""Watch a training loop while it runs: where its time goes, and what its steps do.
 
-Short steps are passed by, many at a time, between two that are looked at: these tell what comes before a step, all
-together how long a step takes. Counting a step makes it slower, so that only a hundredth of a loop's time goes into
-that. How much slower a step becomes is known once one was counted; before, it is taken for as long as a step.
+    for batch in core.watch(loader, model): ...
+    with core.watch(model) as report: ...
+
+All time of the loop is clocked. Of short steps only some are examined, and only about a hundredth of the loop's time
+goes into counting operations, because counting makes a step slower.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""One job: what was asked for, and what became of it.
+"""One job: what was requested, its status, and the folder of files in which both are kept.
 
-Plain data. The files in which it is written down are those of `core.jobs.job`; which job is next, and who may
-change what, is decided in `core.jobs.queue`.
+Jobs outlive the browser, the server and the worker. Which job is next, and who may change what, is decided in
+`core.jobs.queue`.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""What the measuring process found on this machine, and the lock that keeps measurements on it apart.
+"""This machine for measurements: what the worker found on it, the lock that keeps measurements apart, and its uptime.
 
-Only plain data: the worker that imports torch fills it in, pages and the command line read it.
+Plain data: the worker that imports torch fills it in, pages and the command line read it.
 """
 
 import os

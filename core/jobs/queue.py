@@ -1,6 +1,6 @@
-"""The folder of jobs: which there are, as they are written down, and the lock under which they change.
+"""The queue of one folder: its jobs, the lock under which they change, and which state a job may enter.
 
-Which state a job may enter is decided in `core.jobs.queue`; what one job's folder holds, in `core.jobs.job`.
+`AllJobs` reads and writes the folder, `Queue` decides. The files of one job are those of `core.jobs.job`.
 """
 
 import contextlib

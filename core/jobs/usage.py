@@ -1,7 +1,7 @@
-"""Who had how much of the measuring process today, and whose turn was when: one small file beside the jobs.
+"""Usage of the measuring process per person today, and the order of turns (docs/decisions/0006).
 
-Changed only under the queue's guard. Jobs themselves are dropped when there are many, what they cost is not. People
-are names without meaning here, see `core.jobs.job.Job.asked_by`; who asked on the command line has none and no limit.
+One small file beside the jobs, changed only under the queue's lock. People are opaque names, see
+`core.jobs.job.Job.asked_by`; requests from the command line have none and no limit.
 """
 
 import collections

@@ -1,7 +1,7 @@
-"""The libraries of gradient boosting behind one face: what is made of a training, and whether a device is really used.
+"""Gradient boosting: fits of scikit-learn, XGBoost and LightGBM, timed as the steps of a training are.
 
-Each brings an OpenMP runtime beside torch's, or shares that with it. They are therefore imported when a fit is asked
-for, and never before: the process trains nothing else afterwards. None of them may fall back to the CPU unseen.
+A step is one whole fit. Each library brings an OpenMP runtime beside torch's or shares it, so it is imported when a
+fit is requested and the process trains nothing else afterwards. A library that falls back to the CPU is refused.
 """
 
 import contextlib

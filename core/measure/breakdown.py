@@ -1,7 +1,7 @@
-"""Where a step's time goes: loader, transfer, forward, backward, optimizer, and how long an accelerator is busy.
+"""After the blocks: step breakdown, device busy time, the time of a whole epoch, and what the network learned.
 
-These passes drain the device between parts, so they disturb what they measure. They run after the headline
-blocks, never instead of them, and their sum is held against the undisturbed step where it is shown.
+These passes synchronize the device between parts, so they disturb what they measure. They run after the headline
+blocks, never instead of them, and their sum is compared with the undisturbed step.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Which lanes a kind of device has on this machine, and why not the others: found out without running any of them.
+"""Which lanes a kind of device has on this machine and why not the others, and how the host keeps freed memory.
 
-Words of refusals go on after "cannot be run:". A lane that is not refused may still fail; then its error is told.
+Found out without running a lane. Words of refusals go on after "cannot be run:".
 """
 
 import ctypes

@@ -1,8 +1,7 @@
-"""Whether waiting for a device really waits: tried before anything is timed on it.
+"""The devices PyTorch sees: describe, first use, synchronize, memory; failures that end one contender only.
 
-A clock that is read after a drain tells the truth only if no work is left. A backend whose `synchronize` returns early
-would make its device look fast, whatever is measured. A value cannot be read before it is there: if reading one takes
-a noticeable share of the work after the drain, work was left.
+All through `torch.accelerator`; where PyTorch answers for a kind in its own way, that way is in `_BACKENDS`. Before a
+device is timed, `check_synchronization` verifies that waiting for it really waits.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""One training step: what every lane computes, however it is run. Cross entropy, plain SGD, nothing else.
+"""How steps are run: one training step, several compiled into one function, or recorded and replayed as a CUDA graph.
 
-A lane of micro-batches adds up their gradients before it updates: the gradient of the whole batch, in another order of
-summation. Nothing here knows a clock, where data come from, or how many steps there are.
+Cross entropy, plain SGD, nothing else. A lane of micro-batches adds up gradients before it updates. Nothing here knows
+a clock, where data come from, or how many steps there are.
 """
 
 import contextlib

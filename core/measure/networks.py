@@ -1,4 +1,7 @@
-"""Torch modules from the plain layers of `core.question.models`, with weights that depend on the seed alone."""
+"""Torch modules from the plain layers of `core.question.models`, with weights that depend on the seed alone.
+
+Scripts that repeat a run contain the very lines of the classes here.
+"""
 
 import torch
 from torch import Tensor, nn

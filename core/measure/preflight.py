@@ -1,4 +1,4 @@
-"""Fresh trainings of a point on a device: a network with its first weights, and its batches from any step on."""
+"""Checks before the blocks: distinct contenders, enough memory, a step within the budget; fresh trainings."""
 
 import functools
 import time

@@ -1,7 +1,8 @@
-"""In which order contenders take their turns: balanced, so that who goes first, or after whom, decides nothing.
+"""One measurement: every contender of an experiment trained in interleaved blocks, then profiled and examined.
 
-Who follows a long block finds other caches and another clock than who follows a short one. Drawn anew each round,
-orders would even that out over hundreds of rounds only; a run has twenty, a point of a sweep six.
+The training itself is what is timed. Contenders start from the same weights and see the same batches; they take turns
+block by block, in balanced orders, so that who goes first, or after whom, decides nothing. Rows are built here and
+written elsewhere.
 """
 
 import dataclasses

@@ -1,4 +1,8 @@
-"""What there is to know of one field: its type, range, stops and words."""
+"""The one table of what can be asked: an entry for each field of a training, and for what goes with one.
+
+Forms, axes, checks, columns of the store, sentences, links and the command line read it. A new axis is an entry of
+`Training`, and what trains it in `core.measure`. Plain data, without torch.
+"""
 
 import dataclasses
 import math

@@ -1,8 +1,7 @@
-"""Public threads of people who asked why their GPU is not faster: what each reported, and what the cause was.
+"""What others published, as data: numbers of the four tutorials, and threads on GPUs that were not faster.
 
-The facts are those of the threads, with their addresses, and lie in `data/published/cases.toml`; the sentences are
-ours. Each has a training that can be run here in place of theirs, as settings of the catalogue or as a file of
-`examples/cases`, and what was changed in the thread as the remedy, or would be. Nothing here was measured.
+Figures are those of their authors, with their addresses; no statistic takes one, and none is a row of the store. The
+facts of cases are in `data/published/cases.toml`. Each case has a training to run here instead, and its remedy.
 """
 
 import functools

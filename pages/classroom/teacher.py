@@ -1,4 +1,4 @@
-"""The students of a class as their teacher sees them: who is in and who waits, and what can be done with them."""
+"""The teacher's view of a class: the way in, the table of students, and what can be done with them."""
 
 import collections
 import csv

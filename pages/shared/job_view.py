@@ -1,6 +1,6 @@
-"""A job as it is now: its place in the queue, the time left, the speedup so far, its loss curve, what became of it.
+"""A measurement on a page: submit it, then show its queue position, progress, loss curve, and how it ended.
 
-Asks every other second while the job is alive and not at all afterwards. The end of a job is one full run of the page.
+Polls every other second while the job is alive and not afterwards. The end of a job is one full run of the page.
 """
 
 import contextlib

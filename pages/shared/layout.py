@@ -1,9 +1,7 @@
-"""Settings beside the answer: what both measuring pages are drawn into.
+"""The layout of every page: settings beside the answer, the brand, the styles, and parts that fail by themselves.
 
-From 1,100 pixels on the settings stand in a narrow column that stays in view while the answer scrolls; below that they
-fold behind a switch, and what asks for the answer stays. While something is measured they fold at every width. Where
-the column is longer than the window its end fades, so that one sees that it goes on; it is shorter below what a link,
-its fault or the host says on top of the page, so that what asks for the answer is in the window all the same.
+From 1,100 pixels on the settings are a narrow column that stays in view while the answer scrolls; below that they fold
+behind a switch, and the button that measures stays in the window. During a measurement they fold at every width.
 """
 
 import json

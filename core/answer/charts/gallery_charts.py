@@ -1,6 +1,6 @@
-"""The gallery as charts: all trials in bins, a study in small, several studies on one chart, a step over the sizes.
+"""Charts of the gallery: trials in bins, study thumbnails, several studies, steps over sizes, published figures.
 
-A chart holds as many marks as can be read, however many rows stand behind it. Only what is named here reaches one.
+A chart has as many marks as can be read, however many rows there are. Only the columns named here reach a chart.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Charts of lessons: clocks beside ours, epochs in parts, seeds, launches. Draws what `core.answer` found."""
+"""Charts of lessons and tutorials: clocks, epochs in parts, seeds, launches, published beside measured times.
+
+Draws what `core.answer` found; computes nothing.
+"""
 
 import math
 import statistics

@@ -1,8 +1,7 @@
-"""The one look of every chart: palette, scales, tooltips, and the frame in which it fits any page and theme.
+"""The one look of every chart: palette, scales, tooltips, labels and captions, and the frame for any page and theme.
 
 A device kind has one family of hues everywhere, and colour is never alone: contenders also differ in dash and point
-shape. Text takes the colours of the page's theme, the background is transparent, the width is the container's. Knows
-no row.
+shape. Text takes the colours of the page's theme, the background is transparent, the width is the container's.
 """
 
 import itertools

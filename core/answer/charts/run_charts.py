@@ -1,7 +1,7 @@
-"""One run as charts: losses, epoch times, timed blocks, where the time goes, start-up, what was learned.
+"""Charts of one run: losses, epoch times, timed blocks, step breakdown, start-up, accuracy, remedies, expectations.
 
 Vega-Lite specifications built with Altair, to be drawn by a page or written to a file. Only the columns named here
-reach a chart. Nothing is drawn to a screen and no number is invented.
+reach a chart.
 """
 
 import functools

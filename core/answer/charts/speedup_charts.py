@@ -1,6 +1,6 @@
-"""A study as a chart of the speedup at each size, with its interval and what lies between the sizes.
+"""Charts of the speedup over one size, with its interval, and over a grid of several axes.
 
-Draws what `core.answer.crossover` found; the verdict of each size is told by colour and shape.
+Draws what `core.answer.crossover` found; colour and shape show the verdict at each size.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""A study as a chart: time against size, with its crossover.
+"""Charts of time against size with the crossover, for the page of a study and for the front page.
 
-Draws what `core.answer.crossover` found and the readings that it rests on; computes medians and ranges of
-readings for the eye alone, never a verdict. Devices differ in colour, dash and shape; what is shaded has its name in
-the legend.
+Draws what `core.answer.crossover` found and the readings that it rests on; medians and ranges of readings are for the
+eye, never a verdict. Devices differ in colour, dash and shape; shaded areas are named in the legend.
 """
 
 import json

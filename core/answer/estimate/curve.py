@@ -1,7 +1,7 @@
-"""Noise of readings: how much single readings of a size differ, and how certain that is.
+"""The curve of speedup over size with its uncertainty, and the noise of the readings that it rests on.
 
-Medians of differences, so that a few disturbed readings count for little; and a belief from before any reading, so that
-few that happen to agree do not make a quiet machine.
+Noise is a median of differences, so a few disturbed readings count for little, shrunk toward a prior, so a few
+readings that happen to agree do not make a quiet machine.
 """
 
 import itertools

@@ -1,7 +1,6 @@
-"""What a page of a lesson shows and what a student hands in, as plain pieces.
+"""Reports of lessons, tutorials and cases: sections of sentences, tables and charts, as Markdown, HTML or text.
 
-A piece holds finished sentences, tables and charts, so that page and paper (`core.answer.export.lesson_report`) cannot
-differ. Nothing here measures or computes.
+The page and the report show the same sections, so they cannot differ. Nothing here measures or computes.
 """
 
 import dataclasses

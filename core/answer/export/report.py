@@ -1,4 +1,4 @@
-"""Everything that is said of one run: as one JSON document for scripts, and as text for a terminal.
+"""Reports of one run and of one sweep: as one JSON document for scripts, and as text for a terminal.
 
 Brings the other answers together; computes nothing of its own.
 """

@@ -1,7 +1,7 @@
-"""Every stored trial in one light line, and the studies among them: for stores of fifty thousand trials and more.
+"""The gallery's lists: every stored trial in one light line, the studies among them, and the filters over both.
 
-Scalars as they are stored, and of the lists of blocks what a list of trials shows: medians, noise, how many. Blocks are
-read for that, file by file, and dropped; whole rows are read by whoever opens one. Nothing here estimates or draws.
+Made for fifty thousand trials and more: blocks are read file by file for medians and noise, and dropped. Nothing here
+estimates or draws.
 """
 
 import functools

@@ -1,7 +1,7 @@
-"""Loss curves of two contenders against the band that other seeds draw: is the device's share of the scatter visible?
+"""Whether two devices learn the same: predictions on the test items, and losses against the band of other seeds.
 
-The band is the lowest and highest loss of the baseline over its seeds, segment by segment. Nothing here decides
-whether two learn the same: that is `core.answer.lessons.equivalence`, on the test items.
+The band is the lowest and highest loss of the baseline over its seeds, segment by segment. The test items decide; the
+band shows how far apart two seeds are on one device.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What an exhibit says, in figures and sentences: how far each clock is from ours, and how far two devices are apart.
+"""What the demonstrations of lessons showed, in figures and sentences, and whether a prediction was right.
 
 Every sentence with a number is computed from the exhibit that it is about.
 """

@@ -1,6 +1,6 @@
-"""What a tutorial published: its claims in sentences, its numbers as places of a chart, and how it times.
+"""A tutorial's published claims and numbers, and the runs measured here that answer them.
 
-Published numbers are shown and never computed with, but for the ratio of two that were published together.
+Published numbers are shown and never computed with, except for the ratio of two that were published together.
 """
 
 import statistics

@@ -1,6 +1,6 @@
-"""What became of one point of a sweep, and the sentence that says so where it has no times.
+"""A sweep while it is measured: points in progress, the time left, the results, and which point comes next.
 
-Plain facts; which point is measured next, and when one is too slow to be, is decided elsewhere.
+Points take turns in rounds of a pair of blocks. A point that is in the store is not measured again.
 """
 
 import functools

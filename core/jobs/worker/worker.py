@@ -1,4 +1,4 @@
-"""The code that a process began with: a worker whose code was changed makes room for a fresh one."""
+"""The worker: serves one queue, measures its jobs, and leaves for a successor when its code or context changed."""
 
 import contextlib
 import logging

@@ -1,9 +1,8 @@
-"""What steps do that nobody told us of: operations, waits, copies, results elsewhere or in float64, tensors that stay.
+"""Operations of a custom training's steps: how many, host-device synchronizations, copies, float64, kept tensors.
 
-Counted where PyTorch hands out its operations, in steps of their own: being counted makes them slower. What a
-backward pass does counts too, since it takes the mode along. Each operation is timed by itself, the device drained
-after it, and so is the host between two of them where that takes long; what being counted adds is taken off where rows
-are read, by the floor (`core.measure.custom.dispatch_overhead`).
+Counted where PyTorch dispatches its operations, in steps of their own, because counting makes them slower; backward
+passes count too. Waits that CUDA reports itself are counted by its own debug mode. What counting adds is subtracted
+where rows are read, by `core.measure.custom.dispatch_overhead`.
 """
 
 import gc

@@ -1,7 +1,7 @@
-"""Threads of libraries that PyTorch does not know of: NumPy's linear algebra, scikit-learn, XGBoost.
+"""Variants of a custom training that leave its code as it is: autocast, compiled modules, other libraries' threads.
 
-Each brings threads of its own, which `torch.set_num_threads` leaves as they are. Without this a contender of one thread
-would have one in PyTorch and all processors in NumPy.
+Autocast wraps its steps, and the modules that it exposes are compiled in place. NumPy, scikit-learn and XGBoost have
+threads of their own, which `torch.set_num_threads` leaves as they are; here they get the contender's number.
 """
 
 import sys

@@ -1,6 +1,7 @@
-"""A fresh network in training as one recipe for the clock wants it: with what it reads, counts, prints and tests.
+"""The clock lesson: one training timed correctly, with one shortcut of the clock at a time, and as tutorials time it.
 
-It knows no clock. Steps are those of `core.measure.training` unless a recipe looks into every one of them.
+Recipes that time blocks take turns in random order, so a disturbance meets all of them; those that time whole epochs
+or trainings follow. A recipe's training is a fresh network and knows no clock.
 """
 
 import io

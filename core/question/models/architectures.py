@@ -1,4 +1,8 @@
-"""What comes before models of sequences: tokens as vectors, and other samples as sequences."""
+"""Model families of networks: fully connected, the deeplizard CNN, residual, LSTM and GRU, Transformer encoder.
+
+With fused recurrent layers the whole sequence is one call, which cuDNN turns into a few kernels; a loop over cells
+launches every cell of every time step by itself. The weights are the same.
+"""
 
 import itertools
 import math

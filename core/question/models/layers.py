@@ -1,4 +1,4 @@
-"""Layers as plain data: what each costs, and how torch makes it. Layers of one family alone stand with the family."""
+"""Layers and networks as plain data: what each costs, and how torch makes it."""
 
 import math
 from collections.abc import Callable, Mapping
