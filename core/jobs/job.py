@@ -79,8 +79,6 @@ class JobRequest:
         asked_from: where from, a name that says nothing either and that many may share; empty as above.
         surroundings: what it takes over from who asked; None where that was not written down: then any are right.
         elsewhere: where it is measured, if not here; the worker then is who asks the machines.
-        once: of a point that machines share, what its rows answer: of all that are brought under this name, on
-            whatever machine, the first count. Empty for anything else.
         measured_as: `machine_id` of its rows, where machines that are alike answer a question each for itself; empty
             where they bear that of this kind of machine.
     """
@@ -91,7 +89,6 @@ class JobRequest:
     asked_from: str = ""
     surroundings: ExecutionContext | None = None
     elsewhere: RemoteTarget | None = None
-    once: str = ""
     measured_as: str = ""
 
 

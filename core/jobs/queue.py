@@ -168,7 +168,6 @@ class Queue(AllJobs):
         asked_from: str = "",
         terms: Terms | None = None,
         elsewhere: RemoteTarget | None = None,
-        once: str = "",
         measured_as: str = "",
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
@@ -186,7 +185,6 @@ class Queue(AllJobs):
             asked_from: where from, as in `Job`.
             terms: what who asks is held to; by default only to the length of the queue.
             elsewhere: where a sweep is measured, if not here.
-            once: as in `Job`; who joins an active measurement has its rows, under whatever name.
             measured_as: as in `Job`.
 
         Raises:
@@ -218,7 +216,6 @@ class Queue(AllJobs):
                 asked_from=asked_from,
                 surroundings=same[2],
                 elsewhere=elsewhere,
-                once=once,
                 measured_as=measured_as,
             )
             try:

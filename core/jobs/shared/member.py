@@ -25,7 +25,7 @@ from ...question.experiment import Experiment, Point
 from ...question.sweep import Sweep
 from ...results import index
 from ...results.schema import Trial
-from ...results.store import CUT_OFF, Store
+from ...results.store import Store
 from .. import client, machine
 from ..job import Job
 from ..machine import Machine
@@ -264,9 +264,8 @@ class Working:
 
     def _measured(self, work: _Work, asked: Experiment | Sweep, lease: Lease | None) -> Job | None:
         """The job of a question, ended; None if it was ended here before, as it shall not be measured on."""
-        once = self._once(work, asked) if isinstance(asked, Experiment) else ""
         own = work.machine_id if work.question.spread == "everywhere" else ""
-        job, began = self._queue.submit(asked, self._store, once=once, measured_as=own), time.monotonic()
+        job, began = self._queue.submit(asked, self._store, measured_as=own), time.monotonic()
         try:
             while job.active:
                 self._take_over(job)
@@ -279,16 +278,6 @@ class Working:
                 client.stop(self._queue, job.id)
         self._take_over(job)
         return job
-
-    def _once(self, work: _Work, asked: Experiment) -> str:
-        """What rows of a point answer: those that come second are dropped, from whoever was slow, cut off or killed.
-
-        Where runs are there that do not answer, as the machine was busy, the next one counts as well.
-        """
-        rows = self._store.trials(experiment_id=asked.id, machine_id=work.machine_id)
-        before = {row.run_id for row in rows if row.outcome not in CUT_OFF}
-        name = f"{work.question.id} {self._part(work, asked)} {len(before)}"
-        return hashlib.sha256(name.encode()).hexdigest()[:24]
 
     def _keeps(self, job: Job, lease: Lease | None, seconds: float) -> bool:
         """Say how far a job is; False if it shall end, as the time is over, or others can have its point."""
