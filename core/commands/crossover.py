@@ -106,8 +106,7 @@ def _find_studies(
         output.print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
         output.print_note(f"Only the newest {len(held.frame):,} trials are searched; {held.left_out:,} are older.")
-    frame = held.frame
-    frame = frame[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
+    frame = held.frame[held.frame["machine_id"].astype(str).str.startswith(options.machine or "")]
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
             frame = frame[frame[name] == wanted]

@@ -69,7 +69,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
 
 
-def start(queue: Queue) -> int:
+def start_successor(queue: Queue) -> int:
     """Start what waits until this process is gone, whatever becomes of it, and then is the next worker of a queue.
 
     Returns:
@@ -209,7 +209,7 @@ class Worker:
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         if reporter.job.question.point.training:
-            self.heir = self.heir or start(self.queue)
+            self.heir = self.heir or start_successor(self.queue)
         match reporter.job.question:
             case Sweep() as sweep:
                 return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()

@@ -101,7 +101,7 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
     def refuse(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    for name in ("take_apart", "busy_step_s", "epoch_s"):
+    for name in ("measure_breakdown", "busy_step_s", "epoch_s"):
         monkeypatch.setattr(f"core.measure.breakdown.{name}", refuse)
     monkeypatch.setattr("core.measure.breakdown.examine", refuse)
     (row,) = run(PLAIN, pairs=0)

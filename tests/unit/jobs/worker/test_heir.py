@@ -15,10 +15,10 @@ STARTER = f"""
 import os, sys
 from pathlib import Path
 from core.jobs.queue import Queue
-from core.jobs.worker import heir
-heir.COMMAND = (sys.executable, "-c", {NEXT!r})
+from core.jobs.worker import worker
+worker.COMMAND = (sys.executable, "-c", {NEXT!r})
 os.umask(0o22)
-assert heir.start(Queue(Path(sys.argv[1])))
+assert worker.start_successor(Queue(Path(sys.argv[1])))
 os.umask(0o777)
 os.environ["HOSTILE"] = "yes"
 assert not os.path.exists(sys.argv[1] + "/next")
