@@ -106,7 +106,8 @@ def _find_studies(
         output.print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
         output.print_note(f"Only the newest {len(held.frame):,} trials are searched; {held.left_out:,} are older.")
-    frame = held.frame[held.frame["machine_id"].astype(str).str.startswith(options.machine or "")]
+    frame = held.frame
+    frame = frame.loc[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
             frame = frame[frame[name] == wanted]
