@@ -7,11 +7,11 @@ prepared before the first visitor comes (pages/shared/server.py says for what).
 
 import streamlit as st
 
-from pages.shared import guard, guide, navigation, permits, server
+from pages.shared import guide, layout, permits, server
 
 if __name__ == "__main__":
     st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
     permits.frame()
-    guide.run_page(st.navigation(navigation.menu(), position="top"))
+    guide.run_page(st.navigation(layout.menu(), position="hidden"))
 else:
-    app = st.App(__file__, lifespan=server.lifespan, middleware=guard.MIDDLEWARE, routes=server.ROUTES)
+    app = st.App(__file__, lifespan=server.lifespan, middleware=server.MIDDLEWARE, routes=server.ROUTES)

@@ -1,9 +1,10 @@
-"""Crossover's core: ask, measure, keep, answer. No Streamlit anywhere below here.
+"""Crossover's core: ask, measure, store, answer. No Streamlit anywhere below here.
 
-For a notebook or a script, everything that is needed most stands here: ask with `Experiment` or `Sweep`, measure with
-`run`, keep and read rows with `Store`, and answer with `speedup`, `studies` and `crossover`. Each is imported when it
-is first used, so that importing `core` costs nothing; `run` measures in a process of its own and imports no torch here.
-`watch` looks at a loop of one's own, in its own process.
+The most important names for a notebook or a script are here. Ask with `Experiment` or `Sweep`. Measure with `run`,
+which shows its progress and returns rows that show their answer. List `devices()`. Save and read rows with `Store`.
+Answer with `speedup`, `studies` and `crossover`. `choose` predicts a GPU that is not here. Each name is imported when
+it is first used, so that importing `core` costs nothing; `run` measures in a process of its own and imports no torch
+here. `watch` monitors your own loop, in its own process.
 """
 
 import importlib
@@ -17,15 +18,17 @@ _DOORS = {
     "Point": ".question.experiment",
     "Axis": ".question.sweep",
     "Sweep": ".question.sweep",
-    "run": ".jobs.client",
+    "run": ".notebook",
+    "devices": ".notebook",
     "Store": ".results.store",
     "speedup": ".answer.speedup",
-    "verdict_sentence": ".answer.speedup",
-    "studies": ".answer.study",
-    "crossover": ".answer.study",
+    "verdict_sentence": ".answer.verdict",
+    "studies": ".notebook",
+    "crossover": ".notebook",
+    "choose": ".answer.training_cost",
     "watch": ".custom.watch",
 }
-"""Name → the module that has it. What measures is `run`, as on the command line: `core.measure` is a room."""
+"""Name → its module. Use `run` to measure, as on the command line: `core.measure` is internal."""
 
 __all__ = ["__version__", *_DOORS]  # the names are texts, which __getattr__ answers to
 

@@ -1,8 +1,7 @@
 """Every error that Crossover raises on purpose, in one tree.
 
-Each message is one sentence for the person who asked: what was wrong, the value, what would be right.
-A page or the command line shows it, with the names of `core.question.refused`. Anything else that escapes is a bug, not
-an answer.
+Each message is one sentence for the user: the error, the value, a valid choice. A page or the command line shows it,
+with the names of `core.question.refused`. Any other exception that escapes is a bug, not an answer.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,9 +22,9 @@ class InvalidValue(CrossoverError):
 
     Attributes:
         field: its name as the link, the command line and the store spell it.
-        value: what was given.
-        allowed: what would be right, in words; `{}` stands for the list of `words` if there are some.
-        words: what may be chosen among.
+        value: the given value.
+        allowed: valid values, in words; `{}` is replaced by the list of `words` if there are some.
+        words: the choices.
     """
 
     def __init__(self, field: str, value: object, allowed: str, words: Iterable[str] = ()) -> None:
@@ -36,15 +35,15 @@ class InvalidValue(CrossoverError):
         super().__init__(self.format_message(field))
 
     def format_message(self, name: str, spoken: Callable[[str], str] = str) -> str:
-        """The sentence with a name for the field, and with every word as `spoken` writes it."""
+        """Return the sentence with a name for the field, and with every word as `spoken` writes it."""
         listed = ", ".join(map(spoken, self.words))
         allowed = self.allowed.replace("{}", listed) if self.words else self.allowed
-        wrong = "nothing was given" if self.value in ("", None) else f"{_format_value(self.value)} is not possible"
-        return f"{name}: {wrong}; it must be {allowed}."
+        given = "nothing" if self.value in ("", None) else _format_value(self.value)
+        return f"{name} must be {allowed} (got {given})."
 
 
 def require_choice(field: str, value: object, choices: Iterable[Word], allowed: str = "one of {}") -> Word:
-    """The one of some words that a value is.
+    """Return a value that must be one of some words.
 
     Raises:
         InvalidValue: it is none of them.
@@ -56,11 +55,11 @@ def require_choice(field: str, value: object, choices: Iterable[Word], allowed: 
 
 
 class DeviceUnavailable(CrossoverError):
-    """A device was asked for that PyTorch does not see on this machine."""
+    """PyTorch does not see a requested device on this machine."""
 
 
 class LaneUnavailable(CrossoverError):
-    """A device cannot run a lane that was asked for; nothing was run."""
+    """A device cannot run a requested variant; nothing was run."""
 
 
 class DatasetUnavailable(CrossoverError):
@@ -83,19 +82,31 @@ class TooSlow(CrossoverError):
         super().__init__(f"Nothing was measured: {reason}. {advice}")
 
 
+class OutOfTime(TooSlow):
+    """A custom script ran for longer than its budget allows; blocks so far are saved."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        self.reason = reason
+        CrossoverError.__init__(self, f"{reason[:1].upper()}{reason[1:]}. {advice}")
+
+
 class SameTraining(CrossoverError):
     """All contenders of a comparison turned out to train alike, on equally many threads; nothing was timed."""
 
 
 class LibraryFailed(CrossoverError):
-    """A library that a model family needs is not installed, or refused what was asked; the message has its words."""
+    """A library that a model family needs is not installed, or refused the request; the message has its words."""
 
 
 class CustomTrainingFailed(CrossoverError):
-    """A training of one's own cannot be built or trained; the message has its traceback, from its file on."""
+    """A custom script cannot be built or trained; the message has its traceback, from its file on."""
 
     def __init__(self, file: str, message: str) -> None:
         super().__init__(f"{file} failed. {message}" if "\n" not in message else f"{file} failed.\n{message}")
+
+
+class SizeNotBuilt(CustomTrainingFailed):
+    """A script refused one size, in its `build` or its first step; other sizes may work."""
 
 
 class NotComparable(CrossoverError):
@@ -111,11 +122,11 @@ class NotReached(StoreError):
 
 
 class ForeignFile(StoreError):
-    """One file is torn, hostile or not ours; it is named and skipped, the rest loads."""
+    """One file is torn, hostile or not Crossover's; it is named and skipped, the rest loads."""
 
 
 class DamagedFile(CrossoverError):
-    """A small file of ours holds something that it cannot hold; it is named, and nothing is deleted for it.
+    """A small file of Crossover has invalid content; it is named, and nothing is deleted for it.
 
     Attributes:
         name: of the file.
@@ -137,7 +148,7 @@ class JobError(CrossoverError):
 
 
 def unwritable(place: str, error: OSError) -> str:
-    """The sentence that says of a file or folder, by its name for people, that it cannot be written, and why."""
+    """Return the sentence that a file or folder, by its name for people, cannot be written, and why."""
     return f"{place} cannot be written: {error.strerror or error}."
 
 

@@ -1,4 +1,4 @@
-"""What a running measurement says of itself: small plain data that travel from the worker to a page.
+"""Progress of a running measurement: small data classes that travel from the worker to a page.
 
 Written between timed blocks, never inside one. Not a result: results are rows in the store.
 """
@@ -12,16 +12,19 @@ from .files.documents import Count, Seconds
 WAITING = "waiting for another measurement on this machine"
 """Phase of a measurement whose turn has come while somebody else measures."""
 
+QUIET_WAIT = "waiting for a quiet machine"
+"""Phase of a measurement that has the machine and waits until other programs use it less."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContenderProgress:
-    """How far one contender is.
+    """Progress of one contender.
 
     Attributes:
         contender: written form, e.g. `cpu` or `cuda:0`.
         steps: steps trained so far, at most `total_steps` are shown.
-        total_steps: steps of the whole training; 0 where nobody knows, as of one's own.
-        step_s: median seconds a step over the blocks so far, None before the first.
+        total_steps: steps of the whole training; 0 if unknown, as for a custom script.
+        step_s: median seconds per step over the blocks so far, None before the first.
         threads: CPU threads in use, None before they are chosen.
         loss_steps: last step of each segment of the loss curve.
         losses: mean training loss of each segment.
@@ -44,7 +47,7 @@ class ContenderProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProgress:
-    """How far a sweep is, whose points take turns.
+    """Progress of a sweep, whose points take turns.
 
     Attributes:
         done: points that are settled: measured, found in the store, or skipped.
@@ -52,9 +55,9 @@ class SweepProgress:
         alive: points that take turns now and lack pairs.
         pairs: pairs that these have, all together.
         pairs_each: pairs that each of them needs.
-        size_label: where the point whose turn it is lies, for people; empty between points.
-        remaining_s: seconds that the rest may take, None while that is not known.
-        least_s: the same if the search ends as soon as any does; None as well where an earlier version wrote it.
+        size_label: the point whose turn it is, for people; empty between points.
+        remaining_s: seconds that the rest may take, None while there is no estimate.
+        least_s: the same if the search ends as soon as possible; None as well where an earlier version wrote it.
         notes: a sentence for each point that has no times, and why the sweep ended early.
     """
 
@@ -70,7 +73,7 @@ class SweepProgress:
 
     @property
     def left(self) -> str:
-        """How long the rest may take, as the end of a line; empty while that is not known."""
+        """Return the remaining time, as the end of a line; empty while there is no estimate."""
         return units.format_time_left(self.remaining_s)
 
     @property
@@ -91,6 +94,7 @@ class Progress:
         pairs: rounds of blocks done, one block of every contender each.
         contenders: in the order of the experiment.
         sweep: the sweep that the measurement is part of, if it is.
+        note: a sentence on the machine that holds for the whole measurement; mostly empty.
     """
 
     phase: str
@@ -99,6 +103,7 @@ class Progress:
     pairs: Count = 0
     contenders: tuple[ContenderProgress, ...] = ()
     sweep: SweepProgress | None = None
+    note: str = ""
 
     @property
     def remaining_s(self) -> Seconds | None:

@@ -1,9 +1,9 @@
-"""Text of others, made fit for the place where it comes to stand: a function for each, and one notion of what is seen.
+"""Foreign text, made safe for its output format: a function for each format, and one definition of visible characters.
 
-Text of others is whatever a file, a link, a visitor, a device or an error brought along. In its place it is shown as it
-is and means nothing: no link, picture, colour or formula, no order to a terminal, no end of the line that it stands in.
-What cannot be seen (`replace_invisible`) passes nowhere; what is too long ends in an ellipsis. A text that has nothing
-of all that stays letter for letter what it was. Nothing here knows what a text is about.
+Foreign text comes from a file, a link, a visitor, a device or an error. In its output it is shown literally and has no
+effect: no link, picture, colour or formula, no command to a terminal, no end of its line. Invisible characters
+(`replace_invisible`) are never output; too long a text ends in an ellipsis. A text without any of these stays exactly
+as it was. Nothing here knows the meaning of a text.
 """
 
 import html
@@ -12,6 +12,7 @@ import logging
 import math
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 
 import regex
 
@@ -28,7 +29,7 @@ MOST_ON_PAPER = 20_000
 """Letters of one text in a report: ten times a student's longest answer."""
 
 MOST_IN_LABEL, MOST_IN_PYTHON, MOST_IN_FILE_NAME = 120, 200, 80
-"""Letters of a name: as many as a chart has room for, as a line of source, as every file system takes."""
+"""Limits of a name's letters: in a chart, in a line of source, and in a file name on every file system."""
 
 _NEEDED = (
     r"(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]",
@@ -39,11 +40,13 @@ _NEEDED = (
     r"(?<=\p{Mongolian})[\u180b-\u180d\u180f]",
     r"(?<=\p{Han})[\U000e0100-\U000e01ef]",
 )
-"""Letters without a shape of their own, where the script that they stand in needs them: they choose how an emoji is
-drawn and join several into one (families, flags, keycaps), join or part the letters of Persian and of Indic scripts
-(after Unicode's UAX 31, which lets them into identifiers there), and choose a Mongolian or a Chinese letter's form.
-Anywhere else they would only make two texts that look the same differ. Tags, with which some flags are written, are
-let through nowhere: whole sentences can be hidden in them."""
+"""Letters without a shape of their own, where the surrounding script needs them.
+
+These letters choose the form of an emoji and join several into one (families, flags, keycaps). Some join or part the
+letters of Persian and of Indic scripts, or choose a Mongolian or a Chinese letter's form. Unicode's UAX 31 allows
+such letters in identifiers there. Anywhere else they would only make two texts that look the same differ. Tags, with
+which some flags are written, are allowed nowhere: whole sentences can be hidden in them.
+"""
 
 _NEVER = (
     r"[[\p{Cc}--[\t\n\r]]"  # control characters: a terminal takes orders from them, XML cannot hold them
@@ -80,18 +83,17 @@ _FORMULA = re.compile(rf'(?:^|(?<=;))(?=[\s"]*[{_LEADS}])')
 quotes too, which it does not see there."""
 
 _LINKED = re.compile(r"://|www\.|@[a-z\d-]+\.|@[a-z]|:[a-z+-][\w+-]*:", re.IGNORECASE)
-"""What renderers of Markdown make a link, a mention or an emoji of, some of them whether it is escaped or not."""
+"""Text that Markdown renderers turn into a link, a mention or an emoji, some of it whether escaped or not."""
 
 _WORD = re.compile(r"[^ |`]+|[|`]")
 _ESCAPED = re.compile(r"([\\`*_{}\[\]#!|]|(?<=[\w-])\.(?=[A-Za-z]{2}))")
 _SPELT_OUT = re.compile("[<>&~$]")
 _BEGINS_A_LIST = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+])")
-"""What Markdown would not show as it is: wherever it stands, what a backslash does not help against in every renderer,
-and at the beginning of a line."""
+"""Text that Markdown does not show literally: anywhere, where a backslash may not help, and at a line's start."""
 
 
 def replace_invisible(text: str) -> str:
-    """`text` with what cannot be seen replaced. Tabs and the ends of lines stay."""
+    """Replace invisible characters of `text`. Tabs and the ends of lines stay."""
     if not _UNUSUAL.search(text):
         return text
     replaced: str = _HIDDEN.sub(lambda found: found[0] if found["needed"] else REPLACEMENT, text)
@@ -99,33 +101,36 @@ def replace_invisible(text: str) -> str:
 
 
 def as_lines(text: str, limit: int = MOST_ON_PAPER) -> str:
-    """`text` for a place that shows it as it is, in several lines."""
+    """Return `text` for a place that shows it literally, in several lines."""
     return re.sub(r"\r\n?", "\n", replace_invisible(_cut(text, limit)))
 
 
 def as_line(text: str, limit: int = MOST_IN_TABLE) -> str:
-    """`text` for a place that shows it as it is, in one line."""
+    """Return `text` for a place that shows it literally, in one line."""
     return " ".join(replace_invisible(_cut(text, limit)).split())
 
 
 def as_label(text: str) -> str:
-    """`text` as a name: in a chart, as what can be chosen, as what a picture shows for who cannot see it."""
+    """Return `text` as a name: in a chart, as a choice, as the alternative text of a picture."""
     return as_line(text, MOST_IN_LABEL)
 
 
 def to_page_markdown(text: str) -> str:
-    """`text` so that Streamlit's Markdown shows it as it is: no links, images, colours, icons, formulas or HTML."""
+    """Return `text` for Streamlit's Markdown, literally: no links, images, colours, icons, formulas or HTML."""
     parted = _READ_LATER.sub("\\g<0>\0", as_line(text, MOST_ON_PAGE))
     return _PUNCTUATION.sub(r"\\\1", parted).replace("\0", _APART)
 
 
 def to_table_cell(value: object) -> object:
-    """A value as a cell of a table on a page, which a click makes a file for spreadsheets of; what is no text stays."""
+    """Return a value as a cell of a table on a page, which a click makes a file for spreadsheets of.
+
+    Values that are not text stay unchanged.
+    """
     return _harmless(as_line(value, MOST_IN_TABLE)) if isinstance(value, str) else value
 
 
 def to_csv_cell(value: object) -> object:
-    """A value as a cell of CSV that no spreadsheet runs as a formula, whether it parts cells by commas or semicolons.
+    """Return a value as a cell of CSV that no spreadsheet runs as a formula, with commas or semicolons.
 
     Lists become JSON, with null for a number that is not finite, and bytes base64.
     """
@@ -140,31 +145,31 @@ def to_csv_cell(value: object) -> object:
 
 
 def to_terminal(text: str) -> str:
-    """`text` in lines that give a terminal no orders."""
+    """Return `text` in lines without commands to a terminal."""
     lines = as_lines(text, len(text)).replace("\t", " ").split("\n")
     return "\n".join(_cut(line, MOST_ON_TERMINAL) for line in lines)
 
 
 def to_html(text: str) -> str:
-    """`text` as HTML or XML, between tags or as the value of an attribute, in several lines."""
+    """Return `text` as HTML or XML, between tags or as the value of an attribute, in several lines."""
     return html.escape(as_lines(text))
 
 
 def to_markdown(text: str) -> str:
-    """`text` in one line so that a renderer of Markdown shows it as it is; what many make a link of, as code."""
+    """Return `text` in one line that Markdown renderers show literally; likely links become code."""
     escaped = _WORD.sub(lambda found: _escape_markdown_word(found[0]), as_line(text, MOST_ON_PAPER))
     return _BEGINS_A_LIST.sub(lambda found: f"{found[1] or ''}\\", escaped)
 
 
 def to_python_literal(value: object) -> str:
-    """A value as a literal of one line of Python: numbers as they are, everything else as quoted text in ASCII."""
+    """Return a value as a literal of one line of Python: numbers unchanged, everything else as quoted ASCII text."""
     if isinstance(value, bool | int | float):
         return repr(value)
     return ascii(_cut(str(value), MOST_IN_PYTHON))
 
 
 def to_file_name(text: str) -> str:
-    """`text` as a part of a file's name that means nothing to any system: letters, digits, and - _ . within."""
+    """Return `text` as a part of a file name that is safe on any system: letters, digits, and - _ . within."""
     name = re.sub(r"[^\w.-]+", "-", replace_invisible(_cut(text, MOST_IN_FILE_NAME)).replace(REPLACEMENT, "-"))
     return name.strip("-.") or "unnamed"
 
@@ -173,8 +178,14 @@ class LogFormatter(logging.Formatter):
     """Lines of a log that give the terminal, on which they are read, no orders."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, with what cannot be seen replaced."""
+        """Return the line, with invisible characters replaced."""
         return to_terminal(super().format(record))
+
+
+def align_columns(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of text in which the cells of each column are aligned."""
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
 
 
 def clean_logs() -> None:

@@ -11,6 +11,9 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 JUST_BELOW = 0.9995
 """Share of a unit from which three digits round to it: 999.6 µs are 1.00 ms and not 1,000 µs."""
 
+RANGE_DECIMALS = ((100.0, 0), (10.0, 1), (0.5, 2), (0.05, 3))
+"""From which upper end of a range of ratios on how many decimals are written."""
+
 WHOLE = 1 - 1e-6
 """Share from which it is as good as the whole: sums of parts miss it by what floats leave."""
 
@@ -19,7 +22,7 @@ _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def format_significant(value: float, digits: int = 3) -> str:
-    """`value` to `digits` significant digits, without an exponent: 0.01234 → "0.0123"."""
+    """Format `value` to `digits` significant digits, without an exponent: 0.01234 → "0.0123"."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded value: 0.9996 is 1.00
@@ -28,7 +31,7 @@ def format_significant(value: float, digits: int = 3) -> str:
 
 
 def format_duration(seconds: float, digits: int = 3) -> str:
-    """A time with its unit, below a minute to `digits` digits: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
+    """Return a time with its unit, below a minute to `digits` digits: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
     if not math.isfinite(seconds):
         return "unknown"
     if seconds >= 60:
@@ -44,40 +47,43 @@ def format_duration(seconds: float, digits: int = 3) -> str:
 
 
 def format_power(value: float) -> str:
-    """A number that is known to two digits, however small: 2e-7 → "2.0 × 10⁻⁷"; no power where none is needed."""
+    """Return a number that is known to two digits, however small: 2e-7 → "2.0 × 10⁻⁷".
+
+    A power is only written where it is needed.
+    """
     digits, _, exponent = f"{value:.1e}".partition("e")
     return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}" if int(exponent) else digits
 
 
 def format_limit(seconds: float) -> str:
-    """A time that somebody set, without digits that nobody wrote: 30 → "30 s", 620 → "10 min 20 s"."""
+    """Return a time limit, without digits that nobody wrote: 30 → "30 s", 620 → "10 min 20 s"."""
     return format_duration(seconds, 2)
 
 
 def format_rough_time(seconds: float) -> str:
-    """An estimate of a time, no finer than anybody can know it: 37.2 → "40 s", 93 → "1 min 30 s", 400 → "7 min"."""
+    """Return an estimated time without false precision: 37.2 → "40 s", 93 → "1 min 30 s", 400 → "7 min"."""
     step_s = 1 if seconds < 10 else 5 if seconds < 30 else 10 if seconds < 120 else 60
     whole_s = max(1, round(seconds / step_s)) * step_s
     return f"{whole_s} s" if whole_s < 60 else format_duration(whole_s)
 
 
 def format_time_left(seconds: float | None) -> str:
-    """How long something may still take, as the end of a line: ", about 2 min left"; empty while it is not known."""
+    """Return the remaining time, as the end of a line: ", about 2 min left"; empty without an estimate."""
     return "" if seconds is None else f", about {format_duration(max(1.0, seconds))} left"
 
 
 def format_count(number: int) -> str:
-    """A whole number with separators: 703142 → "703,142"."""
+    """Return a whole number with separators: 703142 → "703,142"."""
     return f"{number:,}"
 
 
 def format_quantity(number: int, one: str, several: str = "") -> str:
-    """A number of things: "1 run", "1,024 studies"."""
+    """Return a number of things: "1 run", "1,024 studies"."""
     return f"{format_count(number)} {one if number == 1 else several or one + 's'}"
 
 
 def format_operations(flops: float) -> str:
-    """Floating-point operations: 2.4e9 → "2.4 GFLOP"."""
+    """Format floating-point operations: 2.4e9 → "2.4 GFLOP"."""
     for size, prefix in _DECIMAL:
         if flops >= size:
             return f"{format_significant(flops / size)} {prefix}FLOP"
@@ -85,7 +91,7 @@ def format_operations(flops: float) -> str:
 
 
 def format_memory(amount_bytes: float) -> str:
-    """An amount of memory in binary units: 1536 → "1.50 KiB"."""
+    """Return an amount of memory in binary units: 1536 → "1.50 KiB"."""
     for size, unit in _BINARY:
         if amount_bytes >= size:
             return f"{format_significant(amount_bytes / size)} {unit}"
@@ -93,26 +99,48 @@ def format_memory(amount_bytes: float) -> str:
 
 
 def format_if_known(value: float | None, formatter: Callable[[float], str]) -> str:
-    """A value as `formatter` writes it; nothing where it is not known."""
+    """Return a value as `formatter` writes it; empty if it is None."""
     return "" if value is None else formatter(value)
 
 
 def format_interval(low: float | None, high: float | None, formatter: Callable[[float], str]) -> str:
-    """Both ends as `formatter` writes them: "1.20× to 1.40×"; nothing where one of them is not known."""
+    """Return both ends as `formatter` writes them: "1.20× to 1.40×"; empty if one of them is None."""
     return "" if low is None or high is None else f"{formatter(low)} to {formatter(high)}"
 
 
 def format_ratio(value: float) -> str:
-    """A speedup: 4.1 → "4.10×". Never a percentage."""
+    """Return a speedup: 4.1 → "4.10×". Never a percentage."""
     return f"{format_significant(value)}×"
 
 
+def format_rough_ratio(value: float) -> str:
+    """Return a predicted speedup or cost ratio, to two digits: 4.1 → "4.1×"."""
+    return f"{format_significant(value, 2)}×"
+
+
+def format_ratio_range(low: float | None, high: float | None) -> str:
+    """Return the ends of an interval of ratios with the same digits: "0.78 to 1.11"; nothing where one is unknown."""
+    if low is None or high is None:
+        return ""
+    decimals = next((digits for least, digits in RANGE_DECIMALS if high >= least), 4)
+    return (
+        f"{low:,.{decimals}f} to {high:,.{decimals}f}"
+        if low >= 10**-decimals
+        else format_interval(low, high, format_significant)
+    )
+
+
 def format_share(fraction: float) -> str:
-    """A part of a whole: 0.784 → "78 %"."""
+    """Return a part of a whole: 0.784 → "78 %"."""
     return f"{100 * fraction:.0f} %"
 
 
+def format_processor_share(share: float) -> str:
+    """Return a share of all processors in words: "half of the processors", "40 % of the processors"."""
+    return f"{'half' if abs(share - 0.5) <= 0.05 else format_share(share)} of the processors"
+
+
 def format_counted_share(fraction: float, digits: int = 0) -> str:
-    """A share of things that were counted. What is not the whole is never rounded to it: 0.9996 → "99.96 %"."""
+    """Return a share of counted things. Only the whole is shown as 100 %: 0.9996 → "99.96 %"."""
     shown = f"{100 * fraction:.{digits}f}"
     return format_counted_share(fraction, digits + 1) if float(shown) == 100 and fraction < WHOLE else f"{shown} %"

@@ -18,22 +18,27 @@ from typing import Any
 
 from core.__main__ import parser
 from core.answer.lessons import cases as answers
+from core.commands.arguments import OPTIONS
 from core.files.project import PROJECT
 from core.question import policy, published
+from core.question.fields import TRAINING
 from core.results import schema
 
 COMMAND = "python -m docs.generate"
 MARKED = re.compile(r"(<!-- generated: (?P<name>[a-z ]+) -->\n).*?(<!-- end -->)", re.S)
 SOURCES = ("core", "pages")
+SETTINGS = {"preset", "scale", *TRAINING}
+COMMON, SETTINGS_TITLE, PROGRAM = "Common options", "Settings of a training", "python -m core"
+SWEEP_OPTIONS = ("axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 VARIABLE = re.compile(r"CROSSOVER_[A-Z]+")
 CAUSES_NAMED = {
-    "small": "operations or a step that is too small",
-    "recurrent": "what one call for all cells spares, or a step that is too small",
-    "rows": "what of a fit does not depend on its rows",
-    "host": "the host's time between operations",
-    "waits": "values that are read",
-    "loader": "the loader's share",
-    "float64": "arithmetic in float64",
+    "small": "too little work per operation or step",
+    "recurrent": "one call per time step, or too little work per step",
+    "rows": "the part of a fit that doesn't depend on its rows",
+    "host": "host time between operations",
+    "waits": "reads of values",
+    "loader": "loader share",
+    "float64": "float64 arithmetic",
 }
 """What a run names of a public thread, in words of the table of them."""
 
@@ -149,27 +154,57 @@ def threads() -> str:
         source = f"[{case.thread}]({case.address}), {case.date or 'undated'}"
         rows.append((source, published.CAUSES[case.cause], here, named, remedy, case.open))
     rows += [(one.thread, "", "no case", "", "", one.why) for one in published.list_skipped_threads()]
-    header = "| thread | its cause | runs here | a run names it where it finds | remedy measured | not known |"
+    header = "| report | cause | runs here | named by a run as | measured fix | unknown |"
     return table(header, *rows)
 
 
 def commands() -> str:
     """Every command with its options, as `--help` says them."""
-    return "\n".join(_commands(parser(), "python -m core")).lstrip() + "\n"
+    return "\n".join(_commands(parser(), PROGRAM)).lstrip() + "\n"
 
 
-def _commands(owner: argparse.ArgumentParser, name: str) -> Iterator[str]:
-    rows = []
+def _commands(
+    owner: argparse.ArgumentParser, name: str, listed: dict[str, dict[str, str]] | None = None
+) -> Iterator[str]:
+    """The sections of a command; what several have alike has sections of its own at the end."""
+    listed, rows, linked = ({} if listed is None else listed), [], dict[str, list[str]]()
     for action in owner._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {entry.dest: entry.help or "" for entry in action._choices_actions}
             for word, below in action.choices.items():
                 yield f"\n### `{name} {word}`\n\n{helps[word][:1].upper()}{helps[word][1:]}.\n"
-                yield from _commands(below, f"{name} {word}")
+                yield from _commands(below, f"{name} {word}", listed)
         elif not isinstance(action, argparse._HelpAction):
-            rows.append((f"`{_written(action)}`", (action.help or "") % vars(action) if action.help else ""))
-    if rows:
-        yield table("| option | what it does |", *rows)
+            row = (f"`{_written(action)}`", (action.help or "") % vars(action) if action.help else "")
+            if section := _find_section(action, name):
+                listed.setdefault(section, {})[row[0]] = row[1]
+                linked.setdefault(section, []).append(f"`{action.option_strings[0]}`")
+            else:
+                rows.append(row)
+    rows += _link_sections(linked)
+    if rows and name != PROGRAM:
+        yield table("| option | meaning |", *rows)
+    if name == PROGRAM:
+        for section in (COMMON, SETTINGS_TITLE):
+            yield f"\n### {section}\n"
+            yield table("| option | meaning |", *listed[section].items())
+
+
+def _link_sections(linked: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """A row for each section that has options of a command."""
+    for section, options in linked.items():
+        names = ", ".join(options) if section != SETTINGS_TITLE else f"{len(options)} options"
+        yield f"[{section.lower()}](#{section.lower().replace(' ', '-')})", names
+
+
+def _find_section(action: argparse.Action, name: str) -> str:
+    """The section that has an option of several commands; empty if only its command has it."""
+    if name.startswith(f"{PROGRAM} class ") and action.dest in SWEEP_OPTIONS:
+        return f"{PROGRAM} sweep"
+    if action.dest in OPTIONS and action.help == OPTIONS[action.dest]["help"]:
+        return COMMON
+    is_setting = action.dest in SETTINGS and action.help and not action.help.endswith("(default: any)")
+    return SETTINGS_TITLE if is_setting else ""
 
 
 def _written(action: argparse.Action) -> str:

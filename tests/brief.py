@@ -16,11 +16,7 @@ BLOCK_S, WARM_UP_S, LEAD_IN_S = 0.01, 0.02, 0.002
 
 def measurements(put: Callable[[object, str, Any], None] = setattr) -> None:
     """Let what is measured in this process be brief, for good or, put by a `monkeypatch.setattr`, for a test."""
-    from core.measure import (
-        breakdown,
-        contender,  # imports torch
-        timer,
-    )
+    from core.measure import breakdown, contender, timer
 
     for module in (timer, contender, breakdown):
         put(module, "MIN_BLOCK_S", BLOCK_S)

@@ -1,22 +1,25 @@
-"""Machines as processes of this one: each with jobs, a lock and a copy of the store of its own."""
+"""A Ray cluster of processes on this machine, whose nodes have jobs, a lock and a name each."""
 
 import contextlib
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 
-from core.files.project import PROJECT
+from core.jobs.cluster_node import MACHINE_VARIABLE
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE
-from core.jobs.shared.presence import MACHINE_VARIABLE
 from core.remote.local_cache import CACHES_VARIABLE
 
-MODULE = "tests.integration.scripted_node"
+MACHINE = {"num_cpus": 0, "resources": {"crossover_machine": 1}}
+"""A node that starts no process before it is given a task; ours take no processor of Ray's."""
+
+HEAD = {"num_cpus": 0, "include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+"""A head that measures nothing, and shows no logs."""
+
+STARTS = 5
+"""How often a node is started that does not come up in time."""
 
 
 def surroundings(folder: Path) -> dict[str, str]:
@@ -25,111 +28,62 @@ def surroundings(folder: Path) -> dict[str, str]:
         JOBS_VARIABLE: str(folder / "jobs"),
         LOCK_VARIABLE: str(folder / "machine.lock"),
         CACHES_VARIABLE: str(folder / "shared"),
-        MACHINE_VARIABLE: str(folder),
+        MACHINE_VARIABLE: folder.name,
     }
 
 
-class Node:
-    """A machine that works for others, in a process of its own.
-
-    Attributes:
-        folder: of all that is this machine's.
-    """
-
-    def __init__(self, folder: Path, store: str, module: str = MODULE) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module, "worker", "--store", store],
-                cwd=PROJECT,
-                env={**os.environ, **surroundings(folder)},
-                stdout=log,
-                stderr=log,
-            )
-
-    @property
-    def log(self) -> str:
-        """What it said."""
-        return (self.folder / "log").read_text()
-
-    @property
-    def ended(self) -> bool:
-        """Whether it works no more."""
-        return self._process.poll() is not None
-
-    def interrupt(self) -> None:
-        """Press Ctrl-C at the machine."""
-        self._process.send_signal(signal.SIGINT)
-
-    def kill(self) -> None:
-        """Let the power of the machine fail: nothing that belongs to it lives on."""
-        kill_machine(self.folder)
-        self._process.wait()
-
-    def leave(self) -> None:
-        """Let its owner end it, as Ctrl-C or the end of a Slurm job does; what it measured by then is in the store."""
-        self._process.terminate()
-        self._process.wait()
-
-
-class RayNode:
-    """A node of a Ray cluster, with all that our worker there starts."""
-
-    def __init__(self, folder: Path, number: int) -> None:
-        self.folder = folder / f"machine{number}"
-
-    def kill(self) -> None:
-        """Let the power of the machine fail."""
-        kill_machine(self.folder)
-
-
 @contextlib.contextmanager
-def ray_cluster(folder: Path) -> Iterator[Callable[[int], RayNode]]:
-    """A Ray cluster on this machine, whose head measures nothing, and what adds a node of a number."""
+def ray_cluster(folder: Path, **head: object) -> Iterator[Callable[..., Path]]:
+    """A Ray cluster whose head measures nothing unless told to, and what adds a node of a name; returns its folder.
+
+    Whoever asks here is a machine of its own too, in the folder `asker`.
+    """
     from ray.cluster_utils import Cluster
 
-    own = surroundings(folder / "head")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "env_vars": own})
+    before = dict(os.environ)
+    os.environ.update(surroundings(folder / "asker"))
+    cluster = Cluster(initialize_head=True, head_node_args={**HEAD, **head, "env_vars": surroundings(folder / "head")})
     os.environ["RAY_ADDRESS"] = cluster.address
-    added: list[RayNode] = []
+    names = ["head", "asker"]
 
-    def start(number: int) -> RayNode:
-        added.append(RayNode(folder, number))
-        own = surroundings(added[-1].folder)
-        cluster.add_node(num_cpus=1, resources={"crossover_machine": 1}, env_vars=own)
-        return added[-1]
+    def add(name: str, **own: str) -> Path:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        names.append(name)
+        for tries_left in reversed(range(STARTS)):
+            try:
+                cluster.add_node(**MACHINE, env_vars={**surroundings(folder / name), **own})
+                break
+            except Exception:  # of this very type: Ray waits for 30 s, which a machine with much else to do exceeds
+                kill_machine(folder / name)
+                if not tries_left:
+                    raise
+        return folder / name
 
     try:
-        yield start
+        yield add
     finally:
+        kill_machine(folder / "asker")
         cluster.shutdown()
-        for node in added:
-            node.kill()
+        for name in names:
+            kill_machine(folder / name)
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def kill_machine(folder: Path) -> None:
-    """Kill every process of a machine at once."""
-    mine = str(folder / "jobs")
-    while victims := [process for process in psutil.process_iter() if _belongs(process, mine)]:
+    """Let the power of a machine fail: every process of it is killed at once."""
+    me = os.getpid()
+    while victims := [process for process in find_processes(folder) if process.pid != me]:
         for process in victims:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(victims, timeout=5)
 
 
-@contextlib.contextmanager
-def ended(nodes: list[Node]) -> Iterator[None]:
-    """Let no machine outlive a test."""
-    try:
-        yield
-    finally:
-        for node in nodes:
-            node.kill()
-
-
-def _belongs(process: psutil.Process, jobs: str) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(JOBS_VARIABLE) == jobs
-    except (psutil.Error, OSError):
-        return False
+def find_processes(folder: Path, module: str = "") -> Iterator[psutil.Process]:
+    """Processes of a machine, all or those that run a module."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            ours = process.environ().get(JOBS_VARIABLE) == str(folder / "jobs")
+            if ours and process.status() != psutil.STATUS_ZOMBIE and (not module or module in process.cmdline()):
+                yield process

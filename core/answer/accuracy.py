@@ -58,14 +58,14 @@ def confusion_rows(trial: Trial) -> tuple[tuple[int, ...], ...]:
 
 
 def accuracy(trial: Trial) -> float | None:
-    """Share of right answers on the test items; None if the trial was not tested."""
+    """Return the share of right answers on the test items; None if the trial was not tested."""
     rows = confusion_rows(trial)
     items = sum(trial.confusion)
     return sum(row[label] for label, row in enumerate(rows)) / items if items else None
 
 
 def classification(trial: Trial) -> dict[str, Any] | None:
-    """scikit-learn's classification report as a dict, by class name; None if the trial was not tested.
+    """Return scikit-learn's classification report as a dict, by class name; None if the trial was not tested.
 
     A figure that is not defined, such as the precision of a class that was never predicted, is 0.
     """
@@ -73,7 +73,7 @@ def classification(trial: Trial) -> dict[str, Any] | None:
 
 
 def classification_text(trial: Trial) -> str:
-    """scikit-learn's classification report as text, or a sentence why there is none."""
+    """Return scikit-learn's classification report as text, or a sentence why there is none."""
     if not trial.confusion:
         return f"There is no classification report of {inline_name(trial.contender)}: its model was not tested."
     text: str = _report(trial, output_dict=False)
@@ -127,7 +127,7 @@ def compare_predictions(a: Trial, b: Trial) -> PredictionAgreement | None:
 
 
 def final_tested_step(trial: Trial) -> int:
-    """Steps after which it was tested: those that are part of the result, unless another of its run ended before.
+    """Return the steps after which it was tested, as part of the result, unless another of its run ended before.
 
     Blocks may have been timed beyond the last epoch.
     """
@@ -135,7 +135,7 @@ def final_tested_step(trial: Trial) -> int:
 
 
 def early_end_sentence(trials: Iterable[Trial]) -> str:
-    """After how many steps trainings that were not trained to their end were tested; empty where all were."""
+    """Return after how many steps shortened trainings were tested; empty if all were trained to their end."""
     tested = [(final_tested_step(trial), trial.epochs * trial.steps_per_epoch) for trial in trials]
     early = sorted(step for step, total in tested if step < total)
     if not early:
@@ -147,7 +147,7 @@ def early_end_sentence(trials: Iterable[Trial]) -> str:
 
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:
-    """scikit-learn's report on labels expanded from the counts, so that it cannot differ from that on real ones."""
+    """Return scikit-learn's report on labels expanded from the counts, so that it equals that on real ones."""
     import numpy as np  # both only here: slow to import, and never wanted in the measuring process
     from sklearn.metrics import classification_report
 
@@ -169,18 +169,18 @@ def _right(trial: Trial) -> int:
 
 
 def _discordant(disagreeing: int, gained: int) -> int:
-    """Most items that exactly one got right: all disagreements, but for one if the parity forbids it."""
+    """Return most items that exactly one got right: all disagreements, but for one if the parity forbids it."""
     return disagreeing - (disagreeing - gained) % 2
 
 
 def _mcnemar(disagreeing: int, gained: int) -> float:
-    """Exact two-sided p of McNemar's test, the binomial with chance 1/2."""
+    """Return the exact two-sided p of McNemar's test, the binomial with chance 1/2."""
     discordant = _discordant(disagreeing, gained)
     return min(1.0, 2 * heads_at_most((discordant - abs(gained)) // 2, discordant))
 
 
 def _accuracy_interval(disagreeing: int, gained: int, items: int) -> tuple[float, float]:
-    """95 % interval of a paired difference of two shares, adjusted Wald (Bonett & Price 2012)."""
+    """Return the 95 % interval of a paired difference of two shares, adjusted Wald (Bonett & Price 2012)."""
     discordant, adjusted = _discordant(disagreeing, gained) + 2, items + 2
     centre = gained / adjusted
     half = Z_95 * math.sqrt((discordant / adjusted - centre**2) / adjusted)

@@ -17,6 +17,7 @@ from . import custom_findings
 from .custom_findings import FLOAT64_NOTE, IDLE, NOTABLE_SHARE, StepFinding
 from .speedup import is_host, speedup, step_time
 from .statistics import TIE
+from .verdict import Verdict
 
 PART_TITLES = {
     "loader": "making the batch",
@@ -36,14 +37,15 @@ BUSY_SHARE = 0.8
 
 @dataclass(frozen=True, kw_only=True)
 class StepParts:
-    """Median seconds a step of each part of one trial.
+    """Median seconds per step of each part of one trial.
 
     Attributes:
-        sum_s: sum of the five; `forward_s` has the loss as well, `optimizer_s` the clearing of gradients.
+        sum_s: sum of the five; `forward_s` includes the loss, `optimizer_s` the clearing of gradients.
         step_s: median of the undisturbed step.
-        excess: sum over undisturbed step, minus 1: the drains between parts forbid that they overlap.
+        excess: sum over undisturbed step, minus 1: synchronizing between the parts prevents that they overlap.
         launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None where
             that was not measured, as on a CPU.
+        launch_range: least and most of it by single readings; the median lies between those of five in 94 of 100.
     """
 
     contender: str
@@ -56,9 +58,27 @@ class StepParts:
     step_s: float
     excess: float
     launch_share: float | None
+    launch_range: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def is_launch_bound(self) -> bool:
+        """Whether every reading says that the accelerator had nothing to do for most of the step."""
+        return self.launch_share is not None and self.launch_range[0] > MAJORITY
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether every reading says that the accelerator was busy for nearly all of the step."""
+        return self.launch_share is not None and self.launch_range[1] <= 1 - BUSY_SHARE
+
+    def format_idle_share(self, *, busy: bool = False) -> str:
+        """Return the share of the step in which the accelerator had nothing to do, or was busy, with its range."""
+        ends = (self.launch_share or 0.0, *self.launch_range)
+        share, low, high = (units.format_share(1 - end if busy else end) for end in ends)
+        low, high = (high, low) if busy else (low, high)
+        return share if low == high else f"{share} ({low} to {high})"
 
     def share(self, part: str) -> float:
-        """Share of one of `PART_TITLES` in the sum of all."""
+        """Return the share of one of `PART_TITLES` in the sum of all."""
         seconds: float = getattr(self, f"{part}_s")
         return seconds / self.sum_s
 
@@ -69,7 +89,7 @@ class StepParts:
 
     @property
     def excess_sentence(self) -> str:
-        """How far the parts, timed apart, are from the undisturbed step."""
+        """Describe how the sum of the parts, timed separately, differs from the undisturbed step."""
         sums, step = units.format_duration(self.sum_s), units.format_duration(self.step_s)
         return (
             f"On {inline_name(self.contender)} the parts timed apart add up to {sums}, the undisturbed step takes "
@@ -95,15 +115,23 @@ def step_parts(trial: Trial) -> StepParts | None:
         sum_s=sum_s,
         step_s=step_s,
         excess=sum_s / step_s - 1,
-        # the difference of two timings may stray past 0 and 1
-        launch_share=min(1.0, max(0.0, 1 - statistics.median(busy) / step_s)) if (busy := trial.busy_step_s) else None,
+        launch_share=_idle_share(statistics.median(busy), step_s) if (busy := trial.busy_step_s) else None,
+        launch_range=(_idle_share(max(busy), step_s), _idle_share(min(busy), step_s)) if busy else (0.0, 1.0),
     )
 
 
-def part_times(trial: Trial) -> dict[str, float]:
-    """Median seconds a step of each part, in the order in which they happen; empty if the step was not taken apart.
+def _idle_share(busy_s: float, step_s: float) -> float:
+    """Return the share of a step that a busy time leaves; the difference of two timings may stray past 0 and 1."""
+    return min(1.0, max(0.0, 1 - busy_s / step_s))
 
-    One's own training has parts of its own.
+
+def part_times(trial: Trial) -> dict[str, float]:
+    """Return the median seconds per step of each part, in the order in which the parts happen.
+
+    A custom training script has parts of its own.
+
+    Returns:
+        Seconds by part; empty if the step was not profiled.
     """
     if trial.training:
         return custom_findings.custom_part_times(trial)
@@ -111,28 +139,35 @@ def part_times(trial: Trial) -> dict[str, float]:
     return {part: getattr(known, f"{part}_s") for part in PART_TITLES} if known else {}
 
 
-def difference_cause(baseline: Trial, challenger: Trial) -> str:
-    """Why the two differ as they do, in a few sentences that are true of the numbers in the rows."""
+def difference_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> str:
+    """Return why the two differ as they do, in a few sentences that are true of the numbers in the rows.
+
+    Args:
+        baseline: its row.
+        challenger: its row.
+        verdict: on the two where it rests on more than these rows, as in a study; worked out from them otherwise.
+    """
     if baseline.training:
         return custom_findings.custom_cause(baseline, challenger)
     spared = next(
         (f"On {inline_name(row.contender)} {found.sentence}" for row, found in turn_findings(challenger, baseline)), ""
     )
     if not is_fit(baseline):
-        return " ".join(filter(None, (parts_cause(baseline, challenger), spared)))
+        return " ".join(filter(None, (parts_cause(baseline, challenger, verdict), spared)))
     if is_host(baseline) and is_host(challenger):
-        return " ".join(filter(None, (fit_wording(baseline, threads_sentence(baseline, challenger)), spared)))
+        shared = fit_wording(baseline, threads_sentence(baseline, challenger, verdict))
+        return " ".join(filter(None, (shared, spared)))
     return spared or fit_cause(baseline, challenger)
 
 
 def turn_findings(*rows: Trial) -> list[tuple[Trial, StepFinding]]:
-    """What stands out in the turns that a step took with another form of it: float64, or rows that are too few."""
+    """Collect the findings from steps that alternated with another form: float64 steps, or fits with too few rows."""
     found = ((row, _float64(row) if row.float32_step_s else _rows_finding(row)) for row in rows)
     return [(row, finding) for row, finding in found if finding is not None]
 
 
 def _float64(row: Trial) -> StepFinding | None:
-    """What a step would be shorter in float32."""
+    """Return the share of a step that float32 would save, as a finding; None where it is small or uncertain."""
     left = _ratios(row.float32_step_s, row.turns_step_s)
     share = 1 - statistics.median(left) if left else 0.0
     if share < NOTABLE_SHARE or max(left) >= 1:
@@ -142,7 +177,10 @@ def _float64(row: Trial) -> StepFinding | None:
 
 
 def _rows_finding(row: Trial) -> StepFinding | None:
-    """What of a fit does not depend on its rows: what twice as many leave of it where all of it would double."""
+    """Return the share of a fit that does not depend on its rows, estimated from fits with twice as many rows.
+
+    Fits that depended on their rows alone would take twice as long.
+    """
     longer = _ratios(row.doubled_step_s, row.turns_step_s)
     share = min(1.0, 2 - statistics.median(longer)) if longer else 0.0
     if share < IDLE or max(longer) >= 2:
@@ -156,8 +194,8 @@ def _ratios(times: tuple[float, ...], other_times: tuple[float, ...]) -> list[fl
     return [mine / other for mine, other in zip(times, other_times, strict=False) if other > 0]
 
 
-def parts_cause(baseline: Trial, challenger: Trial) -> str:
-    """Why two networks differ, by the parts of a step."""
+def parts_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> str:
+    """Return why two networks differ, by the parts of a step."""
     base, other = step_parts(baseline), step_parts(challenger)
     if base is None or other is None:
         absent = [
@@ -171,12 +209,12 @@ def parts_cause(baseline: Trial, challenger: Trial) -> str:
     if shared:
         return shared
     if is_host(baseline) and is_host(challenger):
-        return threads_sentence(baseline, challenger)
+        return threads_sentence(baseline, challenger, verdict)
     return accelerator_sentence(base if is_host(challenger) else other)
 
 
 def why_no_breakdown(trial: Trial) -> str:
-    """Why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
+    """Return why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
     if trial.execution == "eager" or not trial.block_steps or step_parts(trial):
         return ""
     return _one_piece_sentence([inline_name(trial.contender)])
@@ -187,7 +225,10 @@ def _one_piece_sentence(names: Sequence[str]) -> str:
 
 
 def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
-    """The loader as the cause on both sides, with Amdahl's bound where no device can help; empty if it is not."""
+    """Return the loader as the cause on both sides, with Amdahl's bound where no device can help.
+
+    Empty if it is not.
+    """
     if min(base.share("loader"), other.share("loader")) <= MAJORITY:
         return ""
     ours, theirs = units.format_share(base.share("loader")), units.format_share(other.share("loader"))
@@ -197,7 +238,7 @@ def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
         else f"{ours} of the step on {inline_name(base.contender)} and {theirs} on {inline_name(other.contender)}"
     )
     bound = 1 / base.share("loader")
-    # Resident batches are made by the device itself; loader processes work beside it: neither bounds the whole.
+    # The device itself makes resident batches; loader processes work in parallel with it: neither bounds the whole.
     bounded = baseline.data_path != "resident" and not baseline.loader_workers
     if not bounded or base.step_s / other.step_s > bound:
         return f"The loader takes {where}."
@@ -205,36 +246,51 @@ def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
     return f"The loader takes {where}, so no device can gain more than {most}."
 
 
-def threads_sentence(baseline: Trial, challenger: Trial) -> str:
-    """Two settings of one CPU: whether the step is large enough to be shared by threads."""
+def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> str:
+    """Return whether the step is large enough to be shared by threads of one CPU, as the verdict shows."""
     if baseline.threads == challenger.threads:
         return (
             f"Both trained with {units.format_quantity(baseline.threads, 'thread')}, so they did the same work in "
             "the same way."
         )
+    found = verdict or speedup(baseline, challenger)
     few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
     threads, fewer = (units.format_quantity(row.threads, "thread") for row in (many, few))
-    found, profit = speedup(few, many), is_worth_sharing(baseline, challenger)
-    if profit is None or found.value is None or found.low is None or found.high is None:
+    ratio, profit = _ratio_over(found, many), is_worth_sharing(baseline, challenger, found)
+    if ratio is None or profit is None:
         return f"These blocks do not tell whether it pays to share the step among {threads}."
-    if found.low <= 1 <= found.high:  # no figure of a difference that may be none
-        most = f"{threads} do the step at most {units.format_ratio(found.high)} as fast as {fewer}"
+    value, _, high = ratio
+    if not found.has_winner:  # no figure of a difference that may be none
+        most = f"{threads} do the step at most {units.format_ratio(high)} as fast as {fewer}"
         return f"{most}: it is too small to be worth sharing."
-    rate = f"{threads} do the step {units.format_ratio(found.value)} as fast as {fewer}"
+    rate = f"{threads} do the step {units.format_ratio(value)} as fast as {fewer}"
     return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
 
 
-def is_worth_sharing(baseline: Trial, challenger: Trial) -> bool | None:
-    """Whether it pays off to share a step among more threads of one CPU; None where the blocks do not decide it."""
-    few, many = sorted((baseline, challenger), key=lambda trial: trial.threads)
-    found = speedup(few, many)
-    if found.value is None or found.low is None or found.high is None or found.low <= 1 < TIE < found.high:
+def is_worth_sharing(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> bool | None:
+    """Return whether it pays off to share a step among more threads of one CPU.
+
+    None where the verdict does not decide it.
+    """
+    found = verdict or speedup(baseline, challenger)
+    many = max(baseline, challenger, key=lambda trial: trial.threads)
+    ratio = _ratio_over(found, many)
+    if ratio is None or found.is_conditional or (not found.has_winner and ratio[2] > TIE):
         return None
-    return found.low > 1 and found.value > TIE
+    return found.winner == many.contender
+
+
+def _ratio_over(verdict: Verdict, row: Trial) -> tuple[float, float, float] | None:
+    """Return how many times as fast a row is as the other one, with its interval; None without a complete verdict."""
+    if verdict.value is None or verdict.low is None or verdict.high is None:
+        return None
+    if verdict.challenger == row.contender:
+        return verdict.value, verdict.low, verdict.high
+    return 1 / verdict.value, 1 / verdict.high, 1 / verdict.low
 
 
 def accelerator_sentence(parts: StepParts) -> str:
-    """What an accelerator's step consists of."""
+    """Describe the largest part of an accelerator's step, or for how much of the step it is busy."""
     name, largest = inline_name(parts.contender), parts.largest
     if largest in ("loader", "transfer") and parts.share(largest) > MAJORITY:
         most = f"{PART_TITLES[largest]} takes {units.format_share(parts.share(largest))} of the step"
@@ -244,16 +300,16 @@ def accelerator_sentence(parts: StepParts) -> str:
             f"On {name} the largest part of the step is {PART_TITLES[largest]} with "
             f"{units.format_share(parts.share(largest))}."
         )
-    busy = units.format_share(1 - parts.launch_share)
-    if parts.launch_share > MAJORITY:
+    busy = parts.format_idle_share(busy=True)
+    if parts.is_launch_bound:
         return _launches(parts)
-    if parts.launch_share <= 1 - BUSY_SHARE:
+    if parts.is_busy:
         return f"For {busy} of a step {name} is busy: its own speed decides, not that of the host."
     return f"For {busy} of a step {name} is busy, and for the rest it waits for the host."
 
 
 def _launches(parts: StepParts) -> str:
-    idle = units.format_share(parts.launch_share or 0.0)
+    idle = parts.format_idle_share()
     data = parts.share("loader") + parts.share("transfer")
     if data > 1 - BUSY_SHARE:
         return (
@@ -269,12 +325,12 @@ PIECE = "A fit is one piece: its library does not tell where its time goes."
 
 
 def is_fit(trial: Trial) -> bool:
-    """Whether a step of a row is a whole fit."""
-    return not trial.training and trial.model in models.boosting.LIBRARIES
+    """Return whether a step of a row is a whole fit."""
+    return not trial.training and trial.model in models.families.LIBRARIES
 
 
 def fit_line(trial: Trial) -> str:
-    """What was fitted, in a line; operations and parameters are not known, and not guessed."""
+    """Describe a fit in a line; the numbers of operations and parameters are unknown and not guessed."""
     return (
         f"{value_label('model', trial.model)} on {short_label('dataset', trial.dataset)}: "
         f"{units.format_count(trial.samples)} rows, "
@@ -286,21 +342,21 @@ def fit_line(trial: Trial) -> str:
 
 
 def fit_losses_sentence(trials: Sequence[Trial]) -> str:
-    """How well each device's fit tells its own training rows, in a sentence."""
+    """Return how well each device's fit predicts its own training rows, in a sentence."""
     said = [f"{units.format_significant(row.loss[-1])} on {inline_name(row.contender)}" for row in trials if row.loss]
     return f"After a fit, the mean log loss over its first training rows is {' and '.join(said)}."
 
 
 def fit_wording(trial: Trial, text: str) -> str:
-    """A sentence about steps and epochs, as it is said of a row: each is a fit where steps are fits."""
+    """Return a sentence about steps and epochs in the words of a row: each becomes a fit where steps are fits."""
     return (
         text.replace("the step", "a fit").replace("epoch", "fit").replace("a step", "a fit") if is_fit(trial) else text
     )
 
 
 def fit_cause(baseline: Trial, challenger: Trial) -> str:
-    """Why two devices differ, as far as that is known of fits."""
-    library = models.boosting.LIBRARIES[baseline.model].title
+    """Return why two devices differ, as far as that is known of fits."""
+    library = models.families.LIBRARIES[baseline.model].title
     return (
         f"Why is not known: a fit is one piece, and {library} does not tell where its time goes. On "
         f"{inline_name(challenger.contender)} as on {inline_name(baseline.contender)} rows, rounds and leaves "

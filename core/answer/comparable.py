@@ -15,10 +15,10 @@ from ..question.fields import FIELDS, field_title
 from ..results.schema import Trial
 
 TRAINING_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Point))
-"""What was trained."""
+"""Columns that describe the training."""
 
 SETTING_COLUMNS = ("protocol_version", "dataset_hash", "drained", *TRAINING_COLUMNS)
-"""Rows of one training that was measured in one way, on any machine; lanes may differ, as devices may."""
+"""Columns equal in rows of one training measured in one way, on any machine; variants and devices may differ."""
 
 RUN_COLUMNS = ("run_id", *SETTING_COLUMNS)
 """Rows of which one is divided by the other, pair by pair."""
@@ -50,7 +50,7 @@ SETUP_COLUMNS = (
     "precision",
     "execution",
 )
-"""Rows of one device and lane, whatever was trained."""
+"""Columns equal in rows of one device and variant, whatever was trained."""
 
 DELIVERY_COLUMNS = (*SETUP_COLUMNS, "dataset_hash", *(name for name in TRAINING_COLUMNS if name not in DATA_COLUMNS))
 """Rows of one training whose data reached the device in several ways."""
@@ -59,56 +59,57 @@ BATCH_COLUMNS = (*SETUP_COLUMNS, "dataset", "model", "data_path", "dtype", "seed
 """Rows of one model at several batch sizes."""
 
 SEED_COLUMNS = tuple(name for name in TRAINING_COLUMNS if name != "seed")
-"""Rows of one training from several seeds; those of one seed agree in data and seed as well. Lanes may differ, as
-devices may: whether another precision learns the same is asked of them."""
+"""Columns equal in rows of one training from several seeds; rows of one seed agree in data and seed as well. Variants
+and devices may differ, because these rows show whether another precision learns the same.
+"""
 
 REMEDY_COLUMNS = tuple(
     dict.fromkeys((*SETUP_COLUMNS, "device_driver", "drained", "dataset_hash", *lanes.FIELDS, *TRAINING_COLUMNS))
 )
-"""Rows of two runs, but for the remedy that one of them stands for."""
+"""Columns equal in rows of two runs that differ only in the remedy of one of them."""
 
 DEPENDENT_COLUMNS: dict[str, frozenset[str]] = {
     "parameters": frozenset(models.AXES),
     **dict.fromkeys(("samples", "sequence_length", "embedding_rows"), frozenset({"dataset_hash"})),
 }
-"""Columns that differ along an axis because they follow from it."""
+"""Columns that differ between sizes of an axis because they follow from it."""
 
 
 ABSENT_VALUES = {
     **{entry.name: entry.default for entry in dataclasses.fields(custom.CustomFields)},
     **{name: FIELDS[name].absent for name in FIELDS if FIELDS[name].later},
 }
-"""What columns that came later say in rows from before, and in all that they have no part in."""
+"""Values of newer columns in rows that were written before them, and in rows to which they do not apply."""
 
 
 def axis_dependent_columns(axis: str) -> frozenset[str]:
-    """Columns that differ along an axis: the axis itself, and what follows from it."""
+    """Return the columns that differ between sizes of an axis: the axis itself, and the columns that follow from it."""
     return DEPENDENT_COLUMNS.get(axis, frozenset()) | {axis}
 
 
 def columns_except_axis(columns: Iterable[str], axis: str) -> tuple[str, ...]:
-    """Those of the columns that agree along an axis."""
+    """Select the columns that agree at all sizes of an axis."""
     return tuple(name for name in columns if name not in axis_dependent_columns(axis))
 
 
 def identity_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
-    """Those of the columns that make a name: without what came later, where a row is as those before it were."""
+    """Select the columns that form a name, without newer columns where a row equals rows written before them."""
     return tuple(name for name in columns if name not in ABSENT_VALUES or getattr(row, name) != ABSENT_VALUES[name])
 
 
 def meaningful_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
-    """Those of the columns that say something of a row's training: one's own has no settings of the catalogue."""
+    """Select the columns that describe a row's training: a custom script has no settings of the catalogue."""
     idle = (*custom.SETTLED, "dataset_hash") if getattr(row, "training", "") else custom.FIELDS
     return tuple(name for name in columns if name not in idle)
 
 
 def column_values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
-    """The values of a row, or of a light line of one, in some columns."""
+    """Return the values of a row, or of a light line of one, in some columns."""
     return tuple(getattr(row, name) for name in columns)
 
 
 def differing_columns(first: object, second: object, columns: Iterable[str]) -> list[str]:
-    """Columns in which two rows, or light lines of rows, differ."""
+    """Return columns in which two rows, or light lines of rows, differ."""
     return [name for name in columns if getattr(first, name) != getattr(second, name)]
 
 
@@ -128,5 +129,5 @@ def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
 
 
 def identity_hash(*agreed: object) -> str:
-    """A name made from what agrees, 12 hexadecimal digits."""
+    """Return a name made from what agrees, 12 hexadecimal digits."""
     return hashlib.sha256(repr(agreed).encode()).hexdigest()[:12]

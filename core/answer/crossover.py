@@ -1,13 +1,13 @@
-"""The crossover: along an axis, the size from which one device is faster than the other, with an interval.
+"""The crossover: the size on an axis from which one device is faster than the other, with an interval.
 
-The definition. At each size the sign of the speedup is decided by that size's readings, with what the other sizes tell
-of the noise. The crossover is the place where the decided signs change: the smallest size from which the challenger
-wins at all larger sizes measured. A dip that the noise explains decides nothing and is forgiven; one that it does not
-makes the answer `several`. Where between the last size that one device won and the first that the other won the change
-lies is told by the model of `core.answer.estimate`, which interpolates and is never asked beyond these two sizes;
-what is decided is the business of its `judging`.
+The definition. At each size the sign of the speedup is decided by the readings of that size; the other sizes contribute
+to the estimate of the noise. The crossover is the place where the decided signs change: the smallest size from which
+the challenger wins at all larger sizes measured. A dip that the noise explains decides nothing and is ignored; any
+other dip makes the answer `several`. The change lies between the last size that one device won and the first that the
+other won. The model of `core.answer.estimate` locates it there by interpolation and never extrapolates; its `judgement`
+decides the signs.
 
-Works on anyone's timings; rows of the store are brought here by `core.answer.study`.
+Works on timings from any source; `core.answer.study` prepares rows of the store.
 """
 
 import itertools
@@ -19,11 +19,9 @@ from operator import attrgetter
 
 import numpy as np
 
-from .. import units
 from ..errors import InvalidValue, NotComparable
-from . import diagnostics, wording
-from .estimate import curve
-from .estimate.curve import (
+from . import curve_estimate, interference, wording
+from .curve_estimate import (
     POOL_CERTAINTY,
     PRIOR_NOISE,
     Noise,
@@ -37,10 +35,10 @@ from .estimate.curve import (
     size_variances,
     visit_share,
 )
-from .estimate.judgement import SIGN_RISK, Judgement, judge_readings
-from .result import Assumed, Band, Basis, Crossover, Evidence, Size
-from .speedup import Verdict
+from .judgement import CROSSING_TAIL, SIGN_RISK, Judgement, judge_readings
+from .result import DECIDED, Assumed, Band, Basis, Clear, Crossover, Evidence, Size, SpeedupAt
 from .statistics import TIE
+from .verdict import VerdictCode, closeness_reason
 
 TOO_FEW = "{} could be timed on both devices, and two are needed"
 
@@ -56,16 +54,23 @@ _BY_SIZE = attrgetter("size")
 
 
 def locate_crossover(
-    evidence: Sequence[Evidence], *, axis: str, basis: Basis = "as_given", baseline: str, challenger: str
+    evidence: Sequence[Evidence],
+    *,
+    axis: str,
+    basis: Basis = "as_given",
+    baseline: str,
+    challenger: str,
+    cautions: Sequence[str] = (),
 ) -> Crossover:
-    """Where along `axis` the faster device changes.
+    """Return the size at which the faster device changes, with an interval and a sentence.
 
     Args:
-        evidence: what was timed, a size each, in any order; sizes named twice are refused.
-        axis: what is varied, for the sentence.
-        basis: what the times stand for.
+        evidence: timings, one entry per size, in any order; duplicate sizes are refused.
+        axis: the setting that varies, for the sentence.
+        basis: cost basis of the times.
         baseline: name of the baseline, for people.
         challenger: name of the challenger, for people.
+        cautions: further remarks on the readings, a sentence each.
 
     Raises:
         InvalidValue: a size or a time is not above 0 and finite, or a size is given twice.
@@ -73,7 +78,7 @@ def locate_crossover(
     """
     found = decide_crossover(evidence, Crossover(axis=axis, basis=basis, baseline=baseline, challenger=challenger))
     timed = [entry for entry in sorted(evidence, key=_BY_SIZE) if not entry.obstacle]
-    found = replace(found, cautions=tuple(diagnostics.caution_sentences(timed, found)))
+    found = replace(found, cautions=(*cautions, *interference.caution_sentences(timed, found)))
     if found.noise is not None and len(timed) > 1:
         band = _curve_band(log_speedups(timed))
         zones = _tie_ranges(band) if found.outcome == "crossing" else []
@@ -83,8 +88,49 @@ def locate_crossover(
     return replace(found, sentence=wording.crossover_sentence(found))
 
 
+def speedup_at(evidence: Sequence[Evidence], answer: Crossover, size: float) -> SpeedupAt:
+    """Return the speedup at one size: as measured there, or interpolated between measured sizes; never beyond them.
+
+    Args:
+        evidence: timings of the study.
+        answer: the crossover that follows from it.
+        size: place on the axis, above 0.
+
+    Args:
+        evidence: what was timed.
+        answer: the crossover that follows from it.
+        size: place on the axis, above 0.
+
+    Returns:
+        The speedup with its interval. A size between measured ones has a winner only where the study is decided and
+        the curve leaves at most 2.5 % for the other device.
+    """
+    timed = [entry for entry in sorted(evidence, key=_BY_SIZE) if not entry.obstacle]
+    if answer.condition:
+        return SpeedupAt(size, "not measured", reason=f"measured {answer.condition} only")
+    measured = next((one for one in answer.sizes if one.size == size and one.speedup is not None), None)
+    if measured is not None:
+        winner = {"gpu_faster": answer.challenger, "cpu_faster": answer.baseline}.get(measured.verdict, "")
+        figures = (measured.speedup, measured.low, measured.high)
+        return SpeedupAt(size, "measured", winner, *figures, reason=measured.reason)
+    if len(timed) < 2 or not timed[0].size <= size <= timed[-1].size:
+        return SpeedupAt(size, "not measured", reason="outside of the measured sizes")
+    readings = log_speedups(timed)
+    if readings.noise.sd is None:
+        return SpeedupAt(size, "not measured", reason="each size was measured once, so the noise is not known")
+    at = SpeedupCurve(readings, math.log2(size), math.log2(size)).evaluate(np.array([math.log2(size)]))
+    middle, reach, above = float(at.mean[0]), 1.96 * float(at.sd[0]), float(at.above[0])
+    is_certain = answer.outcome in DECIDED and not CROSSING_TAIL <= above <= 1 - CROSSING_TAIL
+    reason = closeness_reason(middle, middle - reach, middle + reach) or (
+        "" if is_certain else "either could be faster"
+    )
+    winner = "" if reason else answer.challenger if middle > 0 else answer.baseline
+    figures = (math.exp(middle), math.exp(middle - reach), math.exp(middle + reach))
+    return SpeedupAt(size, "interpolated", winner, *figures, reason=reason)
+
+
 def decide_crossover(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
-    """The answer without what only people need: band, tie zone and sentence; `blank` has names and basis.
+    """Return the answer without the band, tie zone and sentence for people; `blank` has names and basis.
 
     Raises:
         InvalidValue: as in `locate_crossover`.
@@ -120,23 +166,27 @@ def _find_crossover(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
         return replace(blank, reason=TOO_FEW.format("no size"))
     readings = log_speedups(timed)
     if len(timed) == 1:
-        width = None if readings.noise.sd is None else float(curve.half_width(readings, SIGN_RISK / 2)[0])
-        one = _size(timed[0], float(readings.values[0]), width)
+        width = None if readings.noise.sd is None else float(curve_estimate.half_width(readings, SIGN_RISK / 2)[0])
+        one = _size(timed[0], float(readings.values[0]), width, "two sizes are needed")
         return replace(blank, sizes=(one,), noise=readings.noise.sd, reason=TOO_FEW.format("one size only"))
     if readings.noise.sd is None:
         return _assuming(timed, readings, blank)
     found = judge_readings(readings)
-    sizes = tuple(_size(*each) for each in zip(timed, readings.values, found.widths, strict=True))
+    clear = tuple(_snap_to_sizes(one, timed) for one in found.clear)
+    doubts = _winner_doubts(timed, readings, found, clear)
+    sizes = tuple(_size(*each) for each in zip(timed, readings.values, found.widths, doubts, strict=True))
     known = replace(
         blank,
         outcome=found.outcome,
         crossings=found.crossings,
         sizes=sizes,
-        clear=found.clear,
+        clear=clear,
         contradicting=tuple(timed[at].size for at in found.contradicting),
         noise=readings.noise.sd,
         level=1 - found.risk,
     )
+    if found.outcome in ("gpu_always", "cpu_always") and not any(size.has_winner for size in sizes):
+        return replace(known, outcome="undecided", reason=wording.NOWHERE_APART)
     if found.outcome == "crossing":
         (only,) = found.crossings
         return replace(known, estimate=only.estimate, low=only.low, high=only.high)
@@ -157,22 +207,28 @@ def _reason(answer: Crossover, judgement: Judgement) -> str:
 
 
 def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -> Crossover:
-    """What single readings allow: nothing for certain, and what they would say if they scattered as is usual."""
-    sizes = tuple(_size(entry, value, None) for entry, value in zip(timed, readings.values, strict=True))
+    """Return an undecided answer from single readings, with the outcome that they would have under usual noise."""
+    rows = (_size(entry, value, None) for entry, value in zip(timed, readings.values, strict=True))
+    sizes = tuple(replace(row, reason="") for row in rows)  # the same everywhere, and part of the sentence
     usual = replace(
         readings,
         spread=np.full(len(timed), 2.0),  # of a ratio: both devices scatter
         noise=Noise(sd=PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
         freedom=np.full(len(timed), float(ASSUMED_FREEDOM)),
+        visits=np.zeros(len(timed)),  # the assumed scatter is the whole of it, as its sentence says
     )
     found = judge_readings(usual)
-    assumed = Assumed(noise=PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=found.clear)
+    clear = tuple(_snap_to_sizes(one, timed) for one in found.clear)
+    assumed = Assumed(noise=PRIOR_NOISE, outcome=found.outcome, crossings=found.crossings, clear=clear)
+    if found.outcome == "crossing":
+        (only,) = found.crossings
+        assumed = replace(assumed, estimate=only.estimate, low=only.low, high=only.high)
     known = replace(blank, outcome="undecided", sizes=sizes, assumed=assumed)
     return replace(known, reason=_single_readings_reason(known))
 
 
 def log_speedups(timed: Sequence[Evidence]) -> Readings:
-    """The log speedup of each size with what is known of its noise."""
+    """Return the log speedup of each size with what is known of its noise."""
     base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
     if timed[0].paired:
         ratios = [b - c for b, c in zip(base, other, strict=True)]
@@ -196,13 +252,13 @@ def log_speedups(timed: Sequence[Evidence]) -> Readings:
 
 
 def _median_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
-    """Variance of the median of each group of readings."""
+    """Return the variance of the median of each group of readings."""
     spreads = np.array([median_spread(len(group)) for group in groups])
     return np.asarray(size_variances(groups, pool) * spreads)
 
 
 def _group_medians(groups: Sequence[Vector]) -> Vector:
-    """The median of each group; of a few values each, for which numpy's takes twenty times as long."""
+    """Return the median of each group; of a few values each, for which numpy's takes twenty times as long."""
     return np.array([statistics.median(group.tolist()) for group in groups])
 
 
@@ -210,9 +266,41 @@ def _times(entry: Evidence) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return entry.baseline_s, entry.challenger_s
 
 
-def _size(entry: Evidence, value: float, width: float | None) -> Size:
+def _snap_to_sizes(clear: Clear, timed: Sequence[Evidence]) -> Clear:
+    """Return a range with the sizes themselves as its ends, which logarithms only come near."""
+    begin, end = (
+        min((entry.size for entry in timed), key=lambda size: abs(size - edge)) for edge in (clear.begin, clear.end)
+    )
+    return replace(clear, begin=begin, end=end)
+
+
+def _winner_doubts(
+    timed: Sequence[Evidence], readings: Readings, judgement: Judgement, clear_ranges: Sequence[Clear]
+) -> list[str | None]:
+    """Return what the whole study says against a winner at each size; empty where it decides for one.
+
+    None leaves it to the readings of the size. The headline decides: a size that it does not count for either device
+    has no winner in a table or a chart, and one that it does has.
+    """
+    own = np.abs(readings.values) > judgement.widths
+    doubts = [
+        "" if sign else "the sizes around it contradict it" if alone else None
+        for sign, alone in zip(judgement.signs, own, strict=True)
+    ]
+    if judgement.outcome != "undecided":
+        return doubts
+    told = [any(clear.begin <= entry.size <= clear.end for clear in clear_ranges) for entry in timed]
+    return [
+        doubt if known or doubt is None else doubt or NOT_SETTLED for doubt, known in zip(doubts, told, strict=True)
+    ]
+
+
+NOT_SETTLED = "the sizes around it do not settle it"
+
+
+def _size(entry: Evidence, value: float, width: float | None, doubt: str | None = None) -> Size:
     baseline_s, challenger_s = (statistics.median(times) for times in _times(entry))
-    verdict, reason = _size_verdict(value, width)
+    verdict, reason = _size_verdict(value, width, doubt)
     return Size(
         size=entry.size,
         baseline_s=baseline_s,
@@ -226,13 +314,13 @@ def _size(entry: Evidence, value: float, width: float | None) -> Size:
     )
 
 
-def _size_verdict(value: float, width: float | None) -> tuple[Verdict, str]:
+def _size_verdict(value: float, width: float | None, doubt: str | None) -> tuple[VerdictCode, str]:
+    """Return the verdict at a size and why it has no winner; by an empty `doubt` the whole study has decided it."""
     if width is None:
         return "missing", "one reading a device does not tell the noise"
-    if abs(value) <= width:
-        return "too_close", "either could be faster"
-    if abs(value) <= math.log(TIE):
-        return "too_close", f"the difference is within {units.format_share(TIE - 1)}"
+    reach = 0.0 if doubt == "" else width
+    if reason := closeness_reason(value, value - reach, value + reach) or doubt:
+        return "too_close", reason
     return ("gpu_faster" if value > 0 else "cpu_faster"), ""
 
 
@@ -263,7 +351,7 @@ def _curve_band(readings: Readings) -> Band:
 
 
 def _tie_ranges(band: Band) -> list[tuple[float, float]]:
-    """Every range of sizes in which the difference is within ±10 %, by the middle of the band."""
+    """Return every range of sizes in which the difference is within ±10 %, by the middle of the band."""
     groups = itertools.groupby(
         zip(band.sizes, band.speedup, strict=True), key=lambda place: abs(math.log(place[1])) <= math.log(TIE)
     )
@@ -272,7 +360,7 @@ def _tie_ranges(band: Band) -> list[tuple[float, float]]:
 
 
 def _single_readings_reason(answer: Crossover) -> str:
-    """What single readings allow: between which sizes they change sides, without an interval."""
+    """Describe between which sizes single readings change sides, without an interval."""
     wins = [(size.size, (size.speedup or 1.0) > 1) for size in answer.sizes]
     changes = [(below, above) for (below, before), (above, after) in itertools.pairwise(wins) if before != after]
     return wording.single_readings_reason(answer.axis, changes, answer.challenger if wins[0][1] else answer.baseline)

@@ -4,6 +4,7 @@ Rows in, facts and sentences out. A finding that could not be measured is named 
 """
 
 import itertools
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,16 +12,17 @@ from functools import cached_property
 from typing import Any, Literal
 
 from .. import units
+from ..question import custom
 from ..question.experiment import inline_name
 from ..question.lanes import PLAIN
 from ..results.schema import Trial
-from . import lane_check
+from . import speedup
 from .speedup import is_host, step_time
 from .statistics import median_interval
 
 
 def custom_part_times(trial: Trial) -> dict[str, float]:
-    """Median seconds of loader, transfer and step where they were timed apart; a part that it has not is left out."""
+    """Return the median seconds of loader, transfer and step, as far as they were timed separately."""
     timed = {
         "loader": trial.breakdown_loader_s,
         "transfer": trial.breakdown_transfer_s,
@@ -30,7 +32,7 @@ def custom_part_times(trial: Trial) -> dict[str, float]:
 
 
 def custom_facts(trial: Trial) -> dict[str, str]:
-    """What a row knows beside its times, for people, by its title; only what is known."""
+    """Return the known facts about a row other than its times, for people, by title."""
     found = {
         "Loss after the first step": units.format_if_known(trial.own_first_loss, units.format_significant),
         "Its own evaluation": units.format_if_known(trial.own_evaluation, units.format_significant),
@@ -39,7 +41,7 @@ def custom_facts(trial: Trial) -> dict[str, str]:
 
 
 def unknown_facts_sentence(trial: Trial) -> str:
-    """What is not known of a row that was timed, in a sentence; empty where everything is."""
+    """List the unknown facts about a row that was timed, in a sentence; empty where all are known."""
     given = {
         "the share of its loader (batches)": trial.breakdown_loader_s,
         "the share of placing a batch (place)": trial.breakdown_transfer_s,
@@ -54,27 +56,55 @@ def unknown_facts_sentence(trial: Trial) -> str:
     return f"Not known, because what build returns does not have it: {', '.join(absent)}."
 
 
-Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic"]
+Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic", "uneven"]
 
 MOST_CALLS = 3
-"""Times that calling operations may take what it takes in a training of numbers: modules do more around each. What is
-left beyond counts as arithmetic, since a machine that others use makes all of it longer."""
+"""Factor by which calling operations may take longer than in training on bare numbers: modules do more around each
+call. The rest of the time counts as arithmetic, since a shared machine makes all of it longer.
+"""
+
+
+LONG = 3
+"""Times the usual from which on a step is a long one."""
+
+
+def weigh_long_steps(times: Sequence[float]) -> tuple[float, float, float]:
+    """Return the share of steps that take `LONG` times the usual, their cost, and their length.
+
+    Args:
+        times: of single steps.
+
+    Returns:
+        Share of the steps; of the time, what they take beyond the usual; their median as a multiple of the usual.
+    """
+    whole = sum(times)
+    if not whole:
+        return 0.0, 0.0, 0.0
+    usual = statistics.median(times)
+    long = [each for each in times if each > LONG * usual]
+    if not long:
+        return 0.0, 0.0, 0.0
+    cost = sum(each - usual for each in long) / whole
+    return len(long) / len(times), cost, statistics.median(long) / usual if usual else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
 class CustomSteps:
-    """What was timed and counted of steps; times in seconds, empty or None where it is not known.
+    """Times and counts of steps; times in seconds, empty or None where unknown.
 
     Attributes:
         on_host: whether the CPU does the work.
         step_s: an undisturbed step, with everything.
         loader_s: of it, waiting for the batch.
-        before_s: of it, what comes before the forward pass, where the loader is not known.
-        transfer_s: placing it, where that is apart from the step.
-        busy_s: for which an accelerator works, if it never waits.
-        steps: trained.
-        looked: of these, those that were looked at one by one; 0 where that is not done.
-        uneven: share of them that take several times as long as the usual one, and of the time what that costs.
+        before_s: of it, the time before the forward pass, where the loader's time is unknown.
+        transfer_s: placing the batch, where that is separate from the step.
+        busy_s: time for which an accelerator works, if it never waits.
+        steps: number of trained steps.
+        looked: number of these that were examined one by one; 0 where that is not done.
+        uneven: result of `weigh_long_steps`.
+        long_at: file, line and function of long steps; empty if unknown.
+        first_s: time of the first step, with its setup; None if unknown.
+        first_at: place where the first step spent most time, and its activity there.
         operations: of PyTorch in each step that was watched, and so on below.
         waits: values that the host needed.
         waits_at: file and line where most often.
@@ -84,12 +114,12 @@ class CustomSteps:
         elsewhere: operations on another device.
         float64: operations in float64.
         kept: tensors alive.
-        inside_s: in operations, drained and counted.
+        inside_s: in operations, synchronized and counted.
         float64_s: of these in float64.
         between_s: in long stretches between them; the least counts, as others only make stretches longer.
         floor_s: of an operation with nothing to compute: with its call; counted; reading a value.
         learns: whether a parameter changes.
-        threads_set: whether they set the number of threads.
+        threads_set: whether steps set the number of threads.
         printed: lines.
     """
 
@@ -101,7 +131,10 @@ class CustomSteps:
     busy_s: float | None = None
     steps: int = 0
     looked: int = 0
-    uneven: tuple[float, float] = (0.0, 0.0)
+    uneven: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    long_at: str = ""
+    first_s: float | None = None
+    first_at: str = ""
     operations: Sequence[int] = ()
     waits: Sequence[int] = ()
     waits_at: str = ""
@@ -131,21 +164,28 @@ class CustomSteps:
 
     @cached_property
     def costs(self) -> dict[Cause, float]:
-        """Share of an undisturbed step that each thing costs; nothing where it is not known."""
+        """Return the share of an undisturbed step that each cause costs; empty where the step time is unknown."""
         if not self.step_s:
             return {}
-        known = self._on_host(self.step_s) if self.on_host else self._on_accelerator(self.step_s)
-        return {cause: min(1.0, max(0.0, seconds / self.step_s)) for cause, seconds in known.items()}
+        usual_s = self.step_s * (1 - self.uneven[1])  # what was counted is of usual steps
+        known = self._on_host(usual_s) if self.on_host else self._on_accelerator(usual_s)
+        costs = {cause: min(1.0, max(0.0, seconds / self.step_s)) for cause, seconds in known.items()}
+        return costs | ({"uneven": self.uneven[1]} if self.uneven[1] else {})
+
+    @property
+    def examined(self) -> float:
+        """Share of the time of all steps that those hold whose operations were counted."""
+        return 1 - self.uneven[1] if self.operations else 0.0
 
     @property
     def idle(self) -> float | None:
-        """Share of a step for which an accelerator has nothing to do; None where that is not known, and on a CPU."""
+        """Share of a step for which an accelerator has nothing to do; None where that is unknown, and on a CPU."""
         busy_s = None if self.on_host else self._busy_s
         return None if busy_s is None or not self.step_s else min(1.0, max(0.0, 1 - busy_s / self.step_s))
 
     @property
     def _outside(self) -> dict[Cause, float]:
-        """What was timed apart from the step itself."""
+        """Return the times that were measured separately from the step itself."""
         timed: tuple[tuple[Cause, float | None], ...] = (
             ("loader", self.loader_s),
             ("before", self.before_s),
@@ -222,13 +262,13 @@ NOTABLE_SHARE = 0.1
 """Share of a step from which a cost is named."""
 
 IDLE = 0.2
-"""Share of a step from which on it is said that calling operations takes it, or that a device has nothing to do."""
+"""Least share of a step that is reported as time of calling operations, or as idle time of a device."""
 
 MANY_OPERATIONS = 0.5
-"""Share of a step's operations from which on they are said to be elsewhere, or in float64."""
+"""Least share of a step's operations that is reported as elsewhere, or as float64."""
 
 FLOAT64_NOTE = "many GPUs do it at a small part of their speed"
-"""What there is to know of float64."""
+"""Explanation of the cost of float64."""
 
 FEW_STEPS = 3
 """Steps that must all keep more than the one before; the first ones, which may set up something, are left out."""
@@ -236,14 +276,14 @@ FEW_STEPS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class StepFinding:
-    """Something that stands out.
+    """A finding about steps.
 
     Attributes:
-        kind: what it is about in a word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
-            `elsewhere`, and for what has no share `unseen`, `learns`, `syncs`, `copies`, `grows`, `uneven`, `threads`,
-            `prints`.
-        share: of a step that it costs; None where that cannot be said.
-        sentence: that goes on after the name of a device.
+        kind: subject in a word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
+            `elsewhere`, `uneven`; and without a share `unseen`, `first`, `learns`, `syncs`, `copies`, `grows`,
+            `threads`, `prints`.
+        share: of a step that it costs; None where that is unknown.
+        sentence: text that continues after the name of a device.
     """
 
     kind: str
@@ -252,15 +292,23 @@ class StepFinding:
 
 
 def list_findings(steps: CustomSteps) -> list[StepFinding]:
-    """All of them, costs first, the largest first."""
+    """Return all findings, costs first, the largest first.
+
+    Long steps of a row whose line was not found come after other costs: they may be those of other programs.
+    """
+    is_unplaced = not steps.long_at and not steps.looked
     costs = [*_wrong_device_findings(steps), *_costs(steps), *_idle(steps)]
     named = {each.kind for each in costs}
     odd = [StepFinding(kind=kind, share=None, sentence=said) for kind, said in _oddities(steps) if kind not in named]
-    return [*sorted(costs, key=lambda each: (each.kind != "elsewhere", -(each.share or 0.0))), *odd]
+
+    def rank(each: StepFinding) -> tuple[bool, bool, float]:
+        return each.kind != "elsewhere", each.kind == "uneven" and is_unplaced, -(each.share or 0.0)
+
+    return [*sorted(costs, key=rank), *odd]
 
 
 def grows(counts: Sequence[int]) -> bool:
-    """Whether each of the last counts is higher than the one before."""
+    """Return whether each of the last counts is higher than the one before."""
     last = counts[1:]
     return len(last) >= FEW_STEPS and all(after > before for before, after in itertools.pairwise(last))
 
@@ -279,6 +327,8 @@ def _costs(steps: CustomSteps) -> Iterator[StepFinding]:
 def _cost_sentence(kind: Cause, share: str, steps: CustomSteps) -> str:
     operations = _count_text(steps.operations)
     match kind:
+        case "uneven":
+            return _long_steps_sentence(steps)
         case "loader":
             return f"waiting for the next batch takes {share} of a step."
         case "before":
@@ -311,7 +361,7 @@ def _wrong_device_findings(steps: CustomSteps) -> Iterator[StepFinding]:
 
 
 def _idle(steps: CustomSteps) -> Iterator[StepFinding]:
-    """Where it is not known what the host does meanwhile, as in rows of before."""
+    """Report idle time where the activity of the host is unknown, as in rows of older versions."""
     idle = steps.idle
     if idle is not None and idle >= IDLE and "calls" not in steps.costs:
         launched = f", of {_count_text(steps.operations)} operations" if steps.operations else ""
@@ -321,6 +371,8 @@ def _idle(steps: CustomSteps) -> Iterator[StepFinding]:
 
 def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
     operations = sum(steps.operations)
+    if first := _first_step_sentence(steps):
+        yield "first", first
     if steps.unseen:
         yield "unseen", "no operation of PyTorch is called: what its steps do is not seen."
     if steps.learns is False:
@@ -343,28 +395,52 @@ def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
 
 
 def _change_oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
-    """What differs from step to step."""
+    """Report differences from step to step."""
     if grows(steps.kept) or grows(steps.operations):
         yield "grows", "each step leaves more behind than the one before: it grows with every step."
-    often, beyond = steps.uneven
-    if beyond >= NOTABLE_SHARE:
-        yield (
-            "uneven",
-            (
-                f"{units.format_share(often)} of its steps take several times as long as the usual one, which costs "
-                f"{units.format_share(beyond)} of the time: work that is done now and then, or others on this machine."
-            ),
-        )
+
+
+def _long_steps_sentence(steps: CustomSteps) -> str:
+    often, beyond, times = steps.uneven
+    longer = f"{units.format_significant(times)} times" if math.isfinite(times) else "many times"
+    why = f", most of it at {steps.long_at}" if steps.long_at else ": work that is done now and then, or other programs"
+    said = (
+        f"{units.format_share(often)} of its steps take {longer} as long as the usual one, which costs "
+        f"{units.format_share(beyond)} of the time{why}. {_find_advice(steps.long_at)}"
+    )
+    return said.strip()
+
+
+def _find_advice(place: str) -> str:
+    """Return how to leave out the activity of a script at a place; empty if that is unknown."""
+    return next((advice for activity, advice in custom.ACTIVITIES.items() if place.endswith(activity)), "")
+
+
+FIRST_S, FIRST_TIMES = 1.0, 20.0
+"""Seconds of a first step, and times the usual step, from which on it is reported."""
+
+
+def _first_step_sentence(steps: CustomSteps) -> str:
+    """Describe the time of the first step where it is much longer than the others; otherwise empty."""
+    if not steps.step_s or not steps.first_s or steps.first_s < max(FIRST_S, FIRST_TIMES * steps.step_s):
+        return ""
+    times, where = units.format_significant(steps.first_s / steps.step_s), ""
+    if steps.first_at:
+        where = f", most of it at {steps.first_at}"
+    took = units.format_duration(steps.first_s)
+    return f"the first step took {took}, {times} times as long as a step{where}. {_find_advice(steps.first_at)}".strip()
 
 
 def _reading(steps: CustomSteps) -> str:
     where = f", most often at {steps.waits_at}" if steps.waits_at else ""
-    waits = "would wait on a GPU" if steps.on_host else "waits"
-    return f"each step reads {_count_text(steps.waits, 'value')}, for which the host {waits}{where}"
+    times = _count_text(steps.waits, "time")
+    if steps.on_host:  # where the tensors are on a GPU run is unknown here: some stay on the host
+        return f"each step reads values or sizes {times}{where}; with tensors on a GPU, each read makes the host wait"
+    return f"each step makes the host wait for the device {times}, as it reads values or sizes{where}"
 
 
 def _count_text(counts: Sequence[int], noun: str = "") -> str:
-    """How many there are in a step: "3", or "1 value", "3 values" where it is said of what."""
+    """Format the median count per step: "3", or with a noun "1 value", "3 values"."""
     if not counts:
         return "unknown"
     number = int(statistics.median(counts))
@@ -375,11 +451,14 @@ SAME_LOSS = 0.01
 """Relative difference of the first losses beyond which devices did not begin alike."""
 
 NOTHING_ODD = "Nothing of what can be seen of its steps stands out: the work itself decides."
-"""What is said to decide where nothing is odd."""
+"""Sentence used where nothing is odd."""
+
+LEAST_EXAMINED = 0.8
+"""Share of the time of steps that must have been examined before the work itself is named as the cause."""
 
 
 def custom_training_line(trial: Trial) -> str:
-    """The training of a row in a line."""
+    """Return the training of a row in a line."""
     known = [
         f"{units.format_count(trial.parameters)} parameters" if trial.parameters else "parameters unknown",
         f"{units.format_operations(trial.flops_per_step)} a step" if trial.flops_per_step else "operations unknown",
@@ -388,7 +467,7 @@ def custom_training_line(trial: Trial) -> str:
 
 
 def custom_steps(trial: Trial) -> CustomSteps:
-    """What is known of the steps of a row."""
+    """Collect the times and counts of the steps of a row."""
     timed: dict[str, Sequence[float]] = {
         "loader_s": trial.breakdown_loader_s,
         "transfer_s": trial.breakdown_transfer_s,
@@ -397,12 +476,15 @@ def custom_steps(trial: Trial) -> CustomSteps:
     counted = ("operations", "waits", "copies", "elsewhere", "float64", "kept", "learns", "threads_set", "printed")
     seen = ("waits_at", "syncs", "syncs_at", "inside_s", "float64_s", "between_s", "floor_s")
     known: dict[str, Any] = {name: statistics.median(values) for name, values in timed.items() if values}
+    parts = [part for part in (trial.breakdown_transfer_s, trial.breakdown_step_s) if part]
+    known["uneven"] = weigh_long_steps(trial.own_single_s or tuple(map(sum, zip(*parts, strict=False))))
+    known |= {"long_at": trial.own_heavy_at, "first_at": trial.own_first_at, "first_s": trial.startup_first_step_s}
     known |= {name: getattr(trial, f"own_{name}") for name in (*counted, *seen)}
     return CustomSteps(on_host=is_host(trial), step_s=step_time(trial).median_s, steps=trial.steps, **known)
 
 
 def finding_sentences(trial: Trial) -> list[str]:
-    """What is worth knowing of one row, that which costs most first; empty where nothing was seen."""
+    """Describe the findings on one row, the most expensive first; empty without findings."""
     return [f"On {inline_name(trial.contender)}, {found.sentence}" for found in list_findings(custom_steps(trial))]
 
 
@@ -413,21 +495,21 @@ BATCH_WORDS = {
     "resident": "steps are {} as fast with batches that are on the device already",
     "larger": "samples are trained {} as fast in batches four times as large",
 }
-"""What was tried in place of its batches, by column, in words that go on after the name of a device."""
+"""Descriptions of the alternatives to a script's own batches, by column; they continue after the name of a device."""
 
 LEARNS = {"larger": " It learns differently: each sample makes a fourth of the updates."}
-"""What has to be said of some of them."""
+"""Remarks on some of them."""
 
 
 def batch_effects(trial: Trial) -> list[str]:
-    """What other batches did in turns with its own, a sentence each, that which helps most first."""
+    """Describe the effects of other batches measured in turns with the script's own, the most helpful first."""
     told: list[tuple[float, str]] = []
     for name, words in BATCH_WORDS.items():
         pairs = zip(trial.own_given_s, getattr(trial, f"own_{name}_s"), strict=False)
         ratios = [given / other for given, other in pairs if other > 0]
         if interval := median_interval(ratios):
             value, low, high = (units.format_ratio(each) for each in (statistics.median(ratios), *interval))
-            unsure = "it cannot be told whether it helps: " if interval[0] <= 1 <= interval[1] else ""
+            unsure = "inconclusive: " if interval[0] <= 1 <= interval[1] else ""
             said = f"On {inline_name(trial.contender)}, {unsure}{words.format(value)} (95 %: {low} to {high})."
             said += LEARNS.get(name, "")
             told.append((statistics.median(ratios), said))
@@ -435,8 +517,8 @@ def batch_effects(trial: Trial) -> list[str]:
 
 
 def larger_batches_hint(trial: Trial) -> str:
-    """How larger batches could be tried, where they might help a row and were not; empty elsewhere."""
-    if not trial.training or trial.own_given_s or lane_check.find_lane(trial) != PLAIN:
+    """Return how larger batches could be tried, where they might help a row and were not; empty elsewhere."""
+    if not trial.training or trial.own_given_s or speedup.find_lane(trial) != PLAIN:
         return ""
     if not any(found.kind in ("small", "idle") for found in list_findings(custom_steps(trial))):
         return ""
@@ -447,7 +529,7 @@ def larger_batches_hint(trial: Trial) -> str:
 
 
 def oddity_sentences(trials: Sequence[Trial]) -> list[str]:
-    """What stands out in the steps of rows, and whether devices began alike."""
+    """Describe the findings on the steps of rows, and whether devices began with the same loss."""
     return [
         *itertools.chain.from_iterable(map(finding_sentences, trials)),
         *filter(None, [first_losses_sentence(trials)]),
@@ -455,7 +537,7 @@ def oddity_sentences(trials: Sequence[Trial]) -> list[str]:
 
 
 def batch_sentences(trials: Sequence[Trial]) -> list[str]:
-    """What other batches did, or how larger ones could be tried."""
+    """Describe the effects of other batches, or how to try larger ones."""
     return [
         *itertools.chain.from_iterable(map(batch_effects, trials)),
         *dict.fromkeys(filter(None, map(larger_batches_hint, trials))),
@@ -463,13 +545,13 @@ def batch_sentences(trials: Sequence[Trial]) -> list[str]:
 
 
 def custom_sentences(trials: Sequence[Trial]) -> list[str]:
-    """All that is seen of the steps of rows."""
+    """Return all findings on the steps of rows."""
     return [*oddity_sentences(trials), *batch_sentences(trials)]
 
 
 def first_losses_sentence(trials: Sequence[Trial]) -> str:
-    """Whether devices began alike, in a sentence; empty where that is so, or not known."""
-    plain = [row for row in trials if lane_check.find_lane(row) == PLAIN]
+    """Describe a difference in first losses between devices; empty where they agree or are unknown."""
+    plain = [row for row in trials if speedup.find_lane(row) == PLAIN]
     known = [(row.contender, row.own_first_loss) for row in plain if row.own_first_loss is not None]
     for (first, one), (second, other) in itertools.pairwise(known):
         if one is not None and other is not None and abs(one - other) > SAME_LOSS * max(abs(one), abs(other)):
@@ -483,7 +565,19 @@ def first_losses_sentence(trials: Sequence[Trial]) -> str:
 
 
 def custom_cause(baseline: Trial, challenger: Trial) -> str:
-    """Why two rows differ as they do, as far as that can be seen."""
+    """Return why two rows differ as they do, as far as that can be seen."""
     told = [finding_sentences(row)[:1] for row in (challenger, baseline)]
     said = " ".join(itertools.chain.from_iterable(told))
-    return said or NOTHING_ODD
+    return said or _unexamined_sentence((challenger, baseline)) or NOTHING_ODD
+
+
+def _unexamined_sentence(rows: Sequence[Trial]) -> str:
+    """Explain why the work itself cannot be named as the cause, though nothing is odd; empty if it can."""
+    for row in rows:
+        device, share = inline_name(row.contender), custom_steps(row).examined
+        if not share:
+            return f"The cause is not known: the operations of steps on {device} were not examined."
+        if share < LEAST_EXAMINED:
+            held = units.format_share(share)
+            return f"The cause is not known: the steps that were examined on {device} hold {held} of the time."
+    return ""

@@ -18,13 +18,13 @@ from ..errors import InvalidValue
 from ..question import models
 from ..question.devices import inline_device_name
 from ..question.experiment import Contender, Experiment, Point
-from ..question.models import cost
-from ..question.models.boosting import field_of_answer_axis
+from ..question.models import operations
+from ..question.models.families import field_of_answer_axis
 from ..question.sweep import Sweep
 from ..results.schema import Trial
 from . import wording
 from .crossover import log_speedups
-from .estimate.curve import SpeedupCurve, posterior_variance
+from .curve_estimate import SpeedupCurve, posterior_variance
 from .result import Crossover, Evidence
 from .search import USUAL_SEARCH_SIZES
 from .speedup import speedup
@@ -74,12 +74,12 @@ class ExpectedSpeedup:
 def expect_speedup(
     evidence: Sequence[Evidence], size: float, *, exclude: float | None = None
 ) -> ExpectedSpeedup | None:
-    """What to expect at a size; None beyond the measured ones, or where they say too little.
+    """Predict the speedup at a size; None beyond the measured sizes, or where they determine it too poorly.
 
     Args:
-        evidence: what was timed, in any order.
+        evidence: timings, in any order.
         size: on the axis.
-        exclude: a size whose own readings are left out, so that they can be set beside what was expected.
+        exclude: a size whose own readings are left out, so that they can be compared with the prediction.
     """
     timed = sorted((one for one in evidence if not one.obstacle and one.size != exclude), key=lambda one: one.size)
     if len(timed) < LEAST_SIZES or not timed[0].size <= size <= timed[-1].size:
@@ -104,7 +104,7 @@ def expect_speedup(
 
 
 def compare_with_measured(expectation: ExpectedSpeedup, measured: float) -> str:
-    """One sentence on what was expected and what was then measured."""
+    """Return one sentence that compares the prediction with the later measurement."""
     was = f"From {units.format_quantity(expectation.sizes, 'other measured size')} {expectation.figures} was expected"
     if expectation.low <= measured <= expectation.high:
         return f"{was}; {units.format_ratio(measured)} was measured, as expected."
@@ -116,11 +116,11 @@ UNKNOWN_AXIS = "size"
 """An axis of which nobody but its owner knows what a size is."""
 
 SAVING_FACTOR = 2
-"""Times the size of the crossing at which the saving is told: far enough for one device to be clearly ahead."""
+"""Multiple of the crossing's size at which the saving is reported: far enough for one device to be clearly ahead."""
 
 
 def meaning_sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """What a crossing means, a sentence each, for a training of any size; none where there is no single one."""
+    """Describe the meaning of a crossover for a training of any size; empty unless there is exactly one."""
     if answer.outcome != "crossing" or answer.estimate is None or answer.axis == UNKNOWN_AXIS:
         return ()
     begin = math.ceil(answer.estimate) if wording.is_whole_axis(answer.axis) else answer.estimate
@@ -174,12 +174,12 @@ def _saving_range(low: float, high: float) -> str:
 
 
 def _rough_duration(seconds: float) -> str:
-    """A time that is expected and not measured, no finer than its interval."""
+    """Return a predicted time, no finer than its interval."""
     return units.format_duration(seconds, digits=2)
 
 
 def _epoch_steps(training: Point, axis: str, size: float) -> int | None:
-    """Steps of an epoch at a size; None where no training has it."""
+    """Return steps of an epoch at a size; None where no training has it."""
     if axis == "parameters":
         return training.steps_per_epoch
     try:
@@ -200,7 +200,7 @@ BEGIN_S = 0.8
 """Seconds until a contender of a point has its first block: its network is built, warmed up and counted."""
 
 COMPILING_S = 25.0
-"""The same of a compiled lane."""
+"""The same of a compiled variant."""
 
 ROUND_OVERHEAD = 1.5
 """Seconds of a visit over those of its blocks."""
@@ -209,18 +209,18 @@ SPREAD = (0.7, 1.6)
 """The range of the estimate of a point, as a share of it."""
 
 LANES_SPREAD = (0.5, 3.5)
-"""The same of lanes, whose compiling takes several times as long on a small busy machine."""
+"""The same of variants, whose compiling takes several times as long on a small busy machine."""
 
 RATES = (2e9, 4e10)
 """Operations a second, at least and at most, of a machine that nothing is known of."""
 
 
 def estimate_sweep_s(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, float]:
-    """The least and the most seconds that a sweep is expected to take, within its budget.
+    """Estimate the least and the most seconds of a sweep, within its budget.
 
     Args:
-        sweep: what is asked.
-        rates: operations a second at which this machine trained before.
+        sweep: the sweep to run.
+        rates: operations per second at which this machine trained earlier.
     """
     slowest, fastest = (min(rates), max(rates)) if rates else RATES
     points = sweep.points
@@ -233,10 +233,10 @@ def estimate_sweep_s(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, 
 
 
 def estimate_lanes_s(experiment: Experiment, rates: Sequence[float] = ()) -> tuple[float, float]:
-    """The least and the most seconds that lanes beside plain steps are expected to take, their compiling included."""
+    """Estimate the least and the most seconds of measuring variants next to the default one, with their compiling."""
     slowest, fastest = (min(rates), max(rates)) if rates else RATES
     begin_s = sum(map(_begin_s, experiment.contenders))
-    flops = cost.work(experiment.point)
+    flops = operations.work(experiment.point)
     visits = ROUND_OVERHEAD * len(experiment.contenders) * experiment.pairs
     low, high = (
         share * (begin_s + min(visits * max(BLOCK_S, BLOCK_STEPS * flops / rate), experiment.budget_s))
@@ -246,7 +246,7 @@ def estimate_lanes_s(experiment: Experiment, rates: Sequence[float] = ()) -> tup
 
 
 def _point_s(sweep: Sweep, point: Point, rate: float) -> float:
-    step_s, steps = cost.work(point) / rate, 2 if point.is_fit else BLOCK_STEPS
+    step_s, steps = operations.work(point) / rate, 2 if point.is_fit else BLOCK_STEPS
     pair_s = ROUND_OVERHEAD * len(sweep.contenders) * max(BLOCK_S, steps * step_s)
     begin_s = sum(_begin_s(contender) for contender in sweep.contenders)
     return begin_s + min(sweep.pairs * pair_s, sweep.point_budget_s)
@@ -257,9 +257,10 @@ def _begin_s(contender: Contender) -> float:
 
 
 FIRST_SIZES = (1_024, 2_048, 4_096)
-"""Hidden sizes to begin with, the usual one first: in the rows of the gallery all threads beat one by more than
-`CLEAR_SPEEDUP` from 512 neurons on, so 1,024 are well beyond. A larger one is taken where rows of this machine say
-otherwise."""
+"""Hidden sizes to begin with, the usual one first. In the rows of the gallery all threads beat one by more than
+`CLEAR_SPEEDUP` from 512 neurons on, so 1,024 are well beyond. A larger one is used where rows of this machine
+contradict that.
+"""
 
 CLEAR_SPEEDUP = 1.2
 """Speedup from which a first answer is no close call, lower end of its interval."""
@@ -268,10 +269,10 @@ CLEAR_SPEEDUP = 1.2
 def first_training(
     contenders: Sequence[Contender], answers: Callable[[Sequence[Experiment]], Mapping[str, Sequence[Trial]]]
 ) -> Point:
-    """The first training for these contenders: several threads of a CPU get a size at which threads matter.
+    """Return the first training for these contenders: several threads of a CPU get a size at which threads matter.
 
     Args:
-        contenders: who contends, by `core.question.defaults`.
+        contenders: who contends, by `core.question.presets`.
         answers: the stored runs of this machine by the id of the experiment, of those that have one.
     """
     if len(contenders) < 2 or not all(contender.on_host for contender in contenders):
@@ -284,7 +285,7 @@ def first_training(
 
 
 def _is_clear(rows: Sequence[Trial]) -> bool:
-    """Whether more threads were clearly faster, or nothing says that they are not."""
+    """Return whether more threads were clearly faster, or nothing says that they are not."""
     if not rows:
         return True
     low = speedup(rows[0], rows[-1]).low

@@ -1,64 +1,92 @@
-"""Whether other programs shared the machine while rows were timed, and what that leaves of a comparison.
+"""Interference: how far other programs on the machine may have shifted times, and its effect on a comparison.
 
-Turns make a disturbance meet both sides of a pair, so it cancels where it slows both alike. It does not where one side
-needs more of the processor than the other: threads that wait for each other all wait for the one that was displaced.
-How far that shifts a speedup is simulated, and measured beside real programs, by `tests/benchmarks/busy_machine.py`.
+Turns make a disturbance meet both sides of a pair, so it cancels where it slows both alike. It does not cancel where
+one side needs more of the processor than the other: threads that wait for each other all wait for the displaced one.
+Two measurements around each block bound the shift of a time. The first is how long its threads were ready to run and
+waited for a processor; a thread that does not wait is not slowed. The second is how much of the processors others used;
+time that no other program used cannot be lost to one. The smaller of the two is the bound, alike for all devices.
 Blocks in, words and figures out; nothing here compares two times.
+
+Diagnostics of a whole study: interference by other programs over all sizes, and cautions about its readings.
+
+Three or six pairs per size cannot show interference, so the blocks of all sizes are examined together.
 """
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .. import units
 from ..question.devices import capitalize_name
 from ..question.experiment import inline_name
+from ..question.models.families import ROWS
 from ..results.schema import Trial
+from . import wording
+from .result import Crossover, Evidence
 from .statistics import p90_to_median
 
 MAX_SPREAD = 1.5
 """Highest 90th percentile of block times over their median, and median over 10th percentile, of an undisturbed row."""
 
 SPREAD_BLOCKS = 10
-"""Fewest blocks that tell of other programs; below, one slow block would pass for a busy machine."""
+"""Fewest blocks whose spread tells of other programs; below, one slow block would pass for a busy machine."""
 
 MAX_STEAL = 0.10
-"""Highest share of processor time taken by other guests: one tick of the kernel's clock in a block of 100 ms."""
+"""Highest share of processor time that other guests may use: one tick of the kernel's clock in a block of 100 ms."""
 
 DISPLACEMENT_RATE, SHORT_S = 75.0, 0.1
-"""Involuntary context switches, a second and thread, from which a block shared its processor: on a quiet machine the
-median of a row is at most 60, beside one program that never rests 150 and more (docs/measuring.md). A shorter block
-counts as one of so many seconds, since a single switch of it is no sign."""
+"""Involuntary context switches per second and thread from which a block shared its processor, and a shortest block.
+
+The rate counts where waits were not measured. On a quiet machine the median of a row is at most 60, next to one program
+that never rests 150 and more (docs/method.md). A shorter block counts as one of so many seconds, since a single switch
+of it is no sign.
+"""
 
 LOAD_ROOM, CROWDED_FACTOR = 0.5, 3
 """Load average accepted beyond the processor threads of the machine: all of them at work, and the system's own bits.
 Above it, so many times fewer switches are a sign: among many programs a thread is rarely displaced, and for long."""
 
 MANY_BLOCKS = 1 / 3
-"""Share of disturbed blocks from which the median is no longer that of undisturbed ones."""
+"""Share of disturbed blocks from which the median stops being that of undisturbed ones."""
 
-SHIFT, MOST_SHIFT = 1.05, 20.0
-"""By how much other programs can make the side that needs less of the processor look faster: where few blocks were
-disturbed, 1.03 in 99 of 100 simulated runs; where many were, 2.9, and beside real programs up to 17 in small steps,
-whose threads wait for each other every few microseconds (tests/benchmarks/busy_machine.py)."""
+QUIET_SHIFT = math.log(1.05)
+"""Logarithm of a shift that turns no verdict: who wins, wins by more than twice as much."""
+
+UNKNOWN_SHIFT = math.log(20.0)
+"""Assumed shift of rows that did not count waits.
+
+Next to real programs, small steps take up to 17 times as long (tests/benchmarks/busy_machine.py). Their threads wait
+for each other every few microseconds.
+"""
+
+MOST_WAITING = 0.99
+"""Share of its time for which a contender may have waited; of more nothing is known but that it may be anything."""
 
 TOO_BUSY = "this machine was too busy"
-"""How it is said that no verdict can be given, after a colon."""
+"""Reason that a time is unusable, in words that go on after a colon."""
+
+QUIET_ADVICE = "Close other programs, or wait until they have ended, and measure again"
 
 BUSY_MARK = "Measured on a busy machine"
+
+TABLE_MARK = "The readings spread as they do on a busy machine"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interference:
-    """What other programs did to the blocks of one contender.
+    """Effect of other programs on the blocks of one contender.
 
     Attributes:
-        name: the contender as asked for, or the device of a table.
+        name: the contender's written form, or the device of a table.
         needs: processors that it needs at once: its threads, and 0 for an accelerator, which the host only feeds.
         slow: 90th percentile of its block times over their median; 1 below `SPREAD_BLOCKS` blocks.
         fast: their median over their 10th percentile, likewise.
-        displaced: share of its blocks in which other programs or guests took its processor; 0 where not counted.
+        displaced: share of its blocks in which other programs or guests used its processor.
+        other_use: share of all processors that others used meanwhile; None where it was not counted.
+        shift: logarithm of how many times as long as on a quiet machine its median may be; 0 on one.
+        reading: unit of a time: a `block`, or a `reading` of a table.
     """
 
     name: str
@@ -66,11 +94,14 @@ class Interference:
     slow: float = 1.0
     fast: float = 1.0
     displaced: float = 0.0
+    other_use: float | None = None
+    shift: float = 0.0
+    reading: str = "block"
 
     @property
     def many(self) -> bool:
-        """Whether so many blocks were disturbed that their median is shifted too."""
-        return self.fast > MAX_SPREAD or self.displaced >= MANY_BLOCKS
+        """Whether its median may be shifted by enough to turn a verdict."""
+        return self.shift > QUIET_SHIFT
 
     @property
     def any(self) -> bool:
@@ -79,24 +110,37 @@ class Interference:
 
     @property
     def description(self) -> str:
-        """What was seen of it, in words that go on after a colon."""
+        """Description of the interference, to continue after a colon."""
+        if self.other_use is not None and self.many and self.fast <= MAX_SPREAD:
+            return f"other programs used about {units.format_processor_share(self.other_use)}"
         if self.displaced >= MANY_BLOCKS:
             often = "every block" if self.displaced == 1 else f"{units.format_share(self.displaced)} of the blocks"
             return f"other programs took processor time from {self.name} in {often}"
         if self.fast > MAX_SPREAD:
-            return f"half the blocks of {self.name} took {_spread_text(self.fast)} what the fastest took"
+            return f"half the {self.reading}s of {self.name} took {_spread_text(self.fast)} what the fastest took"
         accepted = f"{units.format_ratio(MAX_SPREAD)} is accepted"
-        return f"one block in ten of {self.name} took {_spread_text(self.slow)} the median ({accepted})"
+        return f"one {self.reading} in ten of {self.name} took {_spread_text(self.slow)} the median ({accepted})"
+
+    @property
+    def condition(self) -> str:
+        """The load, as the beginning of a verdict that is valid for this load alone."""
+        if self.other_use is not None and self.fast <= MAX_SPREAD:
+            return f"with other programs using about {units.format_processor_share(self.other_use)}"
+        if self.displaced >= MANY_BLOCKS:
+            often = "every block" if self.displaced == 1 else f"{units.format_share(self.displaced)} of the blocks"
+            return f"with other programs taking processor time from {self.name} in {often}"
+        return f"on a machine as busy as it was ({self.description})"
 
     @property
     def sentence(self) -> str:
-        """The mark of a measurement that stands all the same; empty on a quiet machine."""
-        return f"{BUSY_MARK}: {self.description}." if self.any else ""
+        """The mark of a measurement that remains valid; empty on a quiet machine."""
+        mark = BUSY_MARK if self.reading == "block" else TABLE_MARK
+        return f"{mark}: {self.description}." if self.any else ""
 
     @property
     def hindrance(self) -> str:
         """Why its median cannot be believed where nothing cancels, after a colon; empty if it can."""
-        return _too_busy_reason(self.description) if self.many else ""
+        return f"{TOO_BUSY}: {self.description}" if self.many else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,93 +153,105 @@ class PairInterference:
     @property
     def worse(self) -> Interference:
         """The one that was disturbed more."""
-        return max(self.baseline, self.challenger, key=lambda one: (one.many, one.displaced, one.slow))
+        return max(self.baseline, self.challenger, key=lambda one: (one.shift, one.displaced, one.slow))
 
     @property
     def sentence(self) -> str:
         """The mark, for after a verdict."""
-        return f"{BUSY_MARK}: {self.worse.description}{self._uneven}."
+        return self.worse.sentence
 
-    @property
-    def _uneven(self) -> str:
-        hit, other = sorted((self.baseline, self.challenger), key=lambda one: -one.needs)
-        if hit.needs == other.needs:
-            return ""
-        against = units.format_quantity(other.needs, "thread") if other.needs else other.name
-        return f", and they slow {units.format_quantity(hit.needs, 'thread')} of the processor more than {against}"
+    def condition(self, middle: float, low: float, high: float) -> str:
+        """Return the load without which a verdict may be another one; empty where none can turn it.
 
-    def refusal(self, low: float, high: float) -> str:
-        """Why an interval tells no winner, in words that go on after a colon; empty if it can be believed.
+        Only what slowed the slower one can turn the sign; of two that need as many processors only the difference.
 
         Args:
-            low: lower end of the interval of the speedup, a logarithm.
+            middle: logarithm of the speedup.
+            low: lower end of its interval, likewise.
             high: upper end.
         """
+        base, other = self.baseline.shift, self.challenger.shift
         if self.baseline.needs == self.challenger.needs:
+            base, other = max(0.0, base - other), max(0.0, other - base)
+        if max(base, other) <= QUIET_SHIFT:
             return ""
-        if self.challenger.needs > self.baseline.needs:
-            low, high = -high, -low
-        shift = MOST_SHIFT if self.worse.many else SHIFT  # what may be theirs of a lead of the side that needs less
-        if high < 0 or low > math.log(shift) or (low <= 0 and not self.worse.many):
-            return ""
-        return _too_busy_reason(f"{self.worse.description}{self._uneven}, by up to {shift:g}×")
+        kept = low - base > 0 if middle > 0 else high + other < 0
+        return "" if kept else self.worse.condition
 
 
 def row_interference(rows: Sequence[Trial]) -> Interference:
-    """What other programs did to rows of one contender, one of each size or of one size only."""
-    return _summarize_interference(
-        inline_name(rows[0].contender),
-        max(row.threads if row.device_kind == "cpu" else 0 for row in rows),
-        [row.step_s for row in rows],
-        [displaced for row in rows for displaced in _find_displacements(row)],
-    )
+    """Summarize the interference of other programs with rows of one configuration, at one size or several."""
+    name, needs = inline_name(rows[0].contender), max(row.threads if row.device_kind == "cpu" else 0 for row in rows)
+    spread = _measure_spread(name, needs, [row.step_s for row in rows])
+    slowed = [share for row in rows for share in _displaced_shares(row)]
+    use = [share for row in rows for share in row.block_other_use]
+    if slowed and all(row.block_waiting and row.block_other_use for row in rows if row.block_steps):
+        shift = -math.log1p(-min(MOST_WAITING, statistics.median(slowed)))
+        displaced = sum(-math.log1p(-min(MOST_WAITING, share)) > QUIET_SHIFT for share in slowed) / len(slowed)
+        return _with_shift(spread, shift, displaced=displaced, other_use=statistics.fmean(use))
+    hit = [displaced for row in rows for displaced in _find_displacements(row)]
+    displaced = sum(hit) / len(hit) if hit else 0.0
+    return _with_shift(spread, UNKNOWN_SHIFT if displaced > MANY_BLOCKS else 0.0, displaced=displaced)
 
 
 def readings_interference(name: str, groups: Sequence[Sequence[float]]) -> Interference:
-    """The same of a table of times, of which nothing else is known: readings of each size."""
-    return _summarize_interference(name, 0, groups, [])
+    """Return the interference of a table of times, of which nothing else is known: readings of each size."""
+    return replace(_with_shift(_measure_spread(name, 0, groups), 0.0), reading="reading")
 
 
 def pair_interference(baseline: Interference, challenger: Interference) -> PairInterference | None:
-    """The two together; None on a machine that was quiet."""
+    """Return the interference of both contenders; None on a quiet machine."""
     return PairInterference(baseline=baseline, challenger=challenger) if baseline.any or challenger.any else None
 
 
 def trial_pair_interference(baseline: Trial, challenger: Trial) -> PairInterference | None:
-    """What other programs did to two rows of one run; None on a machine that was quiet."""
+    """Summarize the interference of other programs with two rows of one run; None on a quiet machine."""
     return pair_interference(row_interference([baseline]), row_interference([challenger]))
 
 
 def _spread_text(spread: float) -> str:
-    """A spread that is more than is accepted, also where it would be rounded to what is."""
+    """Return a spread as a lower bound; "more than" where it rounds to the limit."""
     shown = units.format_ratio(spread)
     return f"more than {shown}" if shown == units.format_ratio(MAX_SPREAD) else f"at least {shown}"
 
 
-def _too_busy_reason(description: str) -> str:
-    return f"{TOO_BUSY}: {description}, so close other programs and measure again"
+def _with_shift(spread: Interference, shift: float, **seen: Any) -> Interference:
+    """Return what was seen with the larger shift: by waits, or by how far the median is from the fastest blocks."""
+    by_spread = math.log(spread.fast) if spread.fast > MAX_SPREAD else 0.0
+    return replace(spread, shift=max(shift, by_spread), **seen)
 
 
-def _summarize_interference(
-    name: str, needs: int, groups: Sequence[Sequence[float]], displaced: Sequence[bool]
-) -> Interference:
+def _measure_spread(name: str, needs: int, groups: Sequence[Sequence[float]]) -> Interference:
     relative = [time / middle for times in groups if (middle := statistics.median(times or (0.0,))) for time in times]
     if len(relative) < SPREAD_BLOCKS or min(relative) <= 0:
         return Interference(name=name, needs=needs)
-    return Interference(
-        name=name,
-        needs=needs,
-        slow=p90_to_median(relative),
-        fast=statistics.median(relative) / statistics.quantiles(relative, n=10, method="inclusive")[0],
-        displaced=sum(displaced) / len(displaced) if displaced else 0.0,
-    )
+    fast = statistics.median(relative) / statistics.quantiles(relative, n=10, method="inclusive")[0]
+    return Interference(name=name, needs=needs, slow=p90_to_median(relative), fast=fast)
+
+
+def _displaced_shares(row: Trial) -> list[float]:
+    """Return for each block the share of its time for which others may have delayed it; empty if that was not counted.
+
+    The share is at most the waiting time of its threads, and at most the use by others. Time used by guests of the host
+    comes on top, since a thread cannot observe it. The system counts use in ticks, so a block's is at least the row's
+    mean.
+    """
+    if not (row.block_waiting and row.block_other_use):
+        return []
+    mean = statistics.fmean(row.block_other_use)
+    blocks = zip(row.block_waiting, row.block_other_use, row.block_steal, strict=False)
+    return [min(waiting, max(use, mean) * row.cores) + steal * row.cores for waiting, use, steal in blocks]
 
 
 def _find_displacements(row: Trial) -> list[bool]:
-    """Of each block, whether its processor was shared; empty where that was not counted."""
-    threads = max(1, row.threads) if row.device_kind == "cpu" else 1
-    most = math.inf if row.loader_workers else DISPLACEMENT_RATE * threads  # workers of a loader are our own company
-    blocks = zip(row.block_switches, row.block_steal, row.block_load, row.block_s, strict=False)
+    """Return for each block whether its processor was shared, where no waits were counted.
+
+    Switches count for a CPU alone: the thread that feeds an accelerator waits for it. macOS counts every wait.
+    """
+    uncounted = row.device_kind != "cpu" or row.loader_workers or row.system.startswith("Darwin")
+    most = math.inf if uncounted else DISPLACEMENT_RATE * max(1, row.threads)
+    switches_of_blocks = row.block_switches or (0,) * len(row.block_steal)
+    blocks = zip(switches_of_blocks, row.block_steal, row.block_load, row.block_s, strict=False)
     return [
         steal > MAX_STEAL
         or switches > max(s, SHORT_S) * (most / CROWDED_FACTOR if load > row.cores + LOAD_ROOM else most)
@@ -208,7 +264,7 @@ REASONS = {0x04: "its power limit", 0x60: "its heat", 0x88: "a lack of power or 
 
 
 def gpu_notes(*trials: Trial) -> str:
-    """Sentences on the cards of rows; empty where nothing hindered them, as far as they tell."""
+    """Return sentences on the GPUs of rows; empty where nothing slowed them, as far as they report."""
     return " ".join(dict.fromkeys(sentence for trial in trials for sentence in _gpu_sentences(trial)))
 
 
@@ -238,3 +294,86 @@ def _gpu_sentences(trial: Trial) -> list[str]:
 
 def _count_of_blocks(count: int, every: int) -> str:
     return f"{count} of {units.format_quantity(every, 'block')}"
+
+
+def study_interference(pairs: Sequence[tuple[Trial, Trial]]) -> PairInterference | None:
+    """Summarize the interference of other programs with rows of two devices, a pair per size; None without any."""
+    if not pairs:
+        return None
+    baselines, challengers = zip(*pairs, strict=True)
+    return pair_interference(row_interference(baselines), row_interference(challengers))
+
+
+def evidence_interference(evidence: Sequence[Evidence], baseline: str, challenger: str) -> PairInterference | None:
+    """Return the interference of imported timings, by how they spread."""
+    sides = [entry.baseline_s for entry in evidence], [entry.challenger_s for entry in evidence]
+    return pair_interference(readings_interference(baseline, sides[0]), readings_interference(challenger, sides[1]))
+
+
+def mark_interference(answer: Crossover, interference: PairInterference | None, condition: str = "") -> Crossover:
+    """Return the answer with the observed interference of other programs.
+
+    What else explains several crossings is not called the usual cause. An answer that they may have turned is told as
+    that of the loaded machine; one that they cannot have turned stands, marked.
+    """
+    if interference is None and not condition:
+        return answer
+    busy = interference.sentence if interference else ""
+    busy = busy or f"{BUSY_MARK}, {condition}."
+    told = replace(answer, busy=busy, condition=condition, reason=answer.reason.removesuffix(wording.USUAL_CAUSE))
+    sentence = answer.sentence if told.reason == answer.reason else wording.crossover_sentence(told)
+    return replace(told, sentence=wording.add_load(sentence, told))
+
+
+UNIT_FACTOR = 20.0
+"""Ratio of a time to those of its neighbours, or its inverse, from which it is reported: seconds among milliseconds
+differ by more.
+"""
+
+FEWEST_POWERS = 3
+"""Powers of two from which a study with no other sizes gets a remark."""
+
+ONLY_POWERS = "Only powers of two were measured: sizes between them may fill a device worse, and cross elsewhere."
+"""Of an answer alone: where there is none, nothing can be elsewhere."""
+
+AXES_WITHOUT_TILES = ("depth", "samples", ROWS)
+"""Axes that no tile of a device has to do with."""
+
+
+def caution_sentences(timed: Sequence[Evidence], answer: Crossover) -> Iterable[str]:
+    """Yield a sentence for each; what was timed is ascending by size.
+
+    That a time may be in another unit is asked of brought tables alone: what was measured here has one.
+    """
+    brought = answer.basis == "as_given"
+    for name, times in (
+        (answer.baseline, [entry.baseline_s for entry in timed]),
+        (answer.challenger, [entry.challenger_s for entry in timed]),
+    ):
+        yield from _unit_sentences(name, [entry.size for entry in timed], times) if brought else ()
+    answered = answer.outcome in ("crossing", "gpu_always", "cpu_always") or answer.clear or answer.assumed
+    if answered and answer.axis not in AXES_WITHOUT_TILES and _powers_of_two([entry.size for entry in timed]):
+        yield ONLY_POWERS
+
+
+def _unit_sentences(name: str, sizes: Sequence[float], times: Sequence[Sequence[float]]) -> Iterable[str]:
+    """Yield sizes whose time is far outside the range of both neighbours; at an end, against the trend of the times."""
+    middles = [statistics.median(each) for each in times]
+    if len(middles) < 3:
+        return
+    for at, (size, middle) in enumerate(zip(sizes, middles, strict=True)):
+        beside = [middles[other] for other in (at - 1, at + 1) if 0 <= other < len(middles)]
+        long = middle / max(beside) if at < len(middles) - 1 else 0.0
+        short = min(beside) / middle if at > 0 else 0.0
+        factor = max(long, short)
+        if factor > UNIT_FACTOR:
+            way = "longer" if long > short else "shorter"
+            yield (
+                f"The time of {name} at {wording.format_size(size)} is {units.format_ratio(factor)} {way} than its "
+                "neighbours': "
+                "was it given in another unit?"
+            )
+
+
+def _powers_of_two(sizes: Sequence[float]) -> bool:
+    return len(sizes) >= FEWEST_POWERS and all(math.frexp(size)[0] == 0.5 and size >= 1 for size in sizes)

@@ -1,9 +1,9 @@
-"""Recorded accelerators: which of the stored rows can stand in for an accelerator that this machine does not have.
+"""Recorded accelerators: the stored rows that can substitute for an accelerator that this machine does not have.
 
-Only a recording of exactly the same training answers for it: same data, model, sizes, batch, data path and protocol.
-What is near is named with what differs, and never used in its place. An accelerator in another lane is offered as one
-of its own, since its lane says how it was used, as its name says what it is. Works on whole rows and on light lines of
-a store alike: whatever has the scalar columns of `Trial` under their names. Computes no times.
+Only a recording of exactly the same training answers for it: same data, model, sizes, batch, data path and methodology.
+A similar recording is named with its differences, and never used instead. An accelerator in another variant is a
+separate entry, since the variant shows how it was used, as the name shows the model. Works on whole rows and on light
+lines of a store alike: on anything that has the scalar columns of `Trial` under their names. Computes no times.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from typing import Any
 from ..question.experiment import PROTOCOL_VERSION, Point, display_name
 from ..question.fields import SIZE_AXES, field_title
 from ..question.lanes import FIELDS
-from . import lane_check, wording
+from . import speedup, wording
 from .comparable import CURVE_COLUMNS, SETTING_COLUMNS, TRAINING_COLUMNS, axis_dependent_columns
 
 NEAREST = 3
@@ -56,17 +56,17 @@ class RecordedTraining:
     versions: tuple[str, ...]
 
     def value(self, column: str) -> Any:
-        """The value of a column of `comparable.SETTINGS`, or its `parameters`."""
+        """Return the value of a column of `comparable.SETTINGS`, or its `parameters`."""
         return self.parameters if column == "parameters" else self.settings[_PLACE[column]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerator:
-    """One accelerator of one machine, in one lane.
+    """One accelerator of one machine, in one variant.
 
     Attributes:
-        name: by which people and links tell it from others: "NVIDIA H200 (1a2b3c)", and in a lane that is not the plain
-            one "NVIDIA H200, CUDA graph of 10 steps (1a2b3c)".
+        name: distinguishes it for people and in links: "NVIDIA H200 (1a2b3c)", and in a variant other than the default
+            "NVIDIA H200, CUDA graph of 10 steps (1a2b3c)".
         kind: device kind.
         device: where the tensors lived, e.g. `cuda:0`.
         device_name: its own name.
@@ -98,7 +98,7 @@ class NearRecording:
 
 
 def list_accelerators(lines: Iterable[Any], *, exclude_machine: str = "") -> tuple[Accelerator, ...]:
-    """Every accelerator that rows were recorded on, the one with the most rows first; each lane is one of its own.
+    """List every accelerator that rows were recorded on, the one with the most rows first; each variant is an entry.
 
     Args:
         lines: rows, or light lines of rows, in which something was timed.
@@ -109,7 +109,7 @@ def list_accelerators(lines: Iterable[Any], *, exclude_machine: str = "") -> tup
         if line.device_kind != "cpu" and line.machine_id != exclude_machine:
             groups.setdefault((line.machine_id, line.device, line.device_name, *_LANE(line)), []).append(line)
     found: dict[str, Accelerator] = {}
-    known = (group for group in groups.values() if lane_check.find_lane(group[0]) is not None)
+    known = (group for group in groups.values() if speedup.find_lane(group[0]) is not None)
     for group in known:
         one = _accelerator(group, names=found.keys())
         found[one.name] = one
@@ -117,23 +117,23 @@ def list_accelerators(lines: Iterable[Any], *, exclude_machine: str = "") -> tup
 
 
 def point_settings(point: Point, **others: object) -> dict[str, object]:
-    """What is known of a training before it is measured, as `find_recording` wants it.
+    """Return the settings of a training before it is measured, as `find_recording` needs them.
 
     Args:
         point: the training.
-        others: columns of `comparable.SETTINGS` that are not of the training; those of this protocol unless given.
+        others: columns of `comparable.SETTINGS` that are not of the training; by default those of this methodology.
     """
     usual = {"protocol_version": PROTOCOL_VERSION, "drained": True}
     return {**usual, **dataclasses.asdict(point), **others}
 
 
 def row_settings(row: Any) -> dict[str, object]:
-    """What is known of a training that was measured, the hash of its data included."""
+    """Return the settings of a measured training, the hash of its data included."""
     return dict(zip(SETTING_COLUMNS, _SETTINGS(row), strict=True))
 
 
 def find_recording(accelerator: Accelerator, settings: Mapping[str, object]) -> RecordedTraining | None:
-    """The recording of exactly this training: one trained to its end if there is one, then the newest."""
+    """Return the recording of exactly this training: one trained to its end if there is one, then the newest."""
     found = [each for each in accelerator.recordings if _agrees(each, settings)]
     return max(found, key=lambda each: (each.completed, each.started_at), default=None)
 
@@ -141,7 +141,7 @@ def find_recording(accelerator: Accelerator, settings: Mapping[str, object]) -> 
 def find_recorded_curve(
     accelerator: Accelerator, settings: Mapping[str, object], axis: str
 ) -> tuple[RecordedTraining, ...]:
-    """Recordings that agree with a training in everything but one size, ascending, each size once.
+    """Return recordings that agree with a training in everything but one size, ascending, each size once.
 
     All are of one version of torch and of the driver: those with the most sizes, then the newest.
     """
@@ -157,7 +157,7 @@ def find_recorded_curve(
 def nearest_recordings(
     accelerator: Accelerator, settings: Mapping[str, object], axis: str = ""
 ) -> tuple[NearRecording, ...]:
-    """Recordings of the settings that differ least, which are named and not used.
+    """Return recordings of the settings that differ least, which are named and not used.
 
     Only settings of the training may differ: rows of another protocol are never near.
 
@@ -184,7 +184,7 @@ def nearest_recordings(
 
 
 def incomparable_sentence(accelerator: Accelerator, settings: Mapping[str, object]) -> str:
-    """What recordings of the same training cannot be compared for, in a sentence; empty if there are none."""
+    """Return why recordings of the same training cannot be compared, in a sentence; empty if there are none."""
     unlike = [_differing(each, settings, {"dataset_hash"}) for each in accelerator.recordings]
     columns = {name for names in unlike if names and not set(names) & set(TRAINING_COLUMNS) for name in names}
     if not columns:
@@ -196,7 +196,7 @@ def incomparable_sentence(accelerator: Accelerator, settings: Mapping[str, objec
 def _accelerator(group: list[Any], *, names: Collection[str]) -> Accelerator:
     first = group[0]
     index = "" if first.device.partition(":")[2] in ("", "0") else f", {display_name(first.device)}"
-    lane = f", {title}" if (title := lane_check.lane_title(first)) else ""
+    lane = f", {title}" if (title := speedup.lane_title(first)) else ""
     called = f"{first.device_name}{index}{lane}"
     name = f"{called} ({first.machine_id[:6]})"
     return Accelerator(
@@ -230,14 +230,14 @@ def _newest_start(recordings: Iterable[RecordedTraining]) -> str:
 
 
 def _agrees(each: RecordedTraining, settings: Mapping[str, object], exclude: Collection[str] = ()) -> bool:
-    """Whether a recording is what is wanted, the settings that differ most often first."""
+    """Return whether a recording has the wanted settings, those that differ most often checked first."""
     return all(
         each.settings[_PLACE[name]] == settings[name] for name in _QUICK if name in settings and name not in exclude
     )
 
 
 def _differing(each: RecordedTraining, settings: Mapping[str, object], exclude: Collection[str] = ()) -> list[str]:
-    """Columns in which a recording is not what is wanted."""
+    """Return columns in which a recording differs from the wanted settings."""
     return [name for name, value in settings.items() if name not in exclude and each.settings[_PLACE[name]] != value]
 
 
@@ -251,7 +251,7 @@ def _differences_text(each: RecordedTraining, settings: Mapping[str, object], di
 
 
 def _distance(each: RecordedTraining, settings: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
-    """How many settings differ, then by how many doublings."""
+    """Return how many settings differ, then by how many doublings."""
     doublings = 0.0
     for name in differing:
         ours, theirs = settings[name], each.value(name)

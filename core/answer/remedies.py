@@ -1,8 +1,9 @@
-"""What would help: the measured effect of each lane on one training, as a ratio to plain steps on the same device.
+"""Possible improvements: the measured effect of each variant on one training, as a ratio to default eager fp32 steps.
 
-Works on the rows of one run, whose lanes took turns with the plain one; nothing is predicted. Lanes that compute the
-same are kept apart from those that do not, and one that broke its promise is named and never recommended. What was
-measured at another time (another data path, another batch size) is a remedy too, with an interval that does not pair.
+Both are measured on the same device. Works on the rows of one run, whose variants took turns with the default; nothing
+is predicted. Variants with the same numerics are listed separately from others, and one that broke its promise is named
+and never recommended. A setting that was measured at another time (another data path, another batch size) is an
+improvement too, with an unpaired interval.
 """
 
 import math
@@ -17,28 +18,29 @@ from ..question.experiment import inline_name
 from ..question.fields import LOADER_PATHS, value_label
 from ..question.lanes import PLAIN, Lane
 from ..results.schema import Trial
-from . import accuracy, comparable, interference, lane_check, speedup, training_time
-from .statistics import MIN_PAIRS, TIE, closeness_reason, ratio_interval
+from . import accuracy, comparable, interference, speedup, training_cost
+from .statistics import MIN_PAIRS, TIE, ratio_interval
+from .verdict import closeness_reason
 
 Standing = Literal["same", "other", "broken", "unchecked"]
-"""What a lane computes beside plain steps: the same, other mathematics, other numbers than it promised, not known."""
+"""Numerics of a variant compared with the default: the same, lower precision, other than promised, or unknown."""
 
 LANE_PREPARATION = {"compiled": "its compiling", "graph": "recording its graph"}
-"""What is paid once in a lane, by execution."""
+"""Preparation that a variant pays for once, by execution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remedy:
-    """One way to train the same thing faster, or not, with what it did here.
+    """One other way to train the same model, with its effect here.
 
     Attributes:
-        contender: who was measured, e.g. `cpu@1+compiled10`.
-        title: what is different, for people: "compiled, 10 steps a call".
-        value: time of plain steps over its own, above 1 it is faster, with its 95 % interval from `low` to `high`; None
-            if that is not known.
+        contender: the measured contender, e.g. `cpu@1+compiled10`.
+        title: its difference, for people: "compiled, 10 steps a call".
+        value: time of default steps over its own, above 1 it is faster, with its 95 % interval from `low` to `high`;
+            None if unknown.
         helps: whether it is faster by more than 10 %, beyond the noise.
-        pays_off_epochs: epochs after which what it pays once is paid back; None if it never is, or nothing is paid.
-        note: what has to be said of what it computes, in words; empty if nothing.
+        pays_off_epochs: epochs after which its one-time cost is paid back; None if it never is, or there is none.
+        note: remark on its numerics, in words; empty if there is none.
     """
 
     contender: str
@@ -55,14 +57,14 @@ class Remedy:
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What the lanes of one device did in one run.
+    """Effects of the variants of one device in one run.
 
     Attributes:
-        device: as asked for, without a lane: `cpu@1`; `name` is that for people.
-        same: lanes that compute what plain steps compute, or were not checked, the largest effect first.
-        other: lanes of other mathematics.
-        broken: lanes that promised the same and did not keep it; never recommended.
-        headline: what helps most, or that there is nothing to gain, in words.
+        device: written form without a variant: `cpu@1`; `name` is that for people.
+        same: variants with the numerics of the default, or unchecked ones, the largest effect first.
+        other: variants of lower precision.
+        broken: variants that promised the same numerics but have others; never recommended.
+        headline: the variant that helps most, or that there is nothing to gain, in words.
     """
 
     device: str
@@ -74,18 +76,18 @@ class Remedies:
 
 
 def base_contender(trial: Trial) -> str:
-    """The contender without its lane: `cpu@1+compiled` is served by `cpu@1`."""
+    """Return the contender without its variant: `cpu@1+compiled` is served by `cpu@1`."""
     return trial.contender.partition("+")[0]
 
 
 def is_plain(trial: Trial) -> bool:
-    """Whether a row is of plain steps."""
-    return lane_check.find_lane(trial) == PLAIN
+    """Return whether a row is of the default variant."""
+    return speedup.find_lane(trial) == PLAIN
 
 
 def lane_standing(trial: Trial) -> Standing:
-    """What a row's lane computes beside plain steps."""
-    lane, found = lane_check.find_lane(trial), lane_check.check_lane(trial)
+    """Return the numerics of a row's variant compared with the default."""
+    lane, found = speedup.find_lane(trial), speedup.check_lane(trial)
     if lane == PLAIN:
         return "same"
     if lane is not None and not lane.has_same_numerics:
@@ -96,7 +98,7 @@ def lane_standing(trial: Trial) -> Standing:
 
 
 def lane_remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
-    """What the lanes of each device of a run did, in its order; devices without a plain lane or another are left out.
+    """Return the effects of each device's variants in a run; devices without a default or a variant are left out.
 
     Raises:
         NotComparable: they are not of one run.
@@ -109,7 +111,7 @@ def lane_remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
 
 
 def effects_from_other_runs(plain: Trial, other_rows: Iterable[Trial]) -> tuple[Remedy, ...]:
-    """What another data path or another batch size did on this machine at other times, the largest effect first.
+    """Return the effects of other data paths or batch sizes on this machine at other times, the largest first.
 
     Args:
         plain: a row of the run.
@@ -124,7 +126,10 @@ def effects_from_other_runs(plain: Trial, other_rows: Iterable[Trial]) -> tuple[
 
 
 def find_single_difference(plain: object, row: object) -> Literal["", "data_path", "batch_size"]:
-    """The one thing in which a row, or a light line of one, differs from another; empty if it is none or more."""
+    """Return the one thing in which a row, or a light line of one, differs from another.
+
+    Empty without such a difference, or with several.
+    """
     unlike = set(comparable.differing_columns(plain, row, comparable.REMEDY_COLUMNS))
     if unlike == {"batch_size"}:
         return "batch_size"
@@ -132,14 +137,14 @@ def find_single_difference(plain: object, row: object) -> Literal["", "data_path
 
 
 def remedy_sentences(device: Remedies) -> list[str]:
-    """Everything that is said of a device, a sentence an entry: the headline, then one for each lane."""
+    """List all sentences on a device: the headline, then one for each variant."""
     lanes = (*device.same, *device.other, *device.broken)
     return [device.headline, *(" ".join(filter(None, (one.sentence, one.note))) for one in lanes)]
 
 
 def _device_remedies(device: str, rows: Sequence[Trial]) -> Remedies | None:
     plain = next((row for row in rows if is_plain(row)), None)
-    laned = [(row, lane) for row in rows if (lane := lane_check.find_lane(row)) is not None and lane != PLAIN]
+    laned = [(row, lane) for row in rows if (lane := speedup.find_lane(row)) is not None and lane != PLAIN]
     if plain is None or not laned:
         return None
     found: Mapping[Standing, list[Remedy]] = {"same": [], "other": [], "broken": [], "unchecked": []}
@@ -158,16 +163,16 @@ def _device_remedies(device: str, rows: Sequence[Trial]) -> Remedies | None:
 
 
 def _hindrance_reason(row: Trial) -> str:
-    """Why nothing can be told of what a row is compared with, in words that go on after a colon."""
+    """Return why a row cannot be compared, in words that go on after a colon."""
     return speedup.verdict_obstacle(row, row) or interference.row_interference([row]).hindrance
 
 
 def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
     found, stands, hindrance = speedup.speedup(plain, row), lane_standing(row), _hindrance_reason(plain)
-    if hindrance and not found.decided:  # said once, of the device
+    if hindrance and not found.has_winner:  # reported once, for the device
         found = replace(found, verdict="missing", value=None, low=None, high=None, reason="")
-    helps = found.verdict != "missing" and not found.reason and (found.value or 0.0) > 1
-    epochs = training_time.find_break_even(plain, row).epochs if helps and row.startup_compile_s else None
+    helps = found.winner == row.contender and not found.is_conditional
+    epochs = training_cost.find_break_even(plain, row).epochs if helps and row.startup_compile_s else None
     paid = _paid_back(plain, lane, epochs) if helps and row.startup_compile_s else ""
     text = effect_figures(_beginning(lane.title), found.value, found.low, found.high, found.reason)
     broken = stands == "broken"
@@ -186,7 +191,7 @@ def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
 
 
 def effect_figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
-    """What was measured, without the full stop."""
+    """Return the measured effect, without the full stop."""
     if value is None or low is None or high is None:
         return f"{title}: not known" + (f", because {reason}" if reason else "")
     figures = f"{title}: {units.format_ratio(value)} (95 %: {units.format_ratio(low)} to {units.format_ratio(high)})"
@@ -196,7 +201,7 @@ def effect_figures(title: str, value: float | None, low: float | None, high: flo
 
 
 def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
-    """What is said of what a lane pays once."""
+    """Return a sentence on the one-time cost of a variant."""
     what = LANE_PREPARATION.get(lane.execution, "its start-up")
     if epochs is None:
         return f"; after how many epochs {what} pays off is not known"
@@ -210,7 +215,7 @@ def _lane_note(plain: Trial, row: Trial, stands: Standing) -> str:
         return f"Whether training on {inline_name(row.contender)} computes what plain steps compute was not checked."
     if stands == "same":
         return ""
-    held = lane_check.check_lane(row)
+    held = speedup.check_lane(row)
     told = [held.sentence] if held else [f"Training on {inline_name(row.contender)} uses other mathematics."]
     if stands == "other" and plain.confusion and row.confusion:
         sentence = _predictions_note(plain, row)
@@ -240,10 +245,10 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
 
 
 def _no_gain(device: str, same: Sequence[Remedy]) -> str:
-    """What is said where no lane helps for certain; that there is nothing to gain only where every lane is decided."""
+    """Return the headline where no variant helps for certain; nothing to gain only if every variant is decided."""
     if all(one.value is None for one in same):
         return f"No effect of a lane with the same mathematics is known on {device}."
-    if faster := next((one for one in same if one.helps), None):  # not checked, or it would be said to help
+    if faster := next((one for one in same if one.helps), None):  # unchecked, or it would be a winner
         return (
             f"No gain is certain on {device}: whether the fastest lane, {faster.title}, computes the same is not known."
         )
@@ -266,7 +271,7 @@ def _short_figures(remedy: Remedy) -> str:
 
 
 def _effect_from_other_run(plain: Trial, row: Trial, what: str) -> Remedy | None:
-    """A row of another run against one of this run, by the time of an epoch; None if that cannot be told."""
+    """Compare a row of another run with one of this run, by the time of an epoch; None if that is undecided."""
     if _hindrance_reason(plain) or _hindrance_reason(row) or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
         return None
     ours, theirs = ([step_s * trial.steps_per_epoch for step_s in trial.step_s] for trial in (plain, row))
@@ -309,6 +314,6 @@ def _sort_remedies(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
 
 
 def _beginning(title: str) -> str:
-    """A title at the beginning of a sentence; names such as bf16 stay as they are."""
+    """Return a title at the beginning of a sentence; names such as bf16 stay as they are."""
     first = title.partition(" ")[0]
     return title if any(letter.isdigit() for letter in first) else title[:1].upper() + title[1:]

@@ -1,9 +1,9 @@
-"""What goes into a crossover and what comes out of it: plain data, made by `core.answer.crossover`."""
+"""Input and output of `core.answer.crossover`, as data classes."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from .speedup import Verdict
+from .verdict import WINNERS, VerdictCode
 
 Outcome = Literal["crossing", "gpu_always", "cpu_always", "several", "undecided", "not_measurable"]
 
@@ -26,7 +26,7 @@ BASES: dict[Basis, str] = {
     "with_transfer": "steps, and copying the data to the device once, over the training that was asked for",
     "cold_start": "steps, and the whole start-up in a fresh process, over the training that was asked for",
 }
-"""What the times of rows stand for; times that somebody brings along are `as_given`."""
+"""Cost bases: which costs the times of rows include; imported times are `as_given`."""
 
 BASIS_TITLES: dict[Basis, str] = {
     "steady": "steps only",
@@ -39,14 +39,14 @@ BASIS_TITLES: dict[Basis, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What was timed at one size.
+    """Timings at one size.
 
     Attributes:
-        baseline_s: seconds, one entry a reading, as `challenger_s`.
-        paired: whether readings of equal place were taken back to back, so that disturbances cancel.
-        visits: how often the size was come back to while others were measured; readings of one visit share what the
-            machine did meanwhile.
-        obstacle: why nothing can be said about this size (out of memory, busy machine, skipped); empty if none.
+        baseline_s: seconds, one entry per reading, as `challenger_s`.
+        paired: whether readings of equal place were timed back to back, so that disturbances cancel.
+        visits: number of rounds in which the size was measured, between other sizes; readings of one round share the
+            machine's state.
+        obstacle: why there is no answer at this size (out of memory, busy machine, skipped); empty if there is one.
     """
 
     size: float
@@ -65,9 +65,8 @@ class Size:
         baseline_s: median seconds, as `challenger_s`; None if nothing was timed.
         readings: pairs, or the fewer readings of the two devices where they are not paired.
         speedup: baseline over challenger; above 1 the challenger is faster.
-        low: its interval is from there to `high`, of the level that `Crossover.level` says; None where the noise is
-            not known.
-        reason: why there is no winner; empty where there is one.
+        low: its interval is from there to `high`, at the level `Crossover.level`; None where the noise is unknown.
+        reason: why there is no winner; empty where there is one, and where each size was read only once.
     """
 
     size: float
@@ -77,7 +76,32 @@ class Size:
     speedup: float | None
     low: float | None
     high: float | None
-    verdict: Verdict
+    verdict: VerdictCode
+    reason: str = ""
+
+    @property
+    def has_winner(self) -> bool:
+        """Whether one of the two is the winner here."""
+        return self.verdict in WINNERS
+
+
+@dataclass(frozen=True)
+class SpeedupAt:
+    """A study's answer at one size.
+
+    Attributes:
+        basis: "measured", "interpolated" between measured sizes, or "not measured".
+        faster: name of the faster device; empty where neither is clearly faster.
+        speedup: baseline over challenger, with its 95 % interval from `low` to `high`; None where unknown.
+        reason: why no device is named; empty where one is.
+    """
+
+    size: float
+    basis: Literal["measured", "interpolated", "not measured"]
+    faster: str = ""
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
     reason: str = ""
 
 
@@ -129,23 +153,27 @@ class Clear:
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """What readings say if they are as noisy as is usual: each size was read once, which does not tell the noise.
+    """Answer under the assumption of typical noise: each size was read once, which leaves the noise unknown.
 
     Attributes:
-        noise: standard deviation of the logarithm of one device's reading that is assumed.
-        outcome: key of `OUTCOMES`, under that assumption, as are `clear` and `crossings`, whose intervals are no
-            measured ones.
+        noise: assumed standard deviation of the logarithm of one device's reading.
+        outcome: key of `OUTCOMES`, under that assumption, as are `clear` and `crossings`, whose intervals are not
+            measured.
+        estimate: size of the only crossing, from `low` to `high`; None unless there is exactly one.
     """
 
     noise: float
     outcome: Outcome
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
     crossings: tuple[Crossing, ...] = ()
     clear: tuple[Clear, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crossover:
-    """The answer along one axis.
+    """The answer on one axis.
 
     Attributes:
         basis: key of `BASES`.
@@ -153,19 +181,21 @@ class Crossover:
         outcome: key of `OUTCOMES`.
         estimate: size of the crossing, with its 95 % interval from `low` to `high`; None exactly unless the outcome is
             `crossing`.
-        tie: sizes around the crossing between which the difference is within ±10 %; None if not known or nowhere.
+        tie: sizes around the crossing between which the difference is within ±10 %; None if unknown or nowhere.
         also_close: other sizes between which it is, away from the crossing.
         crossings: every crossing beyond the noise, ascending.
         clear: where one device is faster for certain; empty unless the outcome is `undecided`.
-        contradicting: sizes that contradict their neighbours beyond their readings' noise, by no more than a visit of
-            the machine may shift them.
-        assumed: what the readings say if they are as noisy as is usual; None unless each size was read once.
-        noise: standard deviation of the logarithm of one reading's ratio, pooled over sizes; None if not known.
-        level: probability with which the interval of one size holds its speedup.
+        contradicting: sizes that contradict their neighbours beyond their readings' noise, by no more than a round of
+            measurement may shift them.
+        assumed: the answer if the readings have typical noise; None unless each size was read once.
+        noise: standard deviation of the logarithm of one reading's ratio, pooled over sizes; None if unknown.
+        level: probability with which the interval of one size contains its speedup.
         reason: in words, why the outcome is not a crossing.
-        cautions: what speaks against taking the answer as it stands, a sentence each.
+        cautions: reasons to doubt the answer, a sentence each.
         sentence: the answer in words, computed from the above.
-        busy: what was seen of other programs on the machine, a sentence; empty where nothing was.
+        busy: observed interference of other programs, a sentence; empty without any.
+        condition: the load for which alone it is valid: "with other programs using about half of the processors"; empty
+            if it is valid for the quiet machine.
     """
 
     axis: str
@@ -190,3 +220,9 @@ class Crossover:
     cautions: tuple[str, ...] = ()
     sentence: str = ""
     busy: str = ""
+    condition: str = ""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it holds for the machine as loaded as it was, and is no answer for another time."""
+        return bool(self.condition)

@@ -1,7 +1,7 @@
-"""What a run says, each part of it worked out when it is first asked for, and kept.
+"""Answers of a run, each computed on first access and cached.
 
-Pages, the command line, side by side and exports read it; none of them calls a statistic. What rows do not allow is
-raised where it is asked for, and the rest can still be read.
+Pages, the command line, comparisons and exports read it; none of them computes a statistic. An error in one answer is
+raised on access to it, and the others remain readable.
 """
 
 import contextlib
@@ -14,17 +14,18 @@ from typing import Any
 from .. import units
 from ..errors import InvalidValue
 from ..results.schema import Trial
-from . import accuracy, best_lanes, causes, remedies, speedup, training_time
-from .best_lanes import BestVariantPair
+from . import accuracy, best_variants, causes, remedies, speedup, training_cost
+from .best_variants import BestVariantPair
 from .causes import StepParts
 from .remedies import Remedies
-from .speedup import Speedup, StepTime
-from .training_time import BreakEven
+from .speedup import StepTime
+from .training_cost import BreakEven
+from .verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
-class RowAnswer:
-    """What one row says; each part is described where it is worked out, in the functions of this folder."""
+class RunRow:
+    """Answers from one row; each is described in the function of this folder that computes it."""
 
     row: Trial
 
@@ -38,7 +39,7 @@ class RowAnswer:
 
     @cached_property
     def epoch_s(self) -> tuple[float, ...]:
-        return training_time.epoch_times(self.row)
+        return training_cost.epoch_times(self.row)
 
     @property
     def median_epoch_s(self) -> float | None:
@@ -47,11 +48,11 @@ class RowAnswer:
 
     @cached_property
     def epoch_check(self) -> str:
-        return training_time.epoch_check_sentence(self.row)
+        return training_cost.epoch_check_sentence(self.row)
 
     @cached_property
     def startup_s(self) -> float | None:
-        return training_time.startup_s(self.row)
+        return training_cost.startup_s(self.row)
 
     @cached_property
     def parts(self) -> StepParts | None:
@@ -92,27 +93,32 @@ class RowAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class PairAnswer:
-    """What one row says against another of its run. Each part raises `NotComparable` where the rows are not."""
+class RunPair:
+    """Comparison of one row with another of its run. Each part raises `NotComparable` where the rows are not."""
 
     baseline: Trial
     challenger: Trial
 
     @cached_property
-    def speedup(self) -> Speedup:
+    def speedup(self) -> Verdict:
         return speedup.speedup(self.baseline, self.challenger)
 
     @cached_property
     def verdict(self) -> str:
-        return speedup.verdict_sentence(self.speedup)
+        return self.speedup.sentence
 
     @cached_property
     def cause(self) -> str:
-        return causes.difference_cause(self.baseline, self.challenger)
+        return causes.difference_cause(self.baseline, self.challenger, self.speedup)
+
+    @cached_property
+    def thread_waits(self) -> str:
+        """How the threads of a CPU waited, with the line to set; empty where it hardly matters."""
+        return speedup.describe_thread_waits(self.baseline, self.challenger)
 
     @cached_property
     def break_even(self) -> BreakEven:
-        return training_time.find_break_even(self.baseline, self.challenger)
+        return training_cost.find_break_even(self.baseline, self.challenger)
 
     @cached_property
     def agreement(self) -> accuracy.PredictionAgreement | None:
@@ -120,26 +126,26 @@ class PairAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class RunAnswer:
-    """What a run says, by its rows, the baseline first."""
+class Run:
+    """Answers of a run, from its rows, the baseline first."""
 
     trials: Sequence[Trial]
 
     @cached_property
-    def rows(self) -> tuple[RowAnswer, ...]:
-        return tuple(map(RowAnswer, self.trials))
+    def rows(self) -> tuple[RunRow, ...]:
+        return tuple(map(RunRow, self.trials))
 
     @cached_property
-    def pairs(self) -> tuple[PairAnswer, ...]:
-        """What each other row says against the first."""
-        return tuple(PairAnswer(self.trials[0], other) for other in self.trials[1:])
+    def pairs(self) -> tuple[RunPair, ...]:
+        """Answers for each other row against the first."""
+        return tuple(RunPair(self.trials[0], other) for other in self.trials[1:])
 
     @cached_property
     def remedies(self) -> tuple[Remedies, ...]:
-        """What the lanes of each device did; raises `NotComparable` if the rows are not of one run."""
+        """Effects of each device's variants; raises `NotComparable` if the rows are not of one run."""
         return remedies.lane_remedies(self.trials)
 
     @cached_property
     def best_variants(self) -> BestVariantPair | None:
-        """Best lane against best lane; raises `NotComparable` as `remedies` does."""
-        return best_lanes.find_best_variants(self.trials)
+        """The best variants of two devices; raises `NotComparable` as `remedies` does."""
+        return best_variants.find_best_variants(self.trials)

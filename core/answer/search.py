@@ -1,11 +1,11 @@
 """Adaptive search for a crossover: which size to measure next, and when to stop.
 
-Four movements. Begin in the middle; gallop towards where the other device should win, until the sign flips or the
-range ends; measure at the middle and the ends of the interval until it is narrow; then look at sentinels on either
-side, where a second crossing would show, and wherever the curve leaves room for one. Where sizes together leave open
-how often the faster device changes, those beside the most telling of them are measured. A pure function of what is
-known, so that a search that was cut off goes on as if it had not been. Distances are in ninths of the range, which is
-an octave for the usual range of hidden sizes.
+The search has four phases. It begins in the middle. It gallops towards where the other device should win, until the
+sign flips or the range ends. It measures at the middle and the ends of the interval until it is narrow. Then it checks
+sentinels on either side, where a second crossing would show, and any place where the curve allows one. Where sizes
+together leave open how often the faster device changes, the neighbours of the most informative size are measured. The
+search is a pure function of the results so far, so that an interrupted search continues as if it had not been.
+Distances are in ninths of the range, which is an octave for the usual range of hidden sizes.
 
 In the manner of probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), with
 magnitudes in place of mere signs. A second crossing narrower than the gap between two sentinels cannot be seen.
@@ -20,8 +20,8 @@ import numpy as np
 
 from .. import units
 from .crossover import decide_crossover, log_speedups
-from .estimate.curve import SpeedupCurve
-from .estimate.judgement import judge_readings
+from .curve_estimate import SpeedupCurve
+from .judgement import judge_readings
 from .result import Crossing, Crossover, Evidence, Size
 
 NARROW_RATIO = 1.3
@@ -35,19 +35,24 @@ SENTINELS = (1.4, 2.5)
 ASIDE_STRIDES = 0.6
 SAME_PLACE_STRIDES = 0.3
 REACHES = (0.6, 1.2, 2.4, 4.8)
-"""In strides: how far a gallop goes; where sentinels stand beside the crossover; how far beside its interval a second
-one is looked for; how near a size counts as already looked at; how far beside an undecided size the next ones are
-tried, the further the noisier it is."""
+"""Distances of the search, in strides.
+
+- `GALLOP`: how far a gallop goes.
+- `SENTINELS`: distance of the sentinels from the crossover.
+- `ASIDE_STRIDES`: how far outside its interval a second crossing is looked for.
+- `SAME_PLACE_STRIDES`: how near a size counts as already measured.
+- `REACHES`: how far from an undecided size the next ones are tried, the further the noisier it is.
+"""
 
 HIDDEN_CHANCE = 0.2
-"""Probability, by the curve, that the other device wins at a size beside the interval, from which it is measured."""
+"""Least probability, by the curve, that the other device wins at a size outside the interval, to measure it."""
 
 ENOUGH_NEAR = 5
 """Sizes measured near one that contradicts others, or near an end of the range that stays undecided, before what they
 say together is believed: at a noise of 10 % a reading, three leave a dip of 1.4 times open in every fourth search."""
 
 USUAL_SEARCH_SIZES = (6, 20)
-"""Sizes that a search measures, at least and at most, as all but one of the sweeps of docs/crossover.md did."""
+"""Sizes that a search measures, at least and at most, as all but one of the sweeps of docs/statistics.md did."""
 
 MOST_UNDECIDED, MAX_SEARCH_SIZES = 16, 40
 """Sizes after which a search gives up that has not found a winner on either side; and one that is not content."""
@@ -55,7 +60,7 @@ MOST_UNDECIDED, MAX_SEARCH_SIZES = 16, 40
 
 @dataclass(frozen=True, kw_only=True)
 class SearchStep:
-    """What an adaptive search does next.
+    """The next step of an adaptive search.
 
     Attributes:
         size: the candidate to measure next; None if the search is over.
@@ -67,7 +72,7 @@ class SearchStep:
 
 
 def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> SearchStep:
-    """The size whose measurement closes the interval soonest, or the end of the search.
+    """Return the size whose measurement closes the interval soonest, or the end of the search.
 
     Deterministic in its arguments, whatever their order. Sizes that were measured or skipped (an `obstacle`) are not
     chosen again.
@@ -84,6 +89,25 @@ def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> Sear
     return search.step()
 
 
+LARGEST_DIVISOR = 256
+"""Divisors of sizes that are learned from refusals go up to this number."""
+
+
+def select_buildable(candidates: Sequence[float], built: Sequence[float], refused: Sequence[float]) -> list[float]:
+    """Return the candidates that a script can probably build, by what it built and refused.
+
+    The rule is the smallest divisor of all built sizes that divides no refused one; without such a divisor, only the
+    refused sizes are left out.
+    """
+    left = [size for size in candidates if size not in refused]
+    if not refused:
+        return left
+    for divisor in range(2, LARGEST_DIVISOR + 1):
+        if not any(size % divisor for size in built) and all(size % divisor for size in refused):
+            return [size for size in left if not size % divisor] or left
+    return left
+
+
 class _Search:
     """One look at what is known. Places are logarithms to base 2."""
 
@@ -91,7 +115,7 @@ class _Search:
         self.timed = sorted((entry for entry in evidence if not entry.obstacle), key=lambda entry: entry.size)
         self.tried = {entry.size for entry in evidence}
         usable = max((entry.size for entry in self.timed), default=0.0)
-        # What could not be measured beyond all that could, as a rule for want of memory, ends the range.
+        # The range ends at the first size beyond all timed ones that could not be measured, mostly for lack of memory.
         ceiling = min((entry.size for entry in evidence if entry.obstacle and entry.size > usable), default=math.inf)
         inside = [size for size in sorted(candidates) if size < ceiling]
         self.free = [size for size in inside if size not in self.tried]
@@ -120,7 +144,7 @@ class _Search:
         return self._find_sides()
 
     def _close_in(self, answer: Crossover) -> SearchStep:
-        """Narrow the interval, then look beside it."""
+        """Narrow the interval, then check its neighbourhood."""
         only = answer.crossings[0]
         low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
         if only.high / only.low > NARROW_RATIO:
@@ -147,7 +171,7 @@ class _Search:
         )
 
     def _find_hidden_crossing(self, only: Crossing) -> float | None:
-        """Where beside the interval, as far out as sentinels stand, the curve most likely crosses back."""
+        """Return where the curve most likely crosses back outside the interval, as far out as sentinels are."""
         aside, reach = ASIDE_STRIDES * self.stride, (SENTINELS[-1] + SAME_PLACE_STRIDES) * self.stride
         low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
         beside = [
@@ -165,7 +189,7 @@ class _Search:
         return beside[int(astray.argmax())] if astray.max() > HIDDEN_CHANCE else None
 
     def _find_doubtful(self) -> float | None:
-        """The most telling size that has one to measure beside it, where it is open how often the device changes."""
+        """Return the most informative size with an unmeasured neighbour, where the number of changes is open."""
         doubtful = judge_readings(log_speedups(self.timed)).doubtful if len(self.timed) > 1 and self.known.noise else ()
         for place in doubtful:
             if abs(math.log2(self._nearest(place)) - place) <= ASIDE_STRIDES * self.stride:
@@ -173,7 +197,7 @@ class _Search:
         return None
 
     def _confirm(self) -> SearchStep:
-        """More than one crossing: look twice at a size that stands alone with its sign, it may have been disturbed."""
+        """Measure again at a size that alone has its sign and may be disturbed; for more than one crossing."""
         decided = [(size, place) for size, place in zip(self.sizes, self.places, strict=True) if _is_decided(size)]
         signs = [(size.speedup or 1.0) > 1 for size, _ in decided]
         for at, (_, place) in enumerate(decided):
@@ -183,7 +207,7 @@ class _Search:
         return SearchStep(size=None, reason="the faster device changes more than once")
 
     def _look_again(self) -> SearchStep:
-        """Sizes contradict their neighbours: what a visit did shows beside them, what the curve does is there again."""
+        """Measure next to contradicting sizes: the effect of a round shows there, the effect of the curve repeats."""
         for size in self.known.contradicting:
             if self._count_neighbours(math.log2(size)) < ENOUGH_NEAR:
                 return self._take(math.log2(size), "a second look at a size that contradicts its neighbours")
@@ -198,7 +222,7 @@ class _Search:
         return self._gallop(upwards=not signs[0])
 
     def _decide(self, before: int) -> SearchStep:
-        """The readings change sides here but the noise could explain it: try further out where it is undecided."""
+        """Measure further out where it is undecided: the readings change sides, but noise could explain it."""
         open_sides = [(at, side) for at, side in ((before, -1), (before + 1, 1)) if not _is_decided(self.sizes[at])]
         for reach, (at, side) in itertools.product(REACHES, open_sides):
             aside = self.places[at] + side * reach * self.stride
@@ -209,7 +233,7 @@ class _Search:
         return self._take((self.places[before] + self.places[before + 1]) / 2, "between the two sides")
 
     def _gallop(self, *, upwards: bool) -> SearchStep:
-        """One device won at every size so far: go where the other should win, first that way, then the other."""
+        """Go where the other device should win, in one direction, then the other, as one won at every size so far."""
         ahead = ((self.places[-1], self.high), (self.places[0], self.low))
         for place, end in ahead if upwards else reversed(ahead):
             if abs(end - place) > SAME_PLACE_STRIDES * self.stride or (
@@ -226,11 +250,11 @@ class _Search:
         return SearchStep(size=self._nearest(place), reason=reason)
 
     def _nearest(self, place: float) -> float:
-        """The free candidate that is nearest to a place, the smaller of two."""
+        """Return the free candidate that is nearest to a place, the smaller of two."""
         return min(self.free, key=lambda size: (abs(math.log2(size) - place), size))
 
     def _is_within_bracket(self, place: float) -> bool:
-        """Whether a place lies between the decided sizes on either side of the crossing."""
+        """Return whether a place lies between the decided sizes on either side of the crossing."""
         decided = [(size, at) for size, at in zip(self.sizes, self.places, strict=True) if _is_decided(size)]
         middle = math.log2(self.known.crossings[0].estimate)
         below = max((at for _, at in decided if at <= middle), default=self.low)
@@ -245,5 +269,5 @@ class _Search:
 
 
 def _is_decided(size: Size) -> bool:
-    """Whether the readings of this size alone tell the faster device, by however little."""
+    """Return whether the readings of this size alone show the faster device, by however little."""
     return size.low is not None and size.high is not None and not size.low <= 1 <= size.high

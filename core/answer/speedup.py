@@ -1,4 +1,9 @@
-"""The speedup of two rows of a run with its interval and verdict, how certain it is, and the step time of one row.
+"""Check whether a variant computed the same numbers as eager fp32, by comparing the first losses of both.
+
+Both were trained from the same weights on the same batches on the same device. So they differ by rounding alone, if
+the variant has the same numerics. A variant that differs more has lower precision, or is wrong; the result names which.
+
+The speedup of two rows of a run with its interval, how certain it is, and the step time of one row.
 
 Everything follows from the raw values of the rows; nothing here measures, reads a file or draws. A run's first
 contender is the baseline, another one the challenger, and rows that were not measured together are refused.
@@ -6,21 +11,144 @@ Medians only: no block is ever deleted, outliers are counted instead.
 """
 
 import functools
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from .. import units
-from ..question.defaults import LOOKS
-from ..question.devices import capitalize_name, does, inline_device_name
+from ..errors import InvalidValue
 from ..question.experiment import EVERY_EPOCH, Experiment, display_name, inline_name
+from ..question.lanes import Lane
+from ..question.presets import FEWEST_PAIRS, LOOKS
 from ..results.schema import Trial
-from . import comparable, interference, lane_check
-from .statistics import MIN_PAIRS, TIE, closeness_reason, count_outliers, median_interval, relative_noise
+from . import comparable, interference
+from .rounds import ROUNDS_TAIL, Repeatability, estimate_repeatability, rounds_interval
+from .statistics import MIN_PAIRS, TIE, count_outliers, median_interval, relative_noise
+from .verdict import Verdict, VerdictCode, closeness_reason
 
-Verdict = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
+TOLERANCE = 1e-4
+"""Largest relative difference of a loss that rounding explains in the first steps.
+
+fp32 rounds to 6e-8. Another order of summation changes a loss of the first step by some 1e-7, and training carries
+that on: after 20 steps of the tutorials' networks, compiled steps, fused updates and micro-batches differ by 1e-7 to
+2e-6. A hundred times that is still out of reach of a mistake: a learning rate that is 1 % off, a batch in another
+order or inputs rounded to TF32 change a loss by 1e-3 and more."""
+
+ROUNDING_GROWTH = 10
+"""Factor by which a variant's losses may differ more than default losses after a nudge of some roundings.
+
+The nudge moves the initial weights. Some trainings amplify rounding: that of a small ResNet with a learning rate of 0.1
+went from 1e-7 after five steps to 5e-4 after eight. A variant rounds at other places, so its losses diverge some steps
+earlier or later.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneAgreement:
+    """Difference of a variant's first losses from the default's.
+
+    Attributes:
+        difference: largest relative difference of a loss; infinite where only one of both is a number.
+        within: whether each loss differs by no more than rounding explains.
+        same_mathematics: whether the variant promises the same numerics.
+    """
+
+    difference: float
+    steps: int
+    within: bool
+    same_mathematics: bool
+    sentence: str
+
+    @property
+    def broken(self) -> bool:
+        """Whether a variant that promises the same numerics computed other numbers."""
+        return self.same_mathematics and not self.within
+
+
+def check_lane(trial: Trial) -> LaneAgreement | None:
+    """Compare a variant's first losses with the default's; None if nothing was compared, as for the default itself."""
+    pairs = list(zip(trial.lane_loss, trial.reference_loss, strict=False))
+    lane = find_lane(trial)
+    if not pairs or lane is None:
+        return None
+    differences = [_difference(mine, plain) for mine, plain in pairs]
+    explained = _rounding_limits(trial, len(pairs))
+    within = all(found <= allowed for found, allowed in zip(differences, explained, strict=True))
+    return LaneAgreement(
+        difference=max(differences),
+        steps=len(pairs),
+        within=within,
+        same_mathematics=lane.has_same_numerics,
+        sentence=_lane_sentence(trial, lane, max(differences), len(pairs), within=within),
+    )
+
+
+def _rounding_limits(trial: Trial, steps: int) -> list[float]:
+    """Return how much rounding explains the difference of each of the first losses."""
+    apart = map(_difference, trial.nudged_loss, trial.reference_loss)
+    carried = [*itertools.accumulate(apart, max)]
+    known = [max(TOLERANCE, ROUNDING_GROWTH * found) if math.isfinite(found) else math.inf for found in carried]
+    return [*known, *[TOLERANCE] * steps][:steps]
+
+
+def find_lane(trial: Trial) -> Lane | None:
+    """Return the variant of a row; None where this version does not know it."""
+    try:
+        return Lane.from_row(trial)
+    except InvalidValue:
+        return None
+
+
+def lane_title(trial: Trial) -> str:
+    """Return the variant of a row for people; empty for the default, and for one that this version does not know."""
+    lane = find_lane(trial)
+    return lane.title if lane else ""
+
+
+def lane_warning(*trials: Trial) -> str:
+    """Describe the variants with other numerics that a verdict has to mention; empty without any."""
+    found = [(trial, check_lane(trial)) for trial in trials]
+    told = [known.sentence for _, known in found if known and (known.broken or not known.same_mathematics)]
+    return " ".join(told)
+
+
+def _difference(loss: float, plain_loss: float) -> float:
+    if loss == plain_loss or (math.isnan(loss) and math.isnan(plain_loss)):
+        return 0.0
+    found = abs(loss - plain_loss) / max(abs(plain_loss), 1e-12)
+    return found if math.isfinite(found) else math.inf
+
+
+def _lane_sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, within: bool) -> str:
+    on = f"Training on {inline_name(trial.contender)}"
+    first, differ = (f"the first {steps} losses", "differ") if steps > 1 else ("the first loss", "differs")
+    if lane.has_same_numerics and within:
+        carried = "" if difference <= TOLERANCE else "; plain steps that begin some roundings apart differ as much"
+        return (
+            f"{on} computes what plain steps compute: {first} {differ} by {_difference_text(difference)} at "
+            f"most{carried}."
+        )
+    if lane.has_same_numerics:
+        return (
+            f"{on} does not compute what plain steps compute: {first} {differ} by up to "
+            f"{_difference_text(difference)}, where rounding explains {_difference_text(TOLERANCE)}, so its times "
+            "are of another training."
+        )
+    return (
+        f"{on} uses other mathematics: {first} {differ} from {'plain ones' if steps > 1 else 'the plain one'} by up to "
+        f"{_difference_text(difference)}."
+    )
+
+
+def _difference_text(difference: float) -> str:
+    """Return a relative difference for people: 1.2e-7 → "1 part in 8,300,000"."""
+    if not math.isfinite(difference):
+        return "more than any number"
+    if difference >= 0.01:
+        return units.format_share(difference)
+    return f"1 part in {float(f'{1 / difference:.1e}'):,.0f}" if difference else "nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,45 +169,8 @@ class StepTime:
     blocks: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speedup:
-    """Baseline time over challenger time per step, start-up apart; above 1 the challenger is faster.
-
-    Attributes:
-        baseline: written form, e.g. `cpu`; `baseline_name` has device name and threads as well, for people.
-        challenger: the same of the other, e.g. `cuda:0`.
-        verdict: `gpu_faster` or `cpu_faster` by the kind of the winner; between two devices of one sort `gpu_faster`
-            stands for the challenger and `cpu_faster` for the baseline. `too_close`, or `missing` if refused.
-        value: median ratio over the pairs, with its 95 % interval from `low` to `high`; None exactly if the verdict is
-            missing.
-        reason: why there is no winner or no verdict, in words; empty where there is a winner.
-        caution: what is to be said of lanes that compute other numbers than plain steps, and of cards that were
-            hindered, in sentences; mostly empty.
-        busy: the mark of a verdict that was measured while other programs shared the machine, a sentence; empty where
-            nothing was seen of them, and without a verdict.
-    """
-
-    baseline: str
-    challenger: str
-    baseline_name: str
-    challenger_name: str
-    verdict: Verdict
-    value: float | None
-    low: float | None
-    high: float | None
-    pairs: int
-    reason: str
-    caution: str = ""
-    busy: str = ""
-
-    @property
-    def decided(self) -> bool:
-        """Whether the interval says which of the two is faster, by however little."""
-        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
-
-
 def contender_label(trial: Trial) -> str:
-    """The contender with its device for people: `CPU (AMD EPYC, 2 threads)`, `1 CPU thread (AMD EPYC)`."""
+    """Return the contender with its device for people: `CPU (AMD EPYC, 2 threads)`, `1 CPU thread (AMD EPYC)`."""
     name = display_name(trial.contender)
     said = "CPU thread" in name or not (is_host(trial) and trial.threads)
     threads = "" if said else f", {units.format_quantity(trial.threads, 'thread')}"
@@ -87,7 +178,7 @@ def contender_label(trial: Trial) -> str:
 
 
 def is_host(trial: Trial) -> bool:
-    """Whether the training ran on the CPU."""
+    """Return whether the training ran on the CPU."""
     return trial.device_kind == "cpu"
 
 
@@ -98,7 +189,7 @@ def step_time(trial: Trial) -> StepTime:
 
 @functools.lru_cache(maxsize=32)
 def _summarize_times(times: tuple[float, ...]) -> StepTime:
-    """A page asks for it a dozen times for each of its rows, which may have many thousand blocks."""
+    """Summarize the step times; cached, as a page needs it often for rows of many thousand blocks."""
     interval = median_interval(times)
     return StepTime(
         median_s=statistics.median(times) if times else None,
@@ -110,11 +201,14 @@ def _summarize_times(times: tuple[float, ...]) -> StepTime:
     )
 
 
-def speedup(baseline: Trial, challenger: Trial) -> Speedup:
-    """The challenger against the baseline, from the pairs of blocks that were measured back to back.
+def speedup(baseline: Trial, challenger: Trial) -> Verdict:
+    """Return the speedup of the challenger over the baseline, from pairs of blocks measured back to back.
 
     The logarithm of each pair's ratio, their median, and the interval of that median: what disturbs both blocks of
-    a pair cancels, and swapping the two inverts the answer.
+    a pair cancels, and swapping the two inverts the answer. Where the run had rounds, the interval covers what another
+    run would say (`estimate.rounds`). Rows of earlier versions have none, and nothing in them tells how far the machine
+    shifts from one round to the next: their interval stays that of their blocks, and no verdict of theirs changes. It
+    is marked by what is missing: their figures name no rounds.
 
     Raises:
         NotComparable: the rows differ in a column of `comparable.RUN`.
@@ -123,8 +217,8 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
     hindrance = verdict_obstacle(baseline, challenger)
     pairs = len(set(baseline.block_pair) & set(challenger.block_pair))
     ratios = [] if hindrance else log_ratios(baseline, challenger)
-    interval = median_interval(ratios)
-    unknown = Speedup(
+    interval = _ratio_interval(baseline, challenger, ratios)
+    unknown = Verdict(
         baseline=baseline.contender,
         challenger=challenger.contender,
         baseline_name=contender_label(baseline),
@@ -134,63 +228,44 @@ def speedup(baseline: Trial, challenger: Trial) -> Speedup:
         low=None,
         high=None,
         pairs=pairs,
-        reason=hindrance or _too_few_reason(baseline, pairs),
-        caution=" ".join(
-            filter(None, (warn(baseline, challenger) for warn in (lane_check.lane_warning, interference.gpu_notes)))
-        ),
+        rounds=len(set(pair_rounds(baseline, challenger))),
+        reason=hindrance or _too_few_reason(pairs),
+        advice="" if hindrance else _more_pairs_advice(baseline),
+        caution=" ".join(filter(None, (warn(baseline, challenger) for warn in (lane_warning, interference.gpu_notes)))),
     )
     if interval is None:
         return unknown
     company = interference.trial_pair_interference(baseline, challenger)
-    if company and (refusal := company.refusal(*interval)):
-        return replace(unknown, reason=refusal)
     estimate = statistics.median(ratios)
     value, low, high = math.exp(estimate), math.exp(interval[0]), math.exp(interval[1])
-    reason = closeness_reason(estimate, *interval, ratio="speedup")
-    verdict = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
-    mark = company.sentence if company else ""
-    return replace(unknown, verdict=verdict, value=value, low=low, high=high, reason=reason, busy=mark)
-
-
-def verdict_sentence(speedup: Speedup) -> str:
-    """The verdict with the figures that it rests on, the mark of a busy machine, and what its lanes call for."""
-    figures = None if speedup.value is None else (speedup.value, speedup.low or 0.0, speedup.high or 0.0)
-    names, counted = (speedup.challenger_name, speedup.baseline_name), units.format_quantity(speedup.pairs, "pair")
-    said = verdict_text(names, figures, speedup.reason, ratio="speedup", counted=f"{counted} of blocks")
-    return " ".join(filter(None, (said, speedup.busy, speedup.caution)))
-
-
-def verdict_text(
-    names: tuple[str, str], figures: tuple[float, float, float] | None, reason: str, *, ratio: str, counted: str
-) -> str:
-    """A verdict in one sentence, with the figures that it rests on.
-
-    Args:
-        names: the challenger and the baseline, for people.
-        figures: time of the baseline over that of the challenger, and its 95 % interval; None without a verdict.
-        reason: why there is no winner or no verdict; empty where there is a winner.
-        ratio: what the ratio is called.
-        counted: what it rests on: "20 pairs of blocks".
-    """
-    winner, loser = names
-    if figures is None:
-        return f"No verdict on {inline_device_name(winner)} against {inline_device_name(loser)}: {reason}."
-    value, low, high = figures
-    if not reason and value < 1:
-        winner, loser, value, low, high = loser, winner, 1 / value, 1 / high, 1 / low
-    interval = f"95 % interval {units.format_ratio(low)} to {units.format_ratio(high)} from {counted}"
-    if reason:
-        close = f"Too close to call between {inline_device_name(winner)} and {inline_device_name(loser)}: {reason}"
-        return f"{close} ({ratio} {units.format_ratio(value)}, {interval})."
-    trains = capitalize_name(does(winner, "trains", "train"))
-    return (
-        f"{trains} {units.format_ratio(value)} as fast as {inline_device_name(loser)}, start-up not counted "
-        f"({interval})."
+    reason = closeness_reason(estimate, *interval)
+    code = "too_close" if reason else _winner_code(baseline, challenger, challenger_won=estimate > 0)
+    condition = company.condition(estimate, *interval) if company else ""
+    found = replace(
+        unknown, verdict=code, value=value, low=low, high=high, reason=reason, advice="", condition=condition
     )
+    if condition:
+        return replace(found, advice="" if found.has_winner else interference.QUIET_ADVICE)
+    advice = CLOSE_ADVICE if reason and not found.is_equal else ""
+    return replace(found, advice=advice, busy=company.sentence if company else "")
+
+
+WAITING_STEP_S = 0.02
+"""Length of a step below which the waits of threads matter: forty of 100 µs each (docs/decisions/0007) are a fifth."""
+
+
+def describe_thread_waits(baseline: Trial, challenger: Trial) -> str:
+    """Return how the threads of a CPU waited for each other, with the line to set; empty where it hardly matters."""
+    several = [row for row in (baseline, challenger) if is_host(row) and row.threads > 1 and row.omp_wait_policy]
+    if not any(row.step_s and statistics.median(row.step_s) < WAITING_STEP_S for row in several):
+        return ""
+    policy, *limits = several[0].omp_wait_policy.split(", ")
+    line = " ".join([*([f"OMP_WAIT_POLICY={policy}"] if policy else []), *limits])
+    return f"The CPU threads waited with {line}. Set this line before your own script to get the same times."
 
 
 def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
-    """Why no verdict can be given, in words that go on after a colon; empty if none stands in the way yet."""
+    """Return why no verdict can be given, in words that go on after a colon; empty if there is no obstacle yet."""
     for trial in (baseline, challenger):
         if trial.outcome == "out_of_memory":
             where = inline_name(trial.contender)
@@ -202,15 +277,21 @@ def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
     return ""
 
 
-def _too_few_reason(trial: Trial, pairs: int) -> str:
-    known = {"timed": "ask for more pairs", "completed": "train more epochs"}
-    advice = f"so {known.get(trial.outcome, 'give it a larger time budget')}"
+CLOSE_ADVICE = "Measure more pairs, or a size at which they differ more"
+
+
+def _too_few_reason(pairs: int) -> str:
     were = "was" if pairs == 1 else "were"
-    return f"{units.format_quantity(pairs, 'pair')} of blocks {were} measured and {MIN_PAIRS} are needed, {advice}"
+    return f"{units.format_quantity(pairs, 'pair')} of blocks {were} measured and {MIN_PAIRS} are needed"
+
+
+def _more_pairs_advice(trial: Trial) -> str:
+    known = {"timed": "Ask for more pairs", "completed": "Train more epochs"}
+    return known.get(trial.outcome, "Give it a larger time budget")
 
 
 def find_timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
-    """The two rows of each run that has timed both contenders."""
+    """Return the two rows of each run that has timed both contenders."""
     runs: dict[str, dict[str, Trial]] = {}
     for row in rows:
         if row.block_steps:
@@ -219,7 +300,7 @@ def find_timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> l
 
 
 def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Seconds a step of both in each round in which both have a block, in the order of rounds."""
+    """Return the seconds per step of both in each round in which both have a block, in the order of rounds."""
     base = dict(zip(baseline.block_pair, baseline.step_s, strict=True))
     other = dict(zip(challenger.block_pair, challenger.step_s, strict=True))
     rounds = sorted(base.keys() & other.keys())
@@ -227,11 +308,33 @@ def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], t
 
 
 def log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
-    """ln(baseline time / challenger time) of each round in which both have a block, in the order of rounds."""
+    """Return ln(baseline time / challenger time) of each round in which both have a block, in order."""
     return [math.log(base) - math.log(other) for base, other in zip(*pair_steps(baseline, challenger), strict=True)]
 
 
-def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) -> Verdict:
+def pair_rounds(baseline: Trial, challenger: Trial) -> list[int]:
+    """The round of the run in which each pair was measured, in the order of `log_ratios`; empty if it had none."""
+    known = dict(zip(baseline.block_pair, baseline.block_round, strict=False))
+    return [known[pair] for pair in sorted(known.keys() & set(challenger.block_pair))]
+
+
+def _ratio_interval(
+    baseline: Trial, challenger: Trial, ratios: Sequence[float], level: float | None = None
+) -> tuple[float, float] | None:
+    """The interval of the logarithm of a speedup, the 95 % one unless it is to leave out another `level`.
+
+    None below `MIN_PAIRS` pairs, or where so few leave no interval of that level.
+    """
+    rounds = pair_rounds(baseline, challenger)
+    if not rounds:
+        return median_interval(ratios) if level is None else median_interval(ratios, level / 2)
+    if len(ratios) < MIN_PAIRS:
+        return None
+    machine = Repeatability(shift=baseline.machine_shift or 0.0, freedom=baseline.machine_repeats)
+    return rounds_interval(ratios, rounds, ROUNDS_TAIL if level is None else level / 2, machine)
+
+
+def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) -> VerdictCode:
     if is_host(baseline) != is_host(challenger):
         winner = challenger if challenger_won else baseline
         return "cpu_faster" if is_host(winner) else "gpu_faster"
@@ -239,14 +342,14 @@ def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) ->
 
 
 LEVEL = 0.002
-"""What the interval by which a run ends early leaves out, both ends together."""
+"""Probability outside the interval by which a run ends early, both ends together."""
 
 LONE_CONTENDER_BLOCKS = 20
-"""Blocks of a contender that nobody is compared with: they give its time to about 4 % where they scatter by 5 %."""
+"""Blocks of a contender without another to compare with: they give its time to about 4 % where they scatter by 5 %."""
 
 
 def is_certain(trials: Sequence[Trial]) -> bool:
-    """Whether more pairs would not change who of a run's contenders is named the faster one, against its first.
+    """Return whether more pairs would not change the fastest contender of a run, against its first.
 
     Who was not timed, and never will be, is left out.
     """
@@ -259,39 +362,70 @@ def is_certain(trials: Sequence[Trial]) -> bool:
 
 
 def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
-    """Whether a stored run, one row a contender, is served as the answer to its question.
+    """Return whether a stored run, one row a contender, is served as the answer to its question.
 
-    One without a verdict because this machine was busy never is. One that was timed only answers who did not ask for
+    One that holds for a loaded machine only never is. One that was timed only answers who did not ask for
     the whole training if it may have ended by itself.
     """
-    if any(_is_too_busy(trials[0], other) for other in trials[1:]):
+    if any(load_condition(trials[0], other) for other in trials[1:]):
         return False
     if experiment.whole or experiment.pairs != EVERY_EPOCH or any(trial.outcome != "timed" for trial in trials):
         return True
     return is_certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
 
 
-def is_beyond_doubt(ratios: Sequence[float]) -> bool:
-    """Whether so many pairs leave no doubt who is faster, by enough to matter as is told, or that nobody is.
+def is_beyond_doubt(wide: tuple[float, float] | None, shown: tuple[float, float] | None) -> bool:
+    """Return whether intervals leave no doubt that one device is faster by more than a tie, or that none is.
 
     Args:
-        ratios: logarithms of the baseline's time over the challenger's, of every pair so far.
+        wide: of the logarithm of the speedup, leaves out `LEVEL`; None where there are too few pairs.
+        shown: the 95 % interval.
     """
-    wide, told = median_interval(ratios, LEVEL / 2), median_interval(ratios)
-    if wide is None or told is None:
+    if wide is None or shown is None:
         return False
     (low, high), tie = wide, math.log(TIE)
-    return (low > 0 and told[0] > tie) or (high < 0 and told[1] < -tie) or (-tie <= low and high <= tie)
+    return (low > 0 and shown[0] > tie) or (high < 0 and shown[1] < -tie) or (-tie <= low and high <= tie)
 
 
 def _is_pair_certain(baseline: Trial, challenger: Trial) -> bool:
-    known = speedup(baseline, challenger).low is not None  # it is not while the machine is too busy
-    return known and is_beyond_doubt(log_ratios(baseline, challenger))
+    found = speedup(baseline, challenger)
+    if found.low is None or found.is_conditional:  # the load may end before the run does
+        return False
+    ratios = log_ratios(baseline, challenger)
+    wide, shown = (_ratio_interval(baseline, challenger, ratios, level) for level in (LEVEL, None))
+    return is_beyond_doubt(wide, shown)
 
 
-def _is_too_busy(baseline: Trial, challenger: Trial) -> bool:
+def load_condition(baseline: Trial, challenger: Trial) -> str:
+    """Return the load without which the comparison of two rows may be another one; empty where none can turn it.
+
+    Of fewer pairs than an interval needs, as in a sweep, the median alone is looked at.
+    """
     company = interference.trial_pair_interference(baseline, challenger)
     if company is None or min(*baseline.step_s, *challenger.step_s, math.inf) <= 0:
-        return False
-    interval = median_interval(log_ratios(baseline, challenger))
-    return interval is not None and bool(company.refusal(*interval))
+        return ""
+    ratios = log_ratios(baseline, challenger)
+    if not ratios:
+        return ""
+    middle = statistics.median(ratios)
+    return company.condition(middle, *(_ratio_interval(baseline, challenger, ratios) or (middle, middle)))
+
+
+def measure_repeatability(rows: Iterable[Trial], machine_id: str) -> Repeatability:
+    """Estimate from repeated runs of the same experiments how well results on a machine repeat.
+
+    Runs on a loaded machine and runs of few pairs, as in sweeps, do not count.
+    """
+    runs: dict[str, list[Trial]] = {}
+    for row in rows:
+        if row.machine_id == machine_id and row.outcome in ("timed", "completed", "budget_spent"):
+            runs.setdefault(row.run_id, []).append(row)
+    questions: dict[tuple[str, ...], list[tuple[list[float], list[int]]]] = {}
+    for run in runs.values():
+        first, *others = sorted(run, key=lambda row: row.trial_id)
+        for other in others:
+            ratios = [] if verdict_obstacle(first, other) else log_ratios(first, other)
+            if len(ratios) >= FEWEST_PAIRS and not load_condition(first, other):
+                asked = (first.experiment_id, first.contender, other.contender, first.torch_version)
+                questions.setdefault(asked, []).append((ratios, pair_rounds(first, other)))
+    return estimate_repeatability(list(questions.values()))

@@ -10,13 +10,11 @@ import sys
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from .. import units
-
 MIN_PAIRS = 6
 """Fewest values from which order statistics give a 95 % interval of the median: from 5 they reach 93.75 % at most."""
 
 INTERVAL_TAIL = 1 / 40
-"""What an interval of 95 % leaves out at either end."""
+"""Share outside a 95 % interval at either end."""
 
 TIE = 1.10
 """Ratios between 1/TIE and TIE are too close to matter; PyTorch's own benchmark calls 10 % a fluctuation."""
@@ -29,7 +27,7 @@ NORMAL_FROM = 1_000
 
 
 def median_interval(values: Sequence[float], tail: float = INTERVAL_TAIL) -> tuple[float, float] | None:
-    """95 % interval of the median by order statistics, None below `MIN_PAIRS` values.
+    """Return the 95 % interval of the median by order statistics, None below `MIN_PAIRS` values.
 
     With another `tail` it is the interval that leaves out so much at either end, None where so few values have none.
 
@@ -46,7 +44,7 @@ def median_interval(values: Sequence[float], tail: float = INTERVAL_TAIL) -> tup
 
 
 def ratio_interval(measured_s: Sequence[float], recorded_s: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of the ratio of two medians whose readings do not pair.
+    """Return the 95 % interval of the ratio of two medians whose readings do not pair.
 
     Each median has the distribution-free interval of order statistics, interpolated between two of them so that it
     leaves out 5 % and not less (Hettmansperger & Sheather 1986). From these two the interval of the difference of
@@ -64,24 +62,8 @@ def ratio_interval(measured_s: Sequence[float], recorded_s: Sequence[float]) -> 
     return math.exp(middle - other - down), math.exp(middle - other + up)
 
 
-def closeness_reason(middle: float, low: float, high: float, *, ratio: str = "") -> str:
-    """Why nobody wins, in words that go on after a colon; empty if somebody does.
-
-    Args:
-        middle: logarithm of a ratio of times.
-        low: lower end of its interval, a logarithm too.
-        high: upper end.
-        ratio: what the ratio is called where its interval is to be named.
-    """
-    if low <= 0 <= high:
-        return "either could be faster" + (f", the interval of the {ratio} contains 1" if ratio else "")
-    if abs(middle) <= math.log(TIE):
-        return f"the difference is within {units.format_share(TIE - 1)}, too small to matter"
-    return ""
-
-
 def relative_noise(times: Sequence[float]) -> float | None:
-    """Interquartile range over the median; None below two values and where the median is 0."""
+    """Return the interquartile range over the median; None below two values and where the median is 0."""
     if len(times) < 2:
         return None
     low, median, high = statistics.quantiles(times, n=4, method="inclusive")
@@ -89,7 +71,7 @@ def relative_noise(times: Sequence[float]) -> float | None:
 
 
 def count_outliers(times: Sequence[float]) -> int:
-    """How many values are further than `OUTLIER` median absolute deviations from the median."""
+    """Return how many values are further than `OUTLIER` median absolute deviations from the median."""
     if not times:
         return 0
     median = statistics.median(times)
@@ -99,12 +81,12 @@ def count_outliers(times: Sequence[float]) -> int:
 
 
 def p90_to_median(times: Sequence[float]) -> float:
-    """90th percentile over the median; stolen processor time does not reveal a busy machine, this does."""
+    """Return the 90th percentile over the median, which shows a busy machine where stolen time does not."""
     return statistics.quantiles(times, n=10, method="inclusive")[8] / statistics.median(times)
 
 
 def heads_at_most(heads: int, coins: int) -> float:
-    """Probability that of so many coins at most so many show heads, which are no more than half of them.
+    """Return the probability that of so many coins at most so many show heads, which are no more than half of them.
 
     Summed from the largest term down, as far as a float can tell: whole numbers of a million digits take minutes,
     floats do not. The relative error is below 1e-8 up to a million coins.
@@ -123,7 +105,7 @@ def heads_at_most(heads: int, coins: int) -> float:
 
 @functools.cache
 def most_heads(share: float, coins: int) -> int:
-    """Most heads for which `heads_at_most` is no more than a share below one half; -1 if there are none.
+    """Return most heads for which `heads_at_most` is no more than a share below one half; -1 if there are none.
 
     So many values lie outside each end of the interval of the median of as many values as coins.
     """
@@ -136,7 +118,7 @@ def most_heads(share: float, coins: int) -> int:
 
 
 def _reach(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median, and how far the ends of its 95 % interval lie below and above it."""
+    """Return the median, and how far the ends of its 95 % interval lie below and above it."""
     ordered, middle = sorted(values), statistics.median(values)
     rank, share = _interval_rank(len(ordered))
     low = (1 - share) * ordered[rank] + share * ordered[rank + 1]
@@ -146,7 +128,7 @@ def _reach(values: Sequence[float]) -> tuple[float, float, float]:
 
 @functools.cache
 def _interval_rank(count: int) -> tuple[int, float]:
-    """Values outside each end of the interval of the median of `count`, and how far on to the next value it begins."""
+    """Return how many values lie outside each end of a median's interval, and how far towards the next it begins."""
     if count > NORMAL_FROM:
         place = count / 2 - NormalDist().inv_cdf(1 - INTERVAL_TAIL) * math.sqrt(count) / 2
         return math.floor(place), place % 1
@@ -159,7 +141,7 @@ def _interval_rank(count: int) -> tuple[int, float]:
 
 
 def _combine_reach(first: float, second: float, counts: tuple[int, int]) -> float:
-    """Reach of the interval of a difference, from those of its two sides, with Welch's degrees of freedom."""
+    """Return the reach of a difference's interval, from its two sides, with Welch's degrees of freedom."""
     freedoms = [count - 1 for count in counts]
     errors = [reach / _student(freedom) for reach, freedom in zip((first, second), freedoms, strict=True)]
     variance = errors[0] ** 2 + errors[1] ** 2
@@ -170,7 +152,7 @@ def _combine_reach(first: float, second: float, counts: tuple[int, int]) -> floa
 
 
 def _student(freedom: float) -> float:
-    """97.5 % quantile of Student's t, to 0.2 % from 5 degrees of freedom on (Abramowitz & Stegun 26.7.5)."""
+    """Return the 97.5 % quantile of Student's t, to 0.2 % from 5 degrees on (Abramowitz & Stegun 26.7.5)."""
     z = NormalDist().inv_cdf(1 - INTERVAL_TAIL)
     terms = (
         (z**3 + z) / 4,

@@ -1,8 +1,8 @@
-"""Studies: which rows of a store belong together, and what they say along one axis.
+"""Studies: which rows of a store belong together, and their answer on one axis.
 
-A study is a set of runs that agree in everything but one size. Rows of another protocol, machine, version or setting
-form studies of their own: nothing is mixed, and whoever puts such rows together by hand is refused. What a study
-timed becomes evidence for `core.answer.crossover`; nothing here estimates, reads a file or draws.
+A study is a set of runs that agree in everything but one size. Rows of another methodology, machine, version or setting
+form studies of their own: nothing is mixed, and an explicit mix of such rows is refused. A study's timings become
+evidence for `core.answer.crossover`; nothing here estimates, reads a file or draws.
 """
 
 import itertools
@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from .. import units
 from ..errors import NotComparable, require_choice
 from ..question.experiment import MAX_CONTENDERS, Point, display_name
 from ..question.fields import SIZE_AXES
-from ..question.models import boosting
+from ..question.models import families
 from ..question.sweep import Sweep, size_on_axis
 from ..results.schema import Trial
 from ..results.store import CUT_OFF
-from . import causes, comparable, diagnostics, speedup, training_time
+from . import causes, comparable, interference, speedup, training_cost
 from .crossover import locate_crossover
-from .result import BASES, Basis, Crossover, Evidence
+from .interference import PairInterference
+from .result import BASES, Basis, Crossover, Evidence, Size
+from .verdict import Verdict
 
 SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.DEPENDENT_COLUMNS.values()))))
 """Sizes, and what follows from them: columns in which the runs of some study differ."""
@@ -43,13 +46,13 @@ _read_fixed, _read_sizes, _read_device = attrgetter(*FIXED), attrgetter(*SIZED),
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Runs that differ in one size only, of two contenders measured together: what a crossover is computed from.
+    """Runs that differ in one size only, of two contenders measured together: the input of a crossover.
 
     Attributes:
         id: name, 12 hexadecimal digits: everything in which its runs agree.
         axis: key of `core.question.fields.SIZE_AXES`.
-        baseline: contender as asked for, e.g. `cpu`.
-        challenger: contender as asked for, e.g. `cuda:0`.
+        baseline: contender in written form, e.g. `cpu`.
+        challenger: contender in written form, e.g. `cuda:0`.
         runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
     """
 
@@ -69,17 +72,71 @@ class Study:
         """When the newest run of the study began."""
         return max(baseline.started_at for baseline, _ in self.runs)
 
+    def evidence(self, basis: Basis) -> list[Evidence]:
+        """Return the timings at each size, on one cost basis: seconds per step, of pairs of blocks.
+
+        On `with_transfer` and `cold_start` each step includes its share of the one-time cost: the steps of the question
+        divide it. The one-time cost was measured once, so its own noise is not in the interval.
+        """
+        visits, mixed = _visits(self.runs), _mixed_loads(self)
+        return [
+            _pair_evidence(*pair, self.axis, basis, visits[place], mixed.get(place, ""))
+            for place, pair in enumerate(self.runs)
+        ]
+
+    def crossover(self, basis: Basis = "steady") -> Crossover:
+        """Return the answer of the study.
+
+        Raises:
+            InvalidValue: there is no such basis.
+            NotComparable: the runs differ in something else than the axis.
+        """
+        require_choice("basis", basis, BASES)
+        _require_one_study(self)
+        baseline, challenger = self.runs[-1]
+        answer = locate_crossover(
+            self.evidence(basis),
+            axis=families.answer_axis_name(self.axis, baseline.model),
+            basis=basis,
+            baseline=_study_contender(self, baseline),
+            challenger=_study_contender(self, challenger),
+            cautions=_day_cautions(self),
+        )
+        company = interference.study_interference(self.runs)
+        return interference.mark_interference(answer, company, _load_of_answer(self, company))
+
+    def part_times(self) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
+        """Return the seconds of each part of a step at each profiled size, of the baseline and of the challenger."""
+        base, other = (
+            {size_on_axis(pair[0], self.axis): found for pair in self.runs if (found := causes.part_times(pair[place]))}
+            for place in (0, 1)
+        )
+        return base, other
+
+    def cause(self, answer: Crossover) -> tuple[float, str] | None:
+        """Return the measured size just below the crossing, and why the slower device is slower there; None if unknown.
+
+        Raises:
+            NotComparable: the rows of that size are not.
+        """
+        below = [pair for pair in self.runs if answer.estimate and size_on_axis(pair[0], self.axis) <= answer.estimate]
+        if not below or not all(map(causes.part_times, below[-1])):
+            return None
+        at = size_on_axis(below[-1][0], self.axis)
+        verdict = next((size_verdict(below[-1], size, answer) for size in answer.sizes if size.size == at), None)
+        return at, causes.difference_cause(*below[-1], verdict)
+
 
 def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2) -> list[Study]:
-    """Every study that rows hold: at least `least` sizes that agree in all else. Most sizes first, then newest.
+    """Return every study in the rows: at least `least` sizes that agree in all else. Most sizes first, then newest.
 
-    Rows of other protocols, machines, versions or settings form studies of their own and never mix. Of several runs of
-    one size the newest counts, one that was cut off only where there is no other.
+    Rows of other methodologies, machines, versions or settings form studies of their own and never mix. Of several runs
+    of one size the newest counts, one that was cut off only where there is no other.
 
     Args:
         trials: rows of any store, in any order; or light lines of rows, of which only `COLUMNS` are read.
-        axis: only studies along this axis; without it, each study along the field of the training that varies
-            (`parameters` is only looked at when asked for).
+        axis: only studies on this axis; without it, each study on the field of the training that varies (`parameters`
+            only if requested).
         least: fewest sizes.
 
     Raises:
@@ -91,7 +148,7 @@ def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2)
 
 
 def study_axes(axis: str | None) -> list[str]:
-    """The axis that is asked for, or else each field of the training that may vary."""
+    """Return the requested axis, or else each field of the training that may vary."""
     return [require_choice("axis", axis, SIZE_AXES)] if axis else [name for name in SIZE_AXES if name != "parameters"]
 
 
@@ -101,7 +158,7 @@ def study_rank(study: Study) -> tuple[int, str, str]:
 
 
 def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
-    """The study of a name that rows are known to hold, from all its rows.
+    """Return the study of a name that rows are known to hold, from all its rows.
 
     Raises:
         NotComparable: they hold none of that name.
@@ -112,23 +169,34 @@ def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
     raise NotComparable(f"The rows of the study {study_id} are not there any more, or are others now.")
 
 
-def study_evidence(study: Study, basis: Basis) -> list[Evidence]:
-    """What a study timed at each size, on one cost basis: seconds a step, of pairs of blocks.
+def _loads(study: Study) -> dict[int, str]:
+    """Return the places of runs that other programs may have turned, with the load that they were measured under."""
+    found = ((place, speedup.load_condition(*pair)) for place, pair in enumerate(study.runs))
+    return {place: condition for place, condition in found if condition}
 
-    On `with_transfer` and `cold_start` each step carries its share of what is paid once: the steps that were asked for
-    divide it. What is paid once was measured once, so its own noise is not in the interval.
-    """
-    visits = _visits(study.runs)
-    return [_pair_evidence(*pair, study.axis, basis, visits[place]) for place, pair in enumerate(study.runs)]
+
+def _mixed_loads(study: Study) -> dict[int, str]:
+    """Return the loaded runs that are left out, since enough others hold for the quiet machine: the two never mix."""
+    loads = _loads(study)
+    quiet = sum(bool(base.block_pair) for base, _ in study.runs) - len(loads)
+    return {place: f"measured {load}" for place, load in loads.items()} if quiet >= max(2, len(loads)) else {}
+
+
+def _load_of_answer(study: Study, company: PairInterference | None) -> str:
+    """Return the load under which alone the answer of a study holds; empty where it holds for the quiet machine."""
+    loads = _loads(study)
+    if not loads or _mixed_loads(study):
+        return ""
+    return company.worse.condition if company and company.worse.many else next(iter(loads.values()))
 
 
 def sweep_evidence(
     sweep: Sweep, answers: Mapping[Point, Sequence[Trial]], notes: Mapping[Point, str] | None = None
 ) -> list[Evidence]:
-    """Evidence at each size of a sweep that was visited, of its first and last contender, whichever is the baseline.
+    """Return the evidence at each measured size of a sweep; its first or last contender may be the baseline.
 
     Args:
-        sweep: along one size.
+        sweep: on one size.
         answers: rows of each point that was visited.
         notes: why points may have no comparable rows.
     """
@@ -136,7 +204,7 @@ def sweep_evidence(
     known: dict[float, Evidence] = {}
     for found in studies([row for rows in answers.values() for row in rows], axis=sweep.axes[0].name, least=1):
         if {found.baseline, found.challenger} == pair:
-            for entry in study_evidence(found, "steady"):
+            for entry in found.evidence("steady"):
                 known.setdefault(entry.size, entry)
     for point, note in {**dict.fromkeys(answers, ""), **(notes or {})}.items():
         size = sweep.size(point)
@@ -145,7 +213,7 @@ def sweep_evidence(
 
 
 def study_identity(pair: tuple[Trial, Trial], axis: str) -> str:
-    """Name of the study along an axis that two rows of a run belong to; lists of a row do not matter."""
+    """Return the name of the study of an axis that two rows of a run belong to; lists of a row do not matter."""
     devices = (comparable.column_values(row, comparable.DEVICE_COLUMNS) for row in pair)
     agreed = comparable.identity_columns(comparable.columns_except_axis(comparable.STUDY_COLUMNS, axis), pair[0])
     shared = comparable.column_values(pair[0], agreed)
@@ -153,7 +221,7 @@ def study_identity(pair: tuple[Trial, Trial], axis: str) -> str:
 
 
 def study_contender_label(trial: Trial, threads: Set[int]) -> str:
-    """A contender of a study for people; with its threads only if those of all its rows are the same."""
+    """Return a contender of a study for people; with its threads only if those of all its rows are the same."""
     return (
         speedup.contender_label(trial)
         if len(threads) == 1
@@ -161,49 +229,37 @@ def study_contender_label(trial: Trial, threads: Set[int]) -> str:
     )
 
 
-def crossover(study: Study, basis: Basis = "steady") -> Crossover:
-    """The answer of a study.
+def _day_cautions(study: Study) -> list[str]:
+    """Say when the sizes were measured where that was not on one day: a machine changes from one day to the next."""
+    days = Counter(baseline.started_at[:10] for baseline, _ in study.runs)
+    if len(days) < 2:
+        return []
+    listed = [f"{units.format_quantity(count, 'size')} on {day}" for day, count in sorted(days.items())]
+    return [f"The sizes were measured on different days: {', '.join(listed[:-1])} and {listed[-1]}."]
 
-    Raises:
-        InvalidValue: there is no such basis.
-        NotComparable: its runs differ in something else than its axis.
-    """
-    require_choice("basis", basis, BASES)
-    _require_one_study(study)
-    baseline, challenger = study.runs[-1]
-    answer = locate_crossover(
-        study_evidence(study, basis),
-        axis=boosting.answer_axis_name(study.axis, baseline.model),
-        basis=basis,
-        baseline=_study_contender(study, baseline),
-        challenger=_study_contender(study, challenger),
+
+def size_verdict(pair: Pair, size: Size, answer: Crossover) -> Verdict:
+    """Return the verdict of a study at one size, which the readings of the other sizes have a say in."""
+    baseline, challenger = pair
+    known = size.low is not None
+    return Verdict(
+        baseline=baseline.contender,
+        challenger=challenger.contender,
+        baseline_name=speedup.contender_label(baseline),
+        challenger_name=speedup.contender_label(challenger),
+        verdict=size.verdict,
+        value=size.speedup if known else None,
+        low=size.low,
+        high=size.high,
+        pairs=size.readings,
+        reason=size.reason,
+        condition=answer.condition,
+        busy="" if answer.condition else answer.busy,
     )
-    return diagnostics.mark_interference(answer, diagnostics.study_interference(study.runs))
-
-
-def study_parts(study: Study) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
-    """Seconds of each part of a step at each size, of the baseline and of the challenger; where it was taken apart."""
-    base, other = (
-        {size_on_axis(pair[0], study.axis): found for pair in study.runs if (found := causes.part_times(pair[place]))}
-        for place in (0, 1)
-    )
-    return base, other
-
-
-def study_cause(study: Study, answer: Crossover) -> tuple[float, str] | None:
-    """The measured size just below the crossing, and why the slower device is slower there; None if it is not known.
-
-    Raises:
-        NotComparable: the rows of that size are not.
-    """
-    below = [pair for pair in study.runs if answer.estimate and size_on_axis(pair[0], study.axis) <= answer.estimate]
-    if not below or not all(map(causes.part_times, below[-1])):
-        return None
-    return size_on_axis(below[-1][0], study.axis), causes.difference_cause(*below[-1])
 
 
 def contender_pairs(trials: Iterable[Trial]) -> Iterable[Pair]:
-    """Every two contenders of a run, the CPU or the one with fewer threads as baseline.
+    """Yield every two contenders of a run, the CPU or the one with fewer threads as baseline.
 
     A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
     """
@@ -271,14 +327,20 @@ def _require_one_study(study: Study) -> None:
 
 
 def _visits(runs: Sequence[tuple[Trial, Trial]]) -> Counter[int]:
-    """How often each run was come back to while others were measured, by its place: stretches of blocks of its own."""
-    begins = sorted((begin, place) for place, (row, _) in enumerate(runs) for begin in row.block_begin_ns)
-    return Counter(place for place, _ in itertools.groupby(place for _, place in begins))
+    """Return in how many separate stretches of blocks each run was measured, by its place; its own rounds count too."""
+    begins = sorted(
+        (begin, place, number)
+        for place, (row, _) in enumerate(runs)
+        for begin, number in itertools.zip_longest(row.block_begin_ns, row.block_round, fillvalue=0)
+    )
+    return Counter(place for (place, _), _ in itertools.groupby(begins, key=lambda one: one[1:]))
 
 
-def _pair_evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, visits: int) -> Evidence:
+def _pair_evidence(
+    baseline: Trial, challenger: Trial, axis: str, basis: Basis, visits: int, load: str = ""
+) -> Evidence:
     size = size_on_axis(baseline, axis)
-    obstacle = speedup.verdict_obstacle(baseline, challenger)
+    obstacle = speedup.verdict_obstacle(baseline, challenger) or load
     carried = [one_time_cost_s(trial, basis) for trial in (baseline, challenger)]
     if not obstacle and None in carried:
         obstacle = (
@@ -298,14 +360,14 @@ def _pair_evidence(baseline: Trial, challenger: Trial, axis: str, basis: Basis, 
 
 
 def one_time_cost_s(trial: Trial, basis: Basis) -> float | None:
-    """Seconds that a training pays once, on a cost basis; None if they were not measured."""
+    """Return the seconds that a training pays once, on a cost basis; None if they were not measured."""
     if basis == "steady":
         return 0.0
     if trial.training:
         return None
     if basis == "with_transfer":
         return trial.startup_transfer_s if trial.data_path == "resident" else 0.0
-    return training_time.startup_s(trial)
+    return training_cost.startup_s(trial)
 
 
 def _study_contender(study: Study, trial: Trial) -> str:

@@ -1,237 +1,70 @@
-"""A user's own timings as CSV: decode the table, read its numbers, and turn its columns into evidence for a crossover.
+"""A user's own timings: which column of a table holds what, and the readings as evidence for a crossover.
 
-Comma, semicolon or tab; Excel's line `sep=`; lines that begin with # are left out; UTF-8 or UTF-16. Whether a comma is
-that of decimals or of thousands follows from all numbers of the file together, or the file is refused.
+The exports of benchmark programs are turned into a table first (`timing_exports`); `text_table` reads its cells.
 """
 
-import csv
-import io
-import itertools
-import math
+import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from .. import units
 from ..errors import ForeignFile, InvalidValue
-from ..text import as_line
-from . import crossover, diagnostics
+from ..question.fields import SIZE_AXES
+from . import crossover, interference, timing_exports
 from .result import Basis, Crossover, Evidence
-
-MAX_TIMINGS_BYTES = 16 * 2**20
-MAX_LINES = 300_000
-MAX_ROW = 100_000
-MAX_TIMINGS_COLUMNS = 1_000
-"""Bounds of a file that is read, each looked at before what it bounds is built; few enough to be read in half a second
-on a shared host. A row may span lines, so its letters are counted too."""
-
-SMALLEST_NUMBER, LARGEST_NUMBER = 1e-18, 1e18
-"""Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
-
-SEPARATORS = (",", ";", "\t")
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-
-Mark = Literal["", ".", ","]
-"""What stands before decimals; empty where no number tells."""
-
-_EXCEL = re.compile(r'"?sep=([,;:|\t])"?\s*', re.IGNORECASE)
-_SPACED = re.compile(r"\d{1,3}(?:([ \u00a0\u2009\u202f'’])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
-_GROUPED = {mark: re.compile(rf"\d{{1,3}}(?:\{mark}\d{{3}})+") for mark in ",."}
-_MARKED = {
-    ".": re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"),
-    ",": re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?(?:e[+-]?\d+)?", re.IGNORECASE),
-}
-_MARKS = {".": "point", ",": "comma"}
-_OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
-
-TableRow = tuple[int, list[str]]
-"""The line in which a row begins, and its cells."""
-
-
-class TextTable:
-    """The cells of a file.
-
-    Attributes:
-        header: the first row, as it stands.
-    """
-
-    def __init__(self, data: bytes, name: str) -> None:
-        """Decode a file and look at its first row.
-
-        Raises:
-            ForeignFile: it is too large, no text, empty, or damaged in its first row.
-        """
-        self.name = name
-        self._text = _decode_text(data, name)
-        self._separator = _separator(self._text)
-        first = next(self._parse_rows(), None)
-        if first is None:
-            raise ForeignFile(f"{name} is empty; it must have a first row that names its columns.")
-        self.header = [cell.strip() for cell in first[1]]
-        if len(self.header) > MAX_TIMINGS_COLUMNS:
-            raise ForeignFile(f"{name} has {len(self.header):,} columns; at most {MAX_TIMINGS_COLUMNS:,} are read.")
-
-    def rows(self, limit: int) -> Iterator[TableRow]:
-        """Every row below the first that is not blank, as wide as that one, and not too many; may be asked for again.
-
-        Raises:
-            ForeignFile: one is not.
-        """
-        width = len(self.header)
-        parsed = self._parse_rows()
-        next(parsed)
-        for number, (line, cells) in enumerate(parsed):
-            if len(cells) != width:
-                raise ForeignFile(
-                    f"{self.name} has {len(cells)} values in line {line} and {width} columns in its first row."
-                )
-            if number >= limit:
-                raise ForeignFile(f"{self.name} has more than {limit:,} readings, which is the most that is read.")
-            yield line, cells
-
-    @property
-    def commas(self) -> bool:
-        """Whether a cell may hold a comma."""
-        return "," in self._text and (self._separator != "," or '"' in self._text)
-
-    def _parse_rows(self) -> Iterator[TableRow]:
-        lines = _Lines(self._text, self.name)
-        reader = csv.reader(lines, delimiter=self._separator, strict=True)
-        try:
-            for cells in reader:
-                if any(cells) and any(map(str.strip, cells)):
-                    yield lines.begin, cells
-                lines.row_ends()
-        except csv.Error as error:
-            where = f"in the row that begins in line {lines.begin}"
-            raise ForeignFile(f"{self.name} is broken off or damaged {where}: {as_line(str(error))}.") from None
-
-
-class _Lines:
-    """The lines of a text without comments; one row may span as many as it likes, but not have too many letters."""
-
-    def __init__(self, text: str, name: str) -> None:
-        self._lines, self._name, self._letters, self._number = io.StringIO(text, newline=""), name, 0, 0
-        self.begin = 1
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._number += 1
-            if self._letters == 0:
-                self.begin = self._number
-                if line.startswith("#") or (self._number == 1 and _EXCEL.fullmatch(line)):
-                    continue
-            self._letters += len(line)
-            if self._letters > MAX_ROW:
-                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} letters, which is not read.")
-            yield line
-
-    def row_ends(self) -> None:
-        """Begin to count anew."""
-        self._letters = 0
-
-
-def find_decimal_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
-    """What stands before decimals in all numbers (column, line, text) of a file together; empty where none tells.
-
-    Raises:
-        InvalidValue: some say a point and some a comma.
-    """
-    found: Mark = ""
-    first = 0
-    for column, line, cell in cells:
-        if (mark := _infer_decimal_mark(cell.strip())) and found and mark != found:
-            hint = f"a number above 0, with a {_MARKS[found]} where it is not whole, as in line {first}"
-            raise InvalidValue(f"{column} in line {line}", cell.strip(), hint)
-        if mark and not found:
-            found, first = mark, line
-    return found
-
-
-def parse_positive_number(column: str, text: str, line: int, mark: Mark = "") -> float:
-    """A number above 0, written plainly, and not so far from 1 that a chart of it would leave the range of floats.
-
-    Raises:
-        InvalidValue: it is none; says the column and the line.
-    """
-    try:
-        value = float(text)
-        if mark == "," and _GROUPED["."].fullmatch(text.strip()):
-            value = float(text.replace(".", ""))
-    except ValueError:
-        value = _parse_localized(text.strip(), mark)
-    if value > 0 and not SMALLEST_NUMBER <= value <= LARGEST_NUMBER:
-        raise InvalidValue(
-            f"{column} in line {line}", text.strip(), f"between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}"
-        )
-    if not value > 0 or "_" in text:
-        hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
-        raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
-    return value
-
-
-def _parse_localized(text: str, mark: Mark) -> float:
-    """A number with a comma for its decimals, or with separators of thousands; NaN if it is neither."""
-    if spaced := _SPACED.fullmatch(text):
-        text = text.replace(spaced[1], "")
-    twice = next((sign for sign in _OTHER if text.count(sign) > 1 and _GROUPED[sign].fullmatch(text)), "")
-    if twice:
-        text = text.replace(twice, "")
-    elif mark and _MARKED[mark].fullmatch(text):
-        text = text.replace(_OTHER[mark], "").replace(mark, ".")
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _infer_decimal_mark(text: str) -> Mark:
-    """What one number says of the mark before decimals: a comma or a point alone may be that of thousands."""
-    last = max(text.rfind("."), text.rfind(","))
-    if last < 0:
-        return ""
-    mark: Mark = "," if text[last] == "," else "."
-    other = _OTHER[mark]
-    if text.count(mark) > 1:
-        return other if _GROUPED[mark].fullmatch(text) else ""
-    whole, decimals = text[:last], text[last + 1 :]
-    if not decimals[:1].isdigit() or _GROUPED[mark].fullmatch(text):
-        return ""
-    return mark if whole.isdigit() or not whole or _GROUPED[other].fullmatch(whole) else ""
-
-
-def _separator(text: str) -> str:
-    """What stands between cells: as Excel says it in a line of its own, or what the first row has most of."""
-    lines = io.StringIO(text)
-    first = next(lines, "")
-    if excel := _EXCEL.fullmatch(first):
-        return excel[1]
-    rows = itertools.chain([first], lines)
-    header = next((line for line in rows if line.strip() and not line.startswith("#")), "")
-    return max(SEPARATORS, key=header.count)
-
-
-def _decode_text(data: bytes, name: str) -> str:
-    if len(data) > MAX_TIMINGS_BYTES:
-        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_TIMINGS_BYTES:,} are read.")
-    if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
-        raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
-    encoding = "utf-16" if data.startswith(UTF_16) else "utf-8-sig"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        shown = "UTF-16" if encoding == "utf-16" else "UTF-8"
-        raise ForeignFile(
-            f"{name} is not {shown} text in line {line}; save it as CSV with the encoding UTF-8."
-        ) from None
-
+from .text_table import (
+    MAX_TIMINGS_BYTES,
+    UNITS,
+    Mark,
+    TextTable,
+    find_unit_seconds,
+    is_number,
+    parse_duration,
+    parse_positive_number,
+)
 
 SIZE, DEVICE_TITLE = "size", "device"
 
-TIME_TITLES = ("seconds", "time", "duration", "elapsed", "runtime")
-"""How a column of times is called where each row says whose it is; without a unit they are seconds."""
+CRITERION_TITLE = "sample_measured_value"
+"""Criterion's title for the time of all iterations of a sample."""
+
+TIME_TITLES = (
+    *("seconds", "time", "duration", "elapsed", "runtime", "latency", "total", "median", "mean", "average"),
+    CRITERION_TITLE,
+)
+"""How a column of times may be called where each row names its device, best first; without a unit they are seconds."""
+
+SECOND_BEST_TITLES = ("latency", "total", "median", "mean", "average")
+"""Titles that name a time only if the table has a column of devices."""
+
+UNIT_TITLES = ("unit", "units", "time_unit", "time unit")
+ITERATION_TITLES = ("iterations", "iters", "loops", "iteration_count")
+"""Columns that say of each row in which unit its time is, and how many iterations a total time covers."""
+
+REPEAT_TITLES = (
+    "repeat",
+    "repetition",
+    "rep",
+    "run",
+    "run_id",
+    "trial",
+    "round",
+    "seed",
+    "iteration",
+    "epoch",
+    "step",
+    "index",
+)
+"""Columns that number the readings of one size and never distinguish configurations."""
+
+SHORTEST_AXIS = 3
+"""Letters of a title from which it names what is varied; `n` and `M` name nothing."""
+
+MAX_CONFIGURATIONS = 12
+"""Most different values of a column that counts as a setting."""
 
 MAX_READINGS = 200_000
 MAX_SIZES = 1_000
@@ -239,44 +72,78 @@ MAX_DEVICES = 100
 MAX_DEVICE_NAME = 100
 """Bounds of what is read, more than any sweep has."""
 
-UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
-    **dict.fromkeys(("minute", "minutes"), 60.0),
-}
-"""Seconds of each unit that a column may name behind what it is called: cpu (ms), gpu_us, time [s]."""
-
 HOST_WORD = "cpu"
-"""What the name of the device has in it that the other is measured against."""
+"""Word in the name of the baseline device."""
 
 NEEDED_COLUMNS = "size, device and seconds, or size and a column of times for each device"
 
 _UNIT = re.compile(rf"(?:(.*?)[\s_]*[\s_(\[])?({'|'.join(UNITS)})\s*[)\]]?", re.IGNORECASE)
-
+_RATE = re.compile(
+    r"(?:(?:(.*?)[\s_(\[]+)?([a-z]+)\s*(?:/\s*|[\s_]per[\s_])(?:s|secs?|seconds?)|(throughput|fps))\s*[)\]]?",
+    re.IGNORECASE,
+)
+_WORK_RATE = re.compile(r"[kmgtp]?i?(?:flops?|bytes?|bits?|b)", re.IGNORECASE)
 TimingReadings = dict[str, dict[float, list[float]]]
 """Device → size → seconds of each reading."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timings:
-    """What a file holds.
+class TableColumns:
+    """The user's choice of columns; an empty attribute means that the table decides.
 
     Attributes:
+        size: title of the column of sizes.
+        time: title of the column of times.
+        device: title of the column of devices.
+        axis: what is varied; the column of sizes too, where one is called so.
+        unit: unit of the times that name none, a key of `CELL_UNITS`.
+    """
+
+    size: str = ""
+    time: str = ""
+    device: str = ""
+    axis: str = ""
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the unit.
+
+        Raises:
+            InvalidValue: there is no such unit.
+        """
+        if self.unit:
+            find_unit_seconds("unit", self.unit)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the unit that times are in which name none."""
+        return find_unit_seconds("unit", self.unit) if self.unit else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """The timings of a file.
+
+    Attributes:
+        axis: what is varied, as the table calls it.
         evidence: of each size, ascending; a size that only one of the two has carries that as its obstacle.
-        notes: what was read and not used, and what was taken for granted, a sentence each.
+        notes: a sentence for each unused column and each assumption.
     """
 
     devices: tuple[str, ...]
     baseline: str
     challenger: str
+    axis: str
     evidence: tuple[Evidence, ...]
     notes: tuple[str, ...] = ()
 
 
+class ColumnsUnclear(ForeignFile):
+    """The first row of a table does not say which column is which."""
+
+
 class RolesUnclear(InvalidValue):
-    """The names of a table's devices do not say which is set against which; whoever brings it is asked."""
+    """The names of a table's devices do not show which one is the baseline."""
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.devices = tuple(devices)
@@ -292,12 +159,18 @@ class _Column:
         title: as the table names it, without its unit.
         unit_s: seconds of its unit.
         named: whether the table names the unit.
+        counted: what is counted per second where the column holds a rate; empty where it holds times.
+        unit_at: column of the unit of each row, or -1.
+        iterations_at: column of the iterations that a time covers, or -1.
     """
 
     at: int
     title: str
     unit_s: float = 1.0
     named: bool = False
+    counted: str = ""
+    unit_at: int = -1
+    iterations_at: int = -1
 
 
 @dataclass(kw_only=True)
@@ -316,134 +189,309 @@ class _Reader:
             raise InvalidValue(SIZE, f"{MAX_SIZES + 1:,} different numbers", f"at most {MAX_SIZES:,} sizes")
         return size
 
-    def add(self, device: str, size: float, column: _Column, text: str, line: int) -> None:
+    def add(self, device: str, size: float, column: _Column, cells: Sequence[str], line: int) -> None:
         if (by_size := self.readings.get(device)) is None:
             by_size = self.readings[_check_new_device(device, line, self.readings)] = {}
-        by_size.setdefault(size, []).append(parse_positive_number(column.title, text, line, self.mark) * column.unit_s)
+        by_size.setdefault(size, []).append(self._seconds(column, cells, line))
         self.count += 1
 
+    def _seconds(self, column: _Column, cells: Sequence[str], line: int) -> float:
+        text = cells[column.at].partition("±")[0]
+        if (seconds := parse_duration(text)) is not None:
+            return seconds
+        value = parse_positive_number(column.title, text, line, self.mark)
+        if column.counted:
+            return 1 / value
+        unit_s = column.unit_s
+        if column.unit_at >= 0:
+            unit_s = find_unit_seconds(f"unit in line {line}", cells[column.unit_at].strip())
+        if column.iterations_at >= 0:
+            value /= parse_positive_number("iterations", cells[column.iterations_at], line, self.mark)
+        return value * unit_s
 
-def read_timings(data: bytes, name: str, *, devices: tuple[str, str] | None = None) -> Timings:
-    """The timings in a file.
+
+def read_timings(
+    data: bytes, name: str, *, devices: tuple[str, str] | None = None, columns: TableColumns | None = None
+) -> Timings:
+    """Return the timings in a file.
 
     Args:
-        data: its bytes.
+        data: its bytes: a table, also in Markdown, or the JSON export of a benchmark program.
         name: of the file, for messages.
         devices: the two to compare, the baseline first. If one of the two has `cpu` in its name it is the baseline in
-            any case, because outcomes are named for it.
+            any case, because outcomes are named for it. Where a table holds several configurations, the values of
+            their columns follow the name of the device: "cuda adam".
+        columns: which columns are which, where the table does not say it.
 
     Raises:
         ForeignFile: it is not a table of these columns, or too large.
         RolesUnclear: `devices` is not given, and the names do not tell.
         InvalidValue: a value in it is none that can be.
     """
+    columns = columns or TableColumns()
+    if len(data) <= MAX_TIMINGS_BYTES:
+        data = timing_exports.convert_export(data, name)
     table = TextTable(data, name)
-    titles = [" ".join(cell.split()) for cell in table.header]
+    titles = [_clean_title(cell) for cell in table.header]
     lowered = [title.lower() for title in titles]
-    times = [column for at, title in enumerate(titles) if (column := _column(at, title)).title.lower() in TIME_TITLES]
-    if DEVICE_TITLE in lowered or times:
-        return _long(table, lowered, times, devices)
-    return _wide(table, titles, lowered, devices)
+    times = _time_columns(table, titles, columns)
+    if columns.device or columns.time or DEVICE_TITLE in lowered or any(_is_time_title(one) for one in times):
+        return _long(table, titles, times, columns, devices)
+    return _wide(table, titles, columns, devices)
 
 
-def timings_crossover(timings: Timings, *, axis: str = SIZE, basis: Basis = "as_given") -> Crossover:
-    """Where the faster of the two devices changes, marked where the readings spread as on a busy machine."""
+def timings_crossover(timings: Timings, *, axis: str = "", basis: Basis = "as_given") -> Crossover:
+    """Return the crossover of the two devices, marked where the readings spread as on a busy machine."""
     found = crossover.locate_crossover(
-        timings.evidence, axis=axis, basis=basis, baseline=timings.baseline, challenger=timings.challenger
+        timings.evidence,
+        axis=axis or timings.axis,
+        basis=basis,
+        baseline=timings.baseline,
+        challenger=timings.challenger,
     )
-    return diagnostics.mark_interference(
-        found, diagnostics.evidence_interference(timings.evidence, timings.baseline, timings.challenger)
+    return interference.mark_interference(
+        found, interference.evidence_interference(timings.evidence, timings.baseline, timings.challenger)
     )
 
 
-def _long(table: TextTable, names: Sequence[str], times: Sequence[_Column], roles: tuple[str, str] | None) -> Timings:
-    """A row a reading."""
-    _require(table, names, times)
-    size_at, device_at, (column,) = names.index(SIZE), names.index(DEVICE_TITLE), times
-    reader = _Reader(mark=_mark(table, (size_at, column.at)))
+def _clean_title(cell: str) -> str:
+    """Return a title without spaces around it, and without the parameter prefix of hyperfine and pytest-benchmark."""
+    title = " ".join(cell.split())
+    return title.removeprefix("parameter_").removeprefix("param:")
+
+
+def _time_columns(table: TextTable, titles: Sequence[str], columns: TableColumns) -> list[_Column]:
+    """Return the columns that hold times, the best name first; of rates only where nothing else does."""
+    if columns.time:
+        chosen = _column(_find_title(table, titles, columns.time), columns.time, columns)
+        return [dataclasses.replace(chosen, title="seconds")]
+    every = [_column(at, title, columns) for at, title in enumerate(titles)]
+    times = [one for one in every if one.title.lower() in TIME_TITLES and not one.counted]
+    return sorted(times, key=lambda one: TIME_TITLES.index(one.title.lower())) or [
+        one for one in every if one.counted and one.title.lower() in TIME_TITLES
+    ]
+
+
+def _is_time_title(column: _Column) -> bool:
+    return column.title.lower() not in SECOND_BEST_TITLES
+
+
+def _find_title(table: TextTable, titles: Sequence[str], title: str) -> int:
+    """Return the column of a title that somebody gave."""
+    lowered = [one.lower() for one in titles]
+    if title.lower() not in lowered:
+        raise _no_such(table, f"has no column {title}")
+    return lowered.index(title.lower())
+
+
+def _long(
+    table: TextTable,
+    titles: Sequence[str],
+    times: Sequence[_Column],
+    columns: TableColumns,
+    roles: tuple[str, str] | None,
+) -> Timings:
+    """Read a table with one row per reading."""
+    size_at, column, named_by = _assign_columns(table, titles, times, columns)
+    reader = _Reader(mark=table.find_decimal_mark((size_at, column.at), MAX_READINGS))
     for line, cells in table.rows(MAX_READINGS):
-        size = reader.size(SIZE, cells[size_at], line)
-        reader.add(cells[device_at].strip(), size, column, cells[column.at], line)
-    unused = [name for at, name in enumerate(names) if at not in (size_at, device_at, column.at)]
+        size = reader.size(titles[size_at] or SIZE, cells[size_at], line)
+        device = " ".join(label + cells[at].strip() for at, label in named_by)
+        reader.add(device, size, column, cells, line)
+    helpers = (size_at, column.at, column.unit_at, column.iterations_at, *(at for at, _ in named_by))
+    unused = [title for at, title in enumerate(titles) if at not in helpers]
     found = tuple(sorted(reader.readings))
     if not found:
         raise _no_readings_error(table)
-    assumed = [] if column.named else [column.title]
-    return _timings(reader.readings, found, _assign_roles(found, roles), _reading_notes(unused, assumed))
+    assumed = [] if column.named or column.counted or column.unit_at >= 0 or columns.unit else [column.title]
+    notes = _reading_notes(unused, assumed, column.counted)
+    return _timings(titles[size_at], reader.readings, found, _assign_roles(found, roles), notes)
 
 
-def _require(table: TextTable, names: Sequence[str], times: Sequence[_Column]) -> None:
-    counts = {SIZE: names.count(SIZE), DEVICE_TITLE: names.count(DEVICE_TITLE), "seconds": len(times)}
-    missing = [name for name, count in counts.items() if not count]
-    doubled = [name for name, count in counts.items() if count > 1]
-    if missing:
+def _assign_columns(
+    table: TextTable, titles: Sequence[str], times: Sequence[_Column], columns: TableColumns
+) -> tuple[int, _Column, list[tuple[int, str]]]:
+    """Return the columns of sizes, of times, and those whose values name a device, each with a label before it."""
+    names = [title.lower() for title in titles]
+    if times and names.count(times[0].title.lower()) > 1:
+        raise _no_such(table, f"has the column {times[0].title} twice")
+    for title in (SIZE, DEVICE_TITLE):
+        if names.count(title) > 1:
+            raise _no_such(table, f"has the column {title} twice")
+    column = times[0] if times else None
+    known = {one.at for one in times} | {
+        at for at, name in enumerate(names) if name in (*UNIT_TITLES, *ITERATION_TITLES)
+    }
+    settings = _read_columns(
+        table, [at for at in range(len(titles)) if at not in known and names[at] not in REPEAT_TITLES]
+    )
+    size_at = _find_size(table, titles, columns, settings)
+    device_at = _find_device(table, titles, columns, settings)
+    missing = [
+        name
+        for name, is_missing in ((SIZE, size_at < 0), (DEVICE_TITLE, device_at < 0), ("seconds", column is None))
+        if is_missing
+    ]
+    if missing or column is None:
         raise _no_such(table, f"has no column {' and no column '.join(missing)}")
-    if doubled:
-        raise _no_such(table, f"has the column {doubled[0]} twice")
+    unit_at = next((at for at, name in enumerate(names) if name in UNIT_TITLES), -1)
+    iterations_at = next((at for at, name in enumerate(names) if name in ITERATION_TITLES), -1)
+    is_total = "total" in table.header[column.at].lower() or names[column.at] == CRITERION_TITLE
+    column = dataclasses.replace(column, unit_at=unit_at, iterations_at=iterations_at if is_total else -1)
+    return size_at, column, [(device_at, ""), *_configurations(titles, settings, size_at, device_at)]
 
 
-def _wide(table: TextTable, titles: Sequence[str], names: Sequence[str], roles: tuple[str, str] | None) -> Timings:
-    """A row a size: the column `size`, or else the first, and beside it a column for each reading of a device."""
-    size_at = names.index(SIZE) if SIZE in names else 0
-    columns = [_column(at, title) for at, title in enumerate(titles) if at != size_at]
+def _read_columns(table: TextTable, places: Sequence[int]) -> dict[int, list[str]]:
+    """Return the cells of some columns, in one pass; equal ones are one text, as a setting has few values."""
+    found: dict[int, list[str]] = {at: [] for at in places}
+    known: dict[str, str] = {}
+    for _, cells in table.rows(MAX_READINGS):
+        for at, column in found.items():
+            text = cells[at].strip()
+            column.append(known.setdefault(text, text))
+    return found
+
+
+def _find_named_size(table: TextTable, titles: Sequence[str], columns: TableColumns) -> int:
+    """Return the column of sizes that somebody named, or that is called as the axis or `size`; -1 without one."""
+    if columns.size:
+        return _find_title(table, titles, columns.size)
+    names = [title.lower() for title in titles]
+    return next((names.index(one) for one in (columns.axis.lower(), SIZE) if one and one in names), -1)
+
+
+def _find_size(
+    table: TextTable, titles: Sequence[str], columns: TableColumns, settings: Mapping[int, Sequence[str]]
+) -> int:
+    """Return the column of sizes: as named, or the only one of numbers that varies; -1 where there is none.
+
+    Columns that vary together, as M, N and K of square matrices do, are one.
+    """
+    if (named := _find_named_size(table, titles, columns)) >= 0:
+        return named
+    names = [title.lower() for title in titles]
+    numbers = {at: cells for at, cells in settings.items() if cells and all(map(is_number, cells))}
+    numbers.pop(names.index(DEVICE_TITLE) if DEVICE_TITLE in names else -1, None)
+    varied = {at: cells for at, cells in numbers.items() if len(set(cells)) > 1} or numbers
+    shared = {at: cells for at, cells in varied.items() if min(Counter(cells).values()) > 1}
+    varied = shared or varied  # both devices have each size; what was measured is another number in every row
+    if not varied:
+        return -1
+    first, *others = varied
+    if any(not _vary_together(varied[first], varied[other]) for other in others):
+        shown = ", ".join(titles[at] for at in list(varied)[:8])
+        raise ColumnsUnclear(f"{table.name} has several columns of numbers that vary: {shown}. Say which is the size.")
+    return first
+
+
+def _vary_together(one: Sequence[str], other: Sequence[str]) -> bool:
+    pairs = set(zip(one, other, strict=True))
+    return len(pairs) == len(set(one)) == len(set(other))
+
+
+def _find_device(
+    table: TextTable, titles: Sequence[str], columns: TableColumns, settings: Mapping[int, Sequence[str]]
+) -> int:
+    """Return the column of devices: as named, or the only one of words; -1 where there is none."""
+    names = [title.lower() for title in titles]
+    if columns.device:
+        return _find_title(table, titles, columns.device)
+    if DEVICE_TITLE in names:
+        return names.index(DEVICE_TITLE)
+    words = [
+        at
+        for at, cells in settings.items()
+        if 1 < len(set(cells)) <= MAX_CONFIGURATIONS and not any(map(is_number, cells))
+    ]
+    return words[0] if len(words) == 1 else -1
+
+
+def _configurations(
+    titles: Sequence[str], settings: Mapping[int, Sequence[str]], size_at: int, device_at: int
+) -> list[tuple[int, str]]:
+    """Return the columns of settings that distinguish several trainings, each with the label before its value.
+
+    A setting has few values, each at several sizes; what was measured has a value of its own in almost every row.
+    """
+    found = []
+    for at, cells in settings.items():
+        values = set(cells)
+        if at in (size_at, device_at) or not 1 < len(values) <= MAX_CONFIGURATIONS:
+            continue
+        at_sizes = set(zip(cells, settings.get(size_at, cells), strict=True))
+        together = _vary_together(cells, settings.get(size_at, cells)) or _vary_together(
+            cells, settings.get(device_at, cells)
+        )
+        if not together and all(sum(value == one for one, _ in at_sizes) > 1 for value in values):
+            found.append((at, f"{titles[at]}=" if all(map(is_number, cells)) else ""))
+    return found
+
+
+def _wide(table: TextTable, titles: Sequence[str], choice: TableColumns, roles: tuple[str, str] | None) -> Timings:
+    """Read a table with one row per size: the column `size` or the first, and a column per reading of a device."""
+    named = _find_named_size(table, titles, choice)
+    size_at = max(0, named)
+    columns = [_column(at, title, choice) for at, title in enumerate(titles) if at != size_at]
     found = tuple(sorted({column.title for column in columns if column.title}))
-    if len(found) < 2 or any(not math.isnan(_parse_plain(title)) for title in titles):
+    if len(found) < 2 or any(is_number(title) for title in titles):
         raise _no_such(table, "has no row of names that says what its columns are")
+    if named < 0:
+        _require_sizes_first(table, titles)
     if len(found) > MAX_DEVICES:
         raise InvalidValue(DEVICE_TITLE, f"{len(found)} different names", f"at most {MAX_DEVICES} devices")
     pair = _assign_roles([_check_new_device(device, 1, ()) for device in found], roles)
     used = [column for column in columns if column.title in pair]
-    reader = _Reader(mark=_mark(table, (size_at, *(column.at for column in used))))
+    reader = _Reader(mark=table.find_decimal_mark((size_at, *(column.at for column in used)), MAX_READINGS))
     for line, cells in table.rows(MAX_READINGS):
         size = reader.size(titles[size_at] or SIZE, cells[size_at], line)
         for column in used:
-            if text := cells[column.at].strip():  # a size that was not timed so often
-                reader.add(column.title, size, column, text, line)
+            if cells[column.at].strip():  # a size that was not timed so often
+                reader.add(column.title, size, column, cells, line)
         if reader.count > MAX_READINGS:
             raise ForeignFile(f"{table.name} has more than {MAX_READINGS:,} readings, which is the most that is read.")
     if not reader.sizes:
         raise _no_readings_error(table)
     unused = [column.title for column in columns if column.title not in pair]
-    assumed = list(dict.fromkeys(column.title for column in used if not column.named))
-    return _timings(
-        {device: reader.readings.get(device, {}) for device in pair}, found, pair, _reading_notes(unused, assumed)
-    )
+    unnamed = [column.title for column in used if not (column.named or column.counted or choice.unit)]
+    counted = next((column.counted for column in used if column.counted), "")
+    notes = _reading_notes(unused, list(dict.fromkeys(unnamed)), counted)
+    readings = {device: reader.readings.get(device, {}) for device in pair}
+    return _timings(titles[size_at], readings, found, pair, notes)
 
 
-def _no_such(table: TextTable, fault: str) -> ForeignFile:
+def _require_sizes_first(table: TextTable, titles: Sequence[str]) -> None:
+    """Refuse a first column of names, or one that numbers the readings, since no column of sizes was named.
+
+    Raises:
+        ColumnsUnclear: the column holds no sizes.
+    """
+    first = next((cells[0] for _, cells in table.rows(MAX_READINGS)), "0")
+    if titles[0].lower() in REPEAT_TITLES or first.strip()[:1] not in (*string.digits, *"+-."):
+        raise _no_such(table, "has no column size")
+
+
+def _no_such(table: TextTable, fault: str) -> ColumnsUnclear:
     shown = ", ".join(table.header)
-    return ForeignFile(f"{table.name} {fault}: its first row is {shown!r:.80}, and it must name {NEEDED_COLUMNS}.")
+    return ColumnsUnclear(f"{table.name} {fault}: its first row is {shown!r:.80}, and it must name {NEEDED_COLUMNS}.")
 
 
 def _no_readings_error(table: TextTable) -> ForeignFile:
     return ForeignFile(f"{table.name} has no readings: after the first row, each row must be one.")
 
 
-def _column(index: int, title: str) -> _Column:
-    """A column with the unit that it names: "cpu (ms)" is cpu, in milliseconds, and "ms" is a time."""
-    told = _UNIT.fullmatch(title)
-    if told is None:
-        return _Column(at=index, title=title)
-    return _Column(at=index, title=(told[1] or "seconds").strip(), unit_s=UNITS[told[2].lower()], named=True)
-
-
-def _mark(table: TextTable, places: Sequence[int]) -> Mark:
-    """What stands before decimals in these columns; only looked for where a cell may hold a comma."""
-    if not table.commas:
-        return ""
-    rows = table.rows(MAX_READINGS)
-    return find_decimal_mark((table.header[at], line, cells[at]) for line, cells in rows for at in places)
-
-
-def _parse_plain(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+def _column(index: int, title: str, choice: TableColumns) -> _Column:
+    """Return a column with the unit that it names: "cpu (ms)" is cpu, in milliseconds, and "ms" is a time."""
+    rate = _RATE.fullmatch(title)
+    if rate and not _WORK_RATE.fullmatch(rate[2] or ""):
+        return _Column(at=index, title=(rate[1] or "seconds").strip(), counted=rate[2] or "item")
+    named = _UNIT.fullmatch(title)
+    if named is None:
+        return _Column(at=index, title=title, unit_s=choice.seconds)
+    return _Column(at=index, title=(named[1] or "seconds").strip(), unit_s=UNITS[named[2].lower()], named=True)
 
 
 def _check_new_device(device: str, line: int, readings: TimingReadings | tuple[()]) -> str:
-    """The name of a device that was not seen before."""
+    """Return the name of a new device if it is valid."""
     if not device or len(device) > MAX_DEVICE_NAME or not device.isprintable():
         hint = f"a name of at most {MAX_DEVICE_NAME} printable characters, such as cpu or cuda:0"
         raise InvalidValue(f"device in line {line}", device, hint)
@@ -453,7 +501,7 @@ def _check_new_device(device: str, line: int, readings: TimingReadings | tuple[(
 
 
 def _assign_roles(devices: Sequence[str], roles: tuple[str, str] | None) -> tuple[str, str]:
-    """Baseline and challenger."""
+    """Return the baseline and the challenger."""
     if roles is None and len(devices) == 1:
         raise InvalidValue(
             DEVICE_TITLE, devices[0], "at least two different names, so that there is something to compare"
@@ -472,20 +520,27 @@ def _assign_roles(devices: Sequence[str], roles: tuple[str, str] | None) -> tupl
 
 
 def _timings(
-    readings: TimingReadings, devices: tuple[str, ...], pair: tuple[str, str], notes: Iterator[str]
+    axis: str, readings: TimingReadings, devices: tuple[str, ...], pair: tuple[str, str], notes: Iterator[str]
 ) -> Timings:
     unused = [device for device in readings if device not in pair]
     return Timings(
         devices=devices,
         baseline=pair[0],
         challenger=pair[1],
+        axis=_name_axis(axis),
         evidence=_build_evidence(readings, *pair),
         notes=(*notes, *([_note_of_unused("device", sorted(unused))] if unused else [])),
     )
 
 
+def _name_axis(title: str) -> str:
+    """Return the name of the axis from the title of its column: a key of `SIZE_AXES`, the title, or `size`."""
+    key = title.lower().replace(" ", "_")
+    return key if key in SIZE_AXES else SIZE if len(title) < SHORTEST_AXIS or len(title) > MAX_DEVICE_NAME else title
+
+
 def _build_evidence(readings: TimingReadings, baseline: str, challenger: str) -> tuple[Evidence, ...]:
-    """Readings in ascending order, so that the order of rows changes nothing."""
+    """Return readings in ascending order, so that the order of rows changes nothing."""
     evidence = []
     for size in sorted(readings[baseline].keys() | readings[challenger].keys()):
         base, other = (tuple(sorted(readings[device].get(size, ()))) for device in (baseline, challenger))
@@ -494,9 +549,12 @@ def _build_evidence(readings: TimingReadings, baseline: str, challenger: str) ->
     return tuple(evidence)
 
 
-def _reading_notes(unused: Sequence[str], assumed: Sequence[str]) -> Iterator[str]:
+def _reading_notes(unused: Sequence[str], assumed: Sequence[str], counted: str) -> Iterator[str]:
     if unused:
         yield _note_of_unused("column", [name[:MAX_DEVICE_NAME] or "without a name" for name in unused])
+    if counted:
+        thing = counted.lower().removesuffix("s")
+        yield f"The column holds rates, so a time is the inverse of each: seconds per {thing}."
     if assumed:
         yield f"No unit is named for {' and '.join(assumed)}, so the times are taken as seconds."
 

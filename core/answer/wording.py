@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from .. import units
 from ..question.devices import capitalize_name, does, inline_device_name
 from ..question.fields import FIELDS, SIZE_AXES
-from ..question.models.boosting import field_of_answer_axis
-from . import interference
-from .result import Assumed, Basis, Clear, Crossing, Crossover
+from ..question.models.families import field_of_answer_axis
+from .result import Assumed, Basis, Clear, Crossing, Crossover, Size
 from .statistics import TIE
+from .verdict import INCONCLUSIVE, QUIET_NOTE
 
 BASIS_CLAUSES: dict[Basis, str] = {
     "steady": ", counting the steps alone",
@@ -19,27 +19,48 @@ BASIS_CLAUSES: dict[Basis, str] = {
     "as_given": "",
 }
 
+NOWHERE_APART = (
+    f"the difference is within {units.format_share(TIE - 1)} at every size that the noise lets decide, too small to "
+    "matter"
+)
+"""Reason why a device that is faster throughout is not named the winner."""
+
 USUAL_CAUSE = "; thresholds of threads, caches or tiles are the usual cause"
 
 MOST_WHOLE = 100
-"""Up to which a place on an axis of whole numbers is told as the first whole one; beyond, three digits are as good."""
+"""Highest value on an axis of integers that is reported as the first whole one; beyond, three digits are as good."""
 
 CERTAIN_SPAN = 2
-"""Whole numbers between the ends of an interval up to which its estimate is not said to be "about" one of them."""
+"""Width of an interval of integers up to which its estimate is not called "about" one of them."""
 
 MAX_SIZES_LISTED = 3
 """Sizes that a sentence names before it counts the rest."""
 
 
 def crossover_sentence(answer: Crossover) -> str:
-    """The answer in some sentences, with what speaks against it."""
-    known = answer.reason.startswith(interference.TOO_BUSY)  # so that it is not said twice
-    cautions = [one for one in answer.cautions if not (known and one.startswith(interference.BUSY_MARK))]
-    return " ".join((_outcome_sentence(answer), *cautions))
+    """Return the answer in some sentences, with what speaks against it."""
+    return " ".join((_outcome_sentence(answer), *answer.cautions))
+
+
+def add_load(sentence: str, answer: Crossover) -> str:
+    """Return a sentence on an answer with the load of its machine, which comes first where it holds for that alone."""
+    if not answer.condition:
+        return f"{sentence} {answer.busy}" if answer.busy else sentence
+    return f"On this machine as loaded as it was, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
+
+
+def _lower_first(sentence: str) -> str:
+    """Return a sentence as it goes on after a colon; names at its beginning stay as they are."""
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
 
 
 def crossover_headline(answer: Crossover) -> str:
-    """The answer in one short sentence, with names that stand after "training on"."""
+    """Return the answer in one short sentence, with names that fit after "training on"."""
+    said = _headline(answer)
+    return add_load(said, answer) if answer.condition else said
+
+
+def _headline(answer: Crossover) -> str:
     crossings = answer.crossings or (answer.assumed.crossings if answer.assumed else ())
     if len(crossings) != 1:
         return _outcome_sentence(answer)
@@ -68,86 +89,108 @@ def _outcome_sentence(answer: Crossover) -> str:
             return f"{_assumption_sentence(answer, answer.assumed)} Not certain: {answer.reason}."
         case "undecided" if answer.clear:
             clear = capitalize_name(_clear_sentence(answer, answer.clear))
-            return f"{clear}{BASIS_CLAUSES[answer.basis]}. Elsewhere it cannot be told: {answer.reason}."
+            return f"{clear}{BASIS_CLAUSES[answer.basis]}. Elsewhere inconclusive: {answer.reason}."
         case "undecided":
-            return f"No crossover can be told{BASIS_CLAUSES[answer.basis]}: {answer.reason}."
+            return f"{INCONCLUSIVE}{BASIS_CLAUSES[answer.basis]}: {answer.reason}."
     return f"Not measurable: {answer.reason}."
 
 
+def size_verdict_text(size: Size, answer: Crossover) -> str:
+    """Return the text on one size in every table: the faster device, or why there is none."""
+    if size.has_winner and size.speedup is not None:
+        winner = short_device(answer.challenger if size.speedup > 1 else answer.baseline)
+        alone = size.low is not None and size.high is not None and not size.low <= 1 <= size.high
+        return capitalize_name(f"{does(winner, 'is', 'are')} faster{'' if alone else ', by the sizes around it'}")
+    lead = "Not known" if size.speedup is None or size.verdict == "missing" else "No winner"
+    return f"{lead}: {size.reason}" if size.reason else lead
+
+
 def format_size(value: float) -> str:
-    """A size: whole ones that were measured as they are, estimates to three digits; 1,024 and 9.43 and 562,000."""
+    """Return a size: whole ones that were measured as they are, estimates to three digits.
+
+    Examples: 1,024 and 9.43 and 562,000.
+    """
     if value == math.floor(value):
         return f"{math.floor(value):,}"
     return f"{value:.3g}" if value < 1_000 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def short_device(device: str) -> str:
-    """A device without what is known of it: `cuda:0 (NVIDIA H200)` → `cuda:0`."""
+    """Return a device without its details: `cuda:0 (NVIDIA H200)` → `cuda:0`."""
     return device.partition(" (")[0]
 
 
 def is_whole_axis(axis: str) -> bool:
-    """Whether nothing can be built between two neighbouring whole numbers of an axis; a mere "size" may be anything."""
+    """Return whether nothing can be built between two neighbouring whole numbers of an axis.
+
+    A mere "size" may be anything.
+    """
     axis = field_of_answer_axis(axis)
     return axis in SIZE_AXES and axis != "size" and isinstance(FIELDS[axis].default, int)
 
 
 def crossing_start(axis: str, crossing: Crossing) -> str:
-    """The size from which the faster device is another: "about 147"; of few whole ones the first beyond it: "8"."""
+    """Return the size from which the faster device is another: "about 147".
+
+    For few whole numbers, the first beyond it: "8".
+    """
     certain = is_whole_axis(axis) and math.ceil(crossing.high) - math.floor(crossing.low) <= CERTAIN_SPAN
     return nearest_size(axis, crossing.estimate) if certain else f"about {nearest_size(axis, crossing.estimate)}"
 
 
 def buildable_size(axis: str, estimate: float) -> float:
-    """A size that was estimated; of few whole numbers the first that is not below it."""
+    """Return an estimated size; of few whole numbers the first that is not below it."""
     return math.ceil(estimate) if is_whole_axis(axis) and estimate <= MOST_WHOLE else estimate
 
 
 def nearest_size(axis: str, estimate: float) -> str:
-    """A size that was estimated, to three digits where it need not be a whole one."""
+    """Return an estimated size, to three digits where it need not be a whole one."""
     return format_size(_round_size(buildable_size(axis, estimate)))
 
 
 def round_interval_outwards(axis: str, low: float, high: float) -> tuple[float, float]:
-    """Both ends of an interval of sizes, as sentences and charts say them: few whole numbers are rounded outwards."""
+    """Return both ends of an interval of sizes for sentences and charts; few whole numbers are rounded outwards."""
     return (math.floor(low), math.ceil(high)) if is_whole_axis(axis) and high < 1_000 else (low, high)
 
 
 def interval_ends(axis: str, low: float, high: float) -> tuple[str, str]:
-    """Both ends of an interval of sizes, as `round_interval_outwards` rounds them, written."""
+    """Return both ends of an interval of sizes, as `round_interval_outwards` rounds them, written."""
     low, high = round_interval_outwards(axis, low, high)
     return format_size(low), format_size(high)
 
 
 def place_on_axis(axis: str, text: str) -> str:
-    """A place on an axis: "a hidden size of 147", "562,000 parameters", "32 virtual CPUs"; unnamed, "a size of 147"."""
+    """Return a place on an axis: "a hidden size of 147", "562,000 parameters", "32 virtual CPUs".
+
+    Without a name: "a size of 147".
+    """
     if axis in SIZE_AXES:
         return FIELDS[axis].place.format(text)
     return f"a size of {text}" if axis == "size" else f"{text} {axis}"
 
 
 def _range_on_axis(axis: str, low: str, high: str, words: tuple[str, str] = ("from", "to")) -> str:
-    """A range on an axis: "from a depth of 4 to 10", "between 1,000 and 562,000 parameters"."""
+    """Return a range on an axis: "from a depth of 4 to 10", "between 1,000 and 562,000 parameters"."""
     first, last = place_on_axis(axis, low), place_on_axis(axis, high)
     named = (low, last) if last.startswith(high) else (first, high)
     return " ".join(itertools.chain(*zip(words, named, strict=True)))
 
 
 def _somewhere(axis: str, crossing: Crossing) -> str:
-    """Where the faster device changes, if all that is known is a range: "somewhere between a depth of 4 and 10"."""
+    """Return where the faster device changes, if only a range is known: "somewhere between a depth of 4 and 10"."""
     low, high = interval_ends(axis, _round_size(crossing.low), _round_size(crossing.high))
     return f"somewhere {_range_on_axis(axis, low, high, ('between', 'and'))}"
 
 
 def several_crossings_reason(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
-    """Why there is no single number, to go on after a colon; a `disturbed` machine may be the cause as well."""
+    """Return why there is no single number, to go on after a colon; a `disturbed` machine may be the cause as well."""
     places = _join_words([f"between {' and '.join(interval_ends(axis, one.low, one.high))}" for one in crossings])
     changes = f"the faster device changes {len(crossings)} times beyond the noise"
     return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
 
 
 def contradicting_sizes_reason(sizes: Sequence[float]) -> str:
-    """Which sizes contradict their neighbours, to go on after a colon."""
+    """Return which sizes contradict their neighbours, to go on after a colon."""
     verb = "contradicts its neighbours" if len(sizes) == 1 else "contradict their neighbours"
     return (
         f"{_list_sizes(sizes)} {verb} by more than readings of one visit scatter, and by no more than a slower spell "
@@ -157,7 +200,7 @@ def contradicting_sizes_reason(sizes: Sequence[float]) -> str:
 
 
 def unclear_sizes_reason(sizes: Sequence[float], noise: float) -> str:
-    """Why nothing is decided, to go on after a colon."""
+    """Return why nothing is decided, to go on after a colon."""
     return (
         f"at {_list_sizes(sizes)} either may be faster, as the difference is smaller than the noise "
         f"({units.format_share(noise)} "
@@ -173,12 +216,12 @@ def _list_sizes(sizes: Sequence[float]) -> str:
 
 
 def _join_words(things: Sequence[str]) -> str:
-    """Things one after the other, with "and" before the last."""
+    """Join words with commas, and with "and" before the last."""
     return " and ".join((", ".join(things[:-1]), things[-1])) if len(things) > 1 else things[0]
 
 
 def single_readings_reason(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:
-    """What readings say of which there is one a size and device, to go on after a colon."""
+    """Return the reason for an answer from one reading per size and device, to go on after a colon."""
     lead = "every size was measured once on each device, which does not tell the noise, so there is no interval"
     if not changes:
         return f"{lead}; the readings favour {favoured} everywhere"
@@ -207,7 +250,7 @@ def _close_sentence(answer: Crossover) -> str:
 
 
 def _zone_clause(axis: str, low: float, high: float) -> str:
-    """A range of sizes; empty where no whole number lies in it on an axis of whole numbers."""
+    """Return a range of sizes; empty where no whole number lies in it on an axis of whole numbers."""
     if not is_whole_axis(axis) or high > MOST_WHOLE:
         return f"between about {nearest_size(axis, low)} and {nearest_size(axis, high)}"
     first, last = math.ceil(low), math.floor(high)
@@ -220,12 +263,12 @@ def _faster_clause(answer: Crossover, *, challenger_faster: bool) -> str:
 
 
 def _rank_devices(answer: Crossover, *, challenger_faster: bool) -> tuple[str, str]:
-    """The two devices by name, the faster one first."""
+    """Return the two devices by name, the faster one first."""
     return (answer.challenger, answer.baseline) if challenger_faster else (answer.baseline, answer.challenger)
 
 
 def _clear_sentence(answer: Crossover, clear: Sequence[Clear]) -> str:
-    """Where one device is faster for certain: from a size on, up to one, or between two."""
+    """Return where one device is faster for certain: from a size on, up to one, or between two."""
     timed = [each.size for each in answer.sizes if each.speedup is not None]
     return ", and ".join(_clear_part(answer, one, timed) for one in clear)
 
@@ -244,7 +287,7 @@ def _clear_part(answer: Crossover, one: Clear, timed: Sequence[float]) -> str:
 
 
 def _assumption_sentence(answer: Crossover, assumed: Assumed) -> str:
-    """What single readings say under an assumption, which is named first."""
+    """Return the answer of single readings under an assumption, which comes first."""
     lead = f"If readings scatter by about {units.format_share(assumed.noise)}, "
     if assumed.outcome == "crossing":
         (only,) = assumed.crossings
@@ -258,7 +301,7 @@ def _assumption_sentence(answer: Crossover, assumed: Assumed) -> str:
         return f"{lead}the faster device changes {len(assumed.crossings)} times{BASIS_CLAUSES[answer.basis]}."
     if assumed.clear:
         return f"{lead}{_clear_sentence(answer, assumed.clear)}{BASIS_CLAUSES[answer.basis]}."
-    return f"{lead}no crossover can be told{BASIS_CLAUSES[answer.basis]}."
+    return f"{lead}it is inconclusive{BASIS_CLAUSES[answer.basis]}."
 
 
 def _round_size(value: float) -> float:
@@ -266,15 +309,18 @@ def _round_size(value: float) -> float:
 
 
 def _always(answer: Crossover) -> str:
-    timed = [(of.size, of.speedup) for of in answer.sizes if of.speedup is not None]
-    clear = all(of.low is None or of.high is None or not of.low <= 1 <= of.high for of in answer.sizes)
+    timed = [size for size in answer.sizes if size.speedup is not None]
     challenger_faster = answer.outcome == "gpu_always"
-    speedups = [speedup for _, speedup in timed]
+    speedups = [size.speedup or 1.0 for size in timed if size.has_winner]
     least = min(speedups) if challenger_faster else 1 / max(speedups)
     faster = capitalize_name(_faster_clause(answer, challenger_faster=challenger_faster))
-    span = _range_on_axis(answer.axis, format_size(timed[0][0]), format_size(timed[-1][0]))
-    if not clear:
-        return f"{faster} at every size {span} that the noise lets decide{BASIS_CLAUSES[answer.basis]}."
+    span = _range_on_axis(answer.axis, format_size(timed[0].size), format_size(timed[-1].size))
+    if len(speedups) < len(timed):
+        return (
+            f"{faster} at {len(speedups)} of the {len(timed)} sizes measured {span}{BASIS_CLAUSES[answer.basis]}, by "
+            f"at least {units.format_ratio(least)}; at the others the difference is within the noise or "
+            f"{units.format_share(TIE - 1)}."
+        )
     return (
         f"{faster} at every size measured {span}{BASIS_CLAUSES[answer.basis]}: "
         f"at least {units.format_ratio(least)}. A crossover, if there is one, lies outside."

@@ -21,17 +21,17 @@ from typing import Self
 
 from ..errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, StoreError, unwritable
 from ..files import atomic, documents
-from ..files.project import PROJECT
+from ..files.project import DATA
 from ..results.store import Store
 from ..text import as_line
-from . import codes, json_files, results
+from . import database, results, students
 from .database import Database, insert_row, read_clock
 from .question import ClassQuestion
 from .students import RESULTS, Prediction, Student, check_class_name, check_nickname, fold_name
 
 __all__ = ["Class", "Classes", "Prediction", "Student"]
 
-CLASSES = PROJECT / "data" / "classes"
+CLASSES = DATA / "classes"
 """Folder of classes unless the environment names another."""
 
 CLASSES_VARIABLE = "CROSSOVER_CLASSES"
@@ -52,6 +52,8 @@ UNKNOWN = "This class does not know you; join it again."
 _HIDDEN = ".gone-"
 """Prefix of the folder of what is deleted, until all files in it are removed."""
 
+_SELECT_CLASSES = "SELECT *, EXISTS (SELECT 1 FROM revealed WHERE class_id = classes.id) AS revealed FROM classes"
+
 _log = logging.getLogger(__name__)
 
 
@@ -63,6 +65,7 @@ class Class:
         id: follows from the join code.
         closed: whether nothing more is accepted.
         admission: whether new students wait until the teacher admits them.
+        revealed: whether the projector shows what was measured.
     """
 
     id: str
@@ -74,6 +77,7 @@ class Class:
     closed: bool
     secret_hash: str
     admission: bool = False
+    revealed: bool = False
 
     @property
     def expired(self) -> bool:
@@ -85,16 +89,17 @@ class Class:
         """Read a row of the database; raises DamagedFile if it is not that of a class."""
         values = dict(row)
         try:
-            if not all(isinstance(values[name], str) for name in values.keys() - {"closed", "admission"}):
-                raise InvalidValue("id", values["id"], "text, as all columns but two")
+            if not all(isinstance(values[name], str) for name in values.keys() - {"closed", "admission", "revealed"}):
+                raise InvalidValue("id", values["id"], "text, as all columns but three")
             class_ = cls(**values | {"question": ClassQuestion.from_json(json.loads(values["question"]))})
-            if class_.id != codes.class_id(class_.code):
+            if class_.id != students.class_id(class_.code):
                 raise InvalidValue("id", class_.id, "that of the join code")
             if not datetime.datetime.fromisoformat(class_.expires_at).tzinfo:
                 raise InvalidValue("expires_at", class_.expires_at, "a time with its time zone")
         except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
             raise DamagedFile("its record", as_line(str(error).rstrip("."), 200)) from error
-        return replace(class_, closed=bool(class_.closed), admission=bool(class_.admission))
+        closed, admission, revealed = bool(class_.closed), bool(class_.admission), bool(class_.revealed)
+        return replace(class_, closed=closed, admission=admission, revealed=revealed)
 
 
 class Classes:
@@ -105,7 +110,7 @@ class Classes:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or os.environ.get(CLASSES_VARIABLE) or CLASSES).absolute()
-        self._database = Database(self.folder, functools.partial(json_files.import_classes, folder=self.folder))
+        self._database = Database(self.folder, functools.partial(database.import_classes, folder=self.folder))
 
     def create(
         self, name: str, question: ClassQuestion, *, days: int = DAYS, admission: bool = False
@@ -130,20 +135,21 @@ class Classes:
             raise InvalidValue("days", days, f"a whole number from 1 to {MAX_DAYS}")
         if self.prune() >= MAX_CLASSES:
             raise NotAllowed(f"There are {MAX_CLASSES} classes on this host, which is its limit; delete one first.")
-        code, secret, now = codes.join_code(), codes.secret(), read_clock()
+        code, secret, now = students.join_code(), students.secret(), read_clock()
         class_ = Class(
-            id=codes.class_id(code),
+            id=students.class_id(code),
             code=code,
             name=name,
             question=question,
             created_at=now.isoformat(),
             expires_at=(now + datetime.timedelta(days=days)).isoformat(),
             closed=False,
-            secret_hash=codes.hash_code(secret),
+            secret_hash=students.hash_code(secret),
             admission=admission,
         )
         with self._database.write() as connection:
-            insert_row(connection, "classes", **{**vars(class_), "question": json.dumps(question.to_json())})
+            stored = {name: value for name, value in vars(class_).items() if name != "revealed"}
+            insert_row(connection, "classes", **stored | {"question": json.dumps(question.to_json())})
         return class_, secret
 
     def find(self, code: str) -> Class:
@@ -153,7 +159,7 @@ class Classes:
             NotAllowed: there is none, or its time is over.
             StoreError: the class is damaged.
         """
-        class_id = codes.class_id(code)
+        class_id = students.class_id(code)
         with self._database.read() as connection:
             class_ = _find_class(connection, class_id)
         is_there = (self.folder / class_id).is_dir()  # a code that somebody makes up costs one look
@@ -171,6 +177,15 @@ class Classes:
         """Let new students wait until the teacher admits them, or not; raises NotAllowed if the class is over."""
         return self._update(class_, "admission", asked)
 
+    def reveal(self, class_: Class, *, revealed: bool = True) -> Class:
+        """Let the projector show what was measured, or hide it again; raises NotAllowed if the class is over."""
+        with self._database.write() as connection:
+            _require_class(connection, class_)
+            connection.execute("DELETE FROM revealed WHERE class_id = ?", (class_.id,))
+            if revealed:
+                insert_row(connection, "revealed", class_id=class_.id)
+            return _require_class(connection, class_)
+
     def delete(self, class_: Class) -> None:
         """Delete a class with everything in it; raises StoreError if it cannot be, and then it is as it was."""
         self._delete(class_.id)
@@ -179,12 +194,12 @@ class Classes:
         """Delete a class, including one that is damaged.
 
         Returns:
-            Its name, or its id if the name is not known.
+            Its name, or its id if the name is unknown.
 
         Raises:
             NotAllowed: there is none.
         """
-        class_id = codes.class_id(code)
+        class_id = students.class_id(code)
         with self._database.read() as connection:
             row = connection.execute("SELECT name FROM classes WHERE id = ?", (class_id,)).fetchone()
         if row is None and not (self.folder / class_id).is_dir():
@@ -193,7 +208,7 @@ class Classes:
         return str(row["name"]) if row else class_id
 
     def all(self) -> list[Class]:
-        """Return every class whose time is not over, the newest first; for whoever runs the host."""
+        """Return every class whose time is not over, the newest first; for the person who runs the host."""
         with self._database.read() as connection:
             live = [class_ for _, class_, _ in _list_classes(connection) if class_ and not class_.expired]
         return sorted(live, key=lambda class_: class_.created_at, reverse=True)
@@ -202,7 +217,7 @@ class Classes:
         """Return the ids of classes that cannot be read, with the reason; nothing of them is deleted."""
         with self._database.read() as connection:
             unreadable = {class_id: reason for class_id, class_, reason in _list_classes(connection) if not class_}
-            return json_files.explain_missing(connection, self.folder) | unreadable
+            return database.explain_missing(connection, self.folder) | unreadable
 
     def prune(self) -> int:
         """Import earlier versions' files, delete classes whose time is over, and finish interrupted deletions.
@@ -213,7 +228,7 @@ class Classes:
         if not self.folder.is_dir():
             return 0
         with self._change() as connection:
-            json_files.import_classes(connection, self.folder)
+            database.import_classes(connection, self.folder)
             for class_id, class_, _ in _list_classes(connection):
                 if class_ and class_.expired:
                     connection.execute("DELETE FROM classes WHERE id = ?", (class_id,))
@@ -228,14 +243,14 @@ class Classes:
         """Add a student to a class, or to those who wait to be admitted.
 
         Returns:
-            The student, and a token that proves who they are, of which only a hash is stored.
+            The student, and a token that proves their identity, of which only a hash is stored.
 
         Raises:
             InvalidValue: the nickname is not allowed.
-            NotAllowed: the nickname is taken, or the class is closed or full.
+            NotAllowed: the nickname is in use, or the class is closed or full.
         """
         nickname = check_nickname(nickname)
-        student_id, token = secrets.token_hex(codes.ID_LENGTH // 2), secrets.token_urlsafe(16)
+        student_id, token = secrets.token_hex(students.ID_LENGTH // 2), secrets.token_urlsafe(16)
         with self._change() as connection:
             now = _require_open(connection, class_)
             everybody = _list_students(connection, now)
@@ -245,7 +260,7 @@ class Classes:
             joined_at = read_clock().isoformat()
             student = Student(id=student_id, nickname=nickname, joined_at=joined_at, waiting=now.admission)
             stored = {name: getattr(student, name) for name in ("id", "nickname", "joined_at", "waiting", "results")}
-            insert_row(connection, "students", class_id=now.id, token_hash=codes.hash_text(token), **stored)
+            insert_row(connection, "students", class_id=now.id, token_hash=students.hash_text(token), **stored)
             self.place(now, student_id).mkdir(parents=True)
         return student, token
 
@@ -256,7 +271,7 @@ class Classes:
             NotAllowed: there is no such student, or the token is wrong.
             StoreError: the student's data are damaged.
         """
-        if not codes.is_id(student_id):
+        if not students.is_id(student_id):
             raise NotAllowed(UNKNOWN)
         with self._database.read() as connection:
             row = _find_student_row(connection, class_, student_id)
@@ -265,7 +280,7 @@ class Classes:
         student = _read_student(row, class_.question)
         if student.is_unreadable:
             raise StoreError(f"Your results are kept, but {student.fault} Tell your teacher.")
-        if not secrets.compare_digest(str(row["token_hash"]).encode(), codes.hash_text(token).encode()):
+        if not secrets.compare_digest(str(row["token_hash"]).encode(), students.hash_text(token).encode()):
             raise NotAllowed(UNKNOWN)
         return student
 
@@ -351,11 +366,6 @@ class Classes:
         """Return the store of a student's results, which nobody else writes to."""
         return results.StudentStore(self.place(class_, student.id) / student.results)
 
-    def require_open(self, class_: Class) -> Class:
-        """Return the class as it stands now; raises NotAllowed if it is over or accepts nothing more."""
-        with self._database.read() as connection:
-            return _require_open(connection, class_)
-
     def require_part(self, class_: Class, student: Student) -> None:
         """Raise NotAllowed if the class is closed by now, or the student is not admitted yet or was removed."""
         with self._database.read() as connection:
@@ -434,7 +444,7 @@ def _hide(folder: Path) -> None:
 
 def _list_classes(connection: sqlite3.Connection) -> Iterator[tuple[str, Class | None, str]]:
     """Yield every class's id with the class, or with the reason why it cannot be read."""
-    for row in connection.execute("SELECT * FROM classes ORDER BY id").fetchall():
+    for row in connection.execute(f"{_SELECT_CLASSES} ORDER BY id").fetchall():
         try:
             yield row["id"], Class.from_row(row), ""
         except DamagedFile as error:
@@ -442,7 +452,7 @@ def _list_classes(connection: sqlite3.Connection) -> Iterator[tuple[str, Class |
 
 
 def _find_class(connection: sqlite3.Connection, class_id: str) -> Class | None:
-    row = connection.execute("SELECT * FROM classes WHERE id = ?", (class_id,)).fetchone()
+    row = connection.execute(f"{_SELECT_CLASSES} WHERE id = ?", (class_id,)).fetchone()
     try:
         return Class.from_row(row) if row else None
     except DamagedFile as error:
@@ -454,7 +464,7 @@ def _name_damage(reason: str) -> StoreError:
 
 
 def _require_class(connection: sqlite3.Connection, class_: Class) -> Class:
-    """Return a class as it stands now; raises NotAllowed if it is over or deleted."""
+    """Return the current state of a class; raises NotAllowed if it is over or deleted."""
     now = _find_class(connection, class_.id)
     if now is None or now.expired:
         raise NotAllowed("This class is over.")
@@ -511,7 +521,7 @@ def _read_student(row: sqlite3.Row, question: ClassQuestion) -> Student:
     try:
         student = documents.convert_to_type(values | {"waiting": bool(row["waiting"])}, Student)
         student = replace(student, fault=as_line(student.fault, 500))
-        if not codes.is_id(student.id) or not RESULTS.fullmatch(student.results):
+        if not students.is_id(student.id) or not RESULTS.fullmatch(student.results):
             raise _name_damage("a student in it has a folder with a name that is not allowed.")
     except ValueError as error:
         raise _name_damage(f"a student in it cannot be read: {as_line(str(error), 200)}.") from error

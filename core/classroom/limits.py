@@ -1,8 +1,8 @@
-"""How often something may be done: by one visitor, by everybody at one network address, and by all together.
+"""Rate limits of actions: per visitor, per network address, and for all visitors together.
 
-Each of the three has a bucket of so many goes, which fills again at a fixed rate and never beyond its size. Nobody is
-locked out by others for good: where the bucket of all is empty, the next go is there within a fraction of a second for
-whoever asks. Who somebody is, is told by hashes, kept in memory alone. For every thread of one process.
+Each of the three has a bucket of a number of goes, which refills at a fixed rate and never beyond its size. Nobody is
+locked out by others for good: where the bucket of all is empty, the next go is available within a fraction of a second.
+Visitors are identified by hashes, which are in memory only. Safe for all threads of one process.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ CODES: dict[By, Rate] = {
     "address": Rate(at_once=100, every_s=0.2),
     "all": Rate(at_once=1_000, every_s=0.1),
 }
-"""Wrong join codes. The rate of all is what guessing comes up against (`core.classroom.codes` has the arithmetic)."""
+"""Wrong join codes. The rate of all bounds guessing; `core.classroom.students` has the arithmetic."""
 
 SECRETS: dict[By, Rate] = {
     "visitor": Rate(at_once=10, every_s=6.0),
@@ -85,7 +85,7 @@ class TooOften(NotAllowed):
 
 
 def source(cookie: str, address: str) -> Source:
-    """Where somebody comes from, by what tells their browser from others and by their network address, if known.
+    """Identify a visitor's location by their browser and by their network address, if known.
 
     Of IPv6 the network counts, of which one person has more addresses than there are codes.
     """
@@ -94,7 +94,7 @@ def source(cookie: str, address: str) -> Source:
 
 
 class Limits:
-    """The goes that are left to do one thing; `what` is said to have been too much. Who has no rate has no limit."""
+    """Remaining goes for one action, which `what` names in the error. Visitors without a rate have no limit."""
 
     def __init__(self, what: str, rates: dict[By, Rate], now: Callable[[], float] = time.monotonic) -> None:
         self.what = what
@@ -104,7 +104,7 @@ class Limits:
         self._buckets: dict[tuple[By, str], tuple[float, float]] = {}
 
     def take(self, source: Source, within: str = "") -> None:
-        """Use a go up, of every bucket, each place apart; raises TooOften if one is empty, and then uses up nothing."""
+        """Use a go of every bucket, each location separately; raises TooOften and uses nothing if one is empty."""
         with self._lock:
             keys = self._keys(source, within)
             for key in keys:
@@ -154,7 +154,7 @@ class Limits:
 
 
 _SALT = secrets.token_bytes(32)
-"""Of this process: what is kept of an address or a cookie says nothing to anybody after it, or elsewhere."""
+"""Salt of this process: a hash of an address or a cookie means nothing after it ends, or elsewhere."""
 
 
 def _hash_key(kind: str, text: str) -> str:

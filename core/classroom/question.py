@@ -1,11 +1,13 @@
-"""What a class measures: one training, or one varied along its axes, with everything fixed but the devices.
+"""The question of a class: one training, or one varied on its axes, with everything fixed but the devices.
 
-So everybody measures the same, on what they have. Rows of any other training say why they are not pooled.
+So all students measure the same question, on their own hardware. Rows of any other training give a reason why they are
+not pooled.
 """
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,11 +27,14 @@ NEVER = "never"
 
 BASELINE, CHALLENGER, SAME = "baseline", "challenger", "same"
 WINNERS: dict[str, str] = {
-    CHALLENGER: "the accelerator (without one: all threads of the CPU)",
-    BASELINE: "the CPU (without an accelerator: one thread of it)",
+    CHALLENGER: "all CPU threads",
+    BASELINE: "one CPU thread",
     SAME: "about the same, within 10 %",
 }
-"""Who is expected to be faster, with words for people."""
+"""Choices of the prediction of the faster device, with words for people whose machine has no GPU."""
+
+WINNERS_WITH_GPU = WINNERS | {CHALLENGER: "the GPU", BASELINE: "the CPU"}
+"""The same with words for people who have one."""
 
 PLAIN = {"protocol_version": PROTOCOL_VERSION, "precision": "fp32", "execution": "eager", "drained": True}
 """Columns that say how a row was measured; rows that were measured otherwise are not pooled."""
@@ -39,12 +44,12 @@ RUNS_A_POINT = 10
 """Runs of one training that a file may bring: who measured again brings more than one, nobody brings a hundred."""
 
 CONTENDER_LENGTH = 60
-"""Characters of a contender; the longest with all its lanes has fewer."""
+"""Limit of a contender's characters; the longest with all its variants has fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassQuestion:
-    """What a class measures, on `ANYBODY`: its title for people, and the same in words of the command line."""
+    """The question of a class, on `ANYBODY`: its title for people, and the same in words of the command line."""
 
     title: str
     question: Experiment | Sweep
@@ -58,7 +63,10 @@ class ClassQuestion:
 
     @classmethod
     def from_preset(cls, name: str) -> Self:
-        """The question of a tutorial at the scale of a class; raises InvalidValue where there is no such tutorial."""
+        """Return the question of a tutorial at the scale of a class.
+
+        Raises InvalidValue where there is no such tutorial.
+        """
         preset = presets.preset(name)
         return cls(
             title=preset.title,
@@ -68,7 +76,7 @@ class ClassQuestion:
 
     @property
     def axis(self) -> Axis | None:
-        """The size along which a crossover is looked for; None where there is one training only."""
+        """The size axis on which a crossover is looked for; None where there is one training only."""
         if not isinstance(self.question, Sweep):
             return None
         return next((axis for axis in self.question.axes if axis.name in SIZE_AXES), None)
@@ -89,14 +97,39 @@ class ClassQuestion:
         axis = self.axis
         return tuple(sorted({size_on_axis(point, axis.name) for point in self.points})) if axis else ()
 
+    @property
+    def dealt_sizes(self) -> tuple[float, ...]:
+        """Sizes that students of one host can share out: those of a sweep with one axis; else none."""
+        return self.places if isinstance(self.question, Sweep) and len(self.question.axes) == 1 else ()
+
+    def deal_size(self, taken: Mapping[float, int], uncertain: Collection[float] = ()) -> float:
+        """Return the size that the next student measures: the one that fewest have, uncertain ones first.
+
+        Args:
+            taken: size → how many students have measured it, or are about to.
+            uncertain: sizes at which neither device is clearly faster yet.
+
+        Returns:
+            One of `dealt_sizes`, in an order that covers the range early: both ends, the middle, the middles between.
+        """
+        order = {size: place for place, size in enumerate(_spread(self.dealt_sizes))}
+        return min(order, key=lambda size: (taken.get(size, 0), size not in uncertain, order[size]))
+
+    def with_size(self, size: float, contenders: Sequence[Contender]) -> Experiment:
+        """Return the training of one of `dealt_sizes` for given devices; raises InvalidValue as `with_contenders`."""
+        sweep = self.with_contenders(contenders)
+        if not isinstance(sweep, Sweep) or size not in self.dealt_sizes:
+            raise InvalidValue("size", size, "one of the class's sizes")
+        return sweep.experiment(next(point for point in sweep.points if sweep.size(point) == size))
+
     def with_contenders(self, contenders: Sequence[Contender]) -> Experiment | Sweep:
-        """The question for somebody's devices; raises InvalidValue unless there are two or more, all different."""
+        """Return the question for given devices; raises InvalidValue unless there are two or more, all different."""
         if len(contenders) < 2:
             raise InvalidValue("devices", ", ".join(map(str, contenders)), "at least two different ones")
         return dataclasses.replace(self.question, contenders=tuple(contenders))
 
     def objection(self, trial: Trial) -> str:
-        """Why a row is not pooled, in words that go on after "because"; empty if it is."""
+        """Return why a row is not pooled, in words that go on after "because"; empty if it is."""
         for name, wanted in PLAIN.items():
             if getattr(trial, name) != wanted:
                 return f"its {name} is {getattr(trial, name)!r:.40}, and the class measures with {wanted!r}"
@@ -116,7 +149,7 @@ class ClassQuestion:
         return frozenset(map(_settings, self.points))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a file."""
+        """Return data for a JSON file."""
         kind = "sweep" if isinstance(self.question, Sweep) else "experiment"
         return {"title": self.title, "words": self.words, kind: self.question.to_json()}
 
@@ -131,12 +164,22 @@ class ClassQuestion:
         raise InvalidValue("question", data, "an object with title, words and sweep or experiment")
 
 
+def _spread(sizes: Sequence[float]) -> list[float]:
+    """Return sizes in an order whose beginnings cover the range: both ends, then the middle of the widest gap left."""
+    order = list(dict.fromkeys((0, len(sizes) - 1))) if sizes else []
+    while len(order) < len(sizes):
+        ends = sorted(order)
+        low, high = max(itertools.pairwise(ends), key=lambda gap: gap[1] - gap[0])
+        order.append((low + high) // 2)
+    return [sizes[place] for place in order]
+
+
 def _settings(source: Trial | Point) -> tuple[object, ...]:
     return tuple(getattr(source, name) for name in TRAINING)
 
 
 def _misread(contender: str) -> str:
-    """Why a row's contender is none of a class's, in the same words; empty if it may be."""
+    """Return why a row's contender is none of a class's, in the same words; empty if it may be."""
     try:
         if len(contender) > CONTENDER_LENGTH:
             raise InvalidValue("contender", contender, f"at most {CONTENDER_LENGTH} characters")

@@ -21,9 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .. import units
-from ..answer import speedup
+from ..answer import speedup, wording
 from ..answer import study as studies
+from ..answer import verdict as verdicts
 from ..answer.result import Outcome
+from ..answer.statistics import TIE
 from ..answer.study import Study
 from ..errors import CrossoverError, ForeignFile, NotAllowed, StoreError
 from ..question.experiment import BEST_THREADS, MAX_CONTENDERS, Contender
@@ -33,7 +35,7 @@ from ..results.parquet import from_table, read_file, to_table
 from ..results.schema import SCHEMA, Trial
 from ..results.store import Store, keep_most_complete
 from ..text import as_line
-from . import codes
+from . import students
 from .question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
 from .students import Prediction, Student, fold_name
 
@@ -44,12 +46,12 @@ MOST_ROWS = 2 * MAX_ROWS
 """Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
 
 MAX_EXCHANGE_BYTES = 16 * 2**20
-"""What the rows of a student may take: as Python's own objects it is five times that. A row has some thousand bytes."""
+"""Limit of a student's rows in bytes; as Python objects they need five times that. A row has some thousand bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a student has: rows that were read, none twice, in the order of run and contender; what was not, and why."""
+    """Rows of a student, none twice, in the order of run and contender; and the reasons why others are unreadable."""
 
     rows: tuple[Trial, ...] = ()
     faults: tuple[str, ...] = ()
@@ -66,14 +68,14 @@ class StudentStore(Store):
 
 
 def read_rows(folder: Path) -> Measured:
-    """The rows of a student's store, none of a folder that does not exist; raises as `read_table` does."""
+    """Return the rows of a student's store, none of a folder that does not exist; raises as `read_table` does."""
     table, faults = read_table(folder)
     ordered = table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")])
     return Measured(rows=tuple(from_table(ordered)), faults=faults)
 
 
 def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
-    """The rows of a student's store as a table of `SCHEMA`, in any order, and what was not read.
+    """Return the rows of a student's store as a table of `SCHEMA`, in any order, and what was not read.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -85,12 +87,12 @@ def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The files of a student's store; raises as `read_table` does."""
+    """Return the files of a student's store; raises as `read_table` does."""
     return sorted(file.path for file in index.list_files(folder))
 
 
 def count_rows(file: Path) -> int:
-    """Rows that a file says it has; none where it cannot be read."""
+    """Return the number of rows that a file declares; 0 where it cannot be read."""
     try:
         return int(pq.read_metadata(file).num_rows)
     except (pa.ArrowException, OSError, ValueError):
@@ -147,7 +149,7 @@ MOST_TAKEN_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What became of a file: rows that were new or there already, why it was not taken, why some rows were not."""
+    """Result of receiving a file: new rows, rows that were there already, and why the file or rows were refused."""
 
     added: int = 0
     duplicates: int = 0
@@ -156,8 +158,8 @@ class Receipt:
 
 
 def build_file(rows: Sequence[Trial], *, code: str, nickname: str) -> bytes:
-    """A student's rows as the bytes of a parquet file that says whose they are."""
-    said = {CODE_KEY: codes.format_code(code).encode(), NICKNAME_KEY: nickname.encode()}
+    """Return a student's rows as the bytes of a parquet file that names its owner."""
+    said = {CODE_KEY: students.format_code(code).encode(), NICKNAME_KEY: nickname.encode()}
     return _to_parquet(to_table(list(rows)), said)
 
 
@@ -192,7 +194,10 @@ def add_file(store: Store, data: bytes, name: str, *, question: ClassQuestion, c
 
 
 def export_class(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
-    """All rows of a class as one file, the nickname as last column; raises StoreError where they are too many."""
+    """Return all rows of a class as one file, the nickname as last column.
+
+    Raises StoreError where they are too many.
+    """
     parts, size = [SCHEMA.empty_table().append_column("nickname", pa.array([], pa.string()))], 0
     for nickname, rows in tables:
         parts.append(rows.append_column("nickname", pa.array([nickname] * rows.num_rows, pa.string())))
@@ -204,7 +209,10 @@ def export_class(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) 
 
 
 def _explain_excess(rows: pa.Table, question: ClassQuestion) -> str:
-    """Why rows are more than can have been measured for a class, before any of them is looked at; empty if not."""
+    """Return why rows are more than can have been measured for a class, before any of them is looked at.
+
+    Empty if not.
+    """
     runs = pc.value_counts(rows["run_id"])
     most = pc.max(runs.field("counts")).as_py() or 0
     if most > MAX_CONTENDERS:
@@ -223,11 +231,11 @@ def _select_from_table(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Tabl
 
 
 def _explain_wrong_file(data: bytes, code: str, nickname: str) -> str:
-    """Why a file that was read whole is not this student's for this class; one that does not say is."""
+    """Return why a file that was read whole is not this student's for this class; one that does not say is."""
     said = pq.read_schema(pa.BufferReader(data)).metadata or {}
     said_code = said.get(CODE_KEY, b"").decode(errors="replace")
     said_nickname = said.get(NICKNAME_KEY, b"").decode(errors="replace")
-    if said_code and codes.format_code(said_code) != code:
+    if said_code and students.format_code(said_code) != code:
         return "it was measured for another class"
     if said_nickname and fold_name(said_nickname) != fold_name(nickname):
         return f"it was measured under the nickname {said_nickname[:40]!r}, and you are {nickname!r} here"
@@ -254,17 +262,18 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What one student measured, with the devices' own names.
+    """Result of one student, with the devices' own names.
 
     Attributes:
         kind: of the challenger, as in the rows.
-        outcome: of the crossover; of one training, `crossing` never, and the others by who was faster.
+        outcome: of the crossover; of one training never `crossing`, and otherwise by the faster device.
         estimate: size from which on the challenger is faster, with its 95 % interval from `low` to `high`; None unless
             the outcome is `crossing`.
         speedup: at the largest size that was timed; above 1 the challenger is faster. None if nothing was timed.
-        speedup_low: its interval is from there to `speedup_high`; None where the noise is not known.
+        speedup_low: its interval is from there to `speedup_high`; None where the noise is unknown.
+        winner: faster device at the largest size, as the verdict says; None where it is inconclusive.
         sizes: how many were timed.
-        from_file: whether it was measured elsewhere and brought in a file.
+        from_file: whether it was measured elsewhere and uploaded as a file.
     """
 
     nickname: str
@@ -278,6 +287,7 @@ class Result:
     speedup: float | None
     speedup_low: float | None
     speedup_high: float | None
+    winner: str | None
     sizes: int
     from_file: bool
     sentence: str
@@ -288,7 +298,7 @@ class Result:
         return f"{self.challenger} against {self.baseline}"
 
     def place(self, question: ClassQuestion) -> float | str | None:
-        """The place that a prediction should have named; None if the result does not say."""
+        """Return the value that a correct prediction has; None if the result does not show it."""
         if self.outcome == "gpu_always" and question.places:
             return question.places[0]
         if self.outcome == "cpu_always" and question.places:
@@ -296,15 +306,6 @@ class Result:
         if self.estimate is None:
             return None
         return next((place for place in question.places if place >= self.estimate), NEVER)
-
-    @property
-    def winner(self) -> str | None:
-        """Who was faster at the largest size; None if nothing was timed."""
-        if self.speedup is None or not 0 < self.speedup < math.inf:
-            return None
-        if abs(math.log(self.speedup)) <= math.log(1.1):
-            return SAME
-        return CHALLENGER if self.speedup > 1 else BASELINE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,27 +331,33 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What became of one student's rows; why some or all of them do not count, in words that can follow a colon."""
+    """Findings about one student's rows, with reasons why some or all do not count, in words that can follow a colon.
+
+    Attributes:
+        rows: those that were measured on this host and count, for the curve of the class.
+    """
 
     result: Result | None = None
     fault: str = ""
+    rows: tuple[Trial, ...] = ()
 
 
 def evaluate_student(question: ClassQuestion, student: Student, folder: Path) -> Finding:
-    """What the rows in a student's folder say of the question; what is wrong with them is said, never raised."""
+    """Evaluate the rows in a student's folder; errors in them are part of the finding, never raised."""
     try:
         has = read_rows(folder)
         mine, reasons = select_rows(question, has.rows)
         fault = next(iter(has.faults), "") or (f"a row does not count, because {reasons[0]}" if reasons else "")
-        return Finding(result=_compute_result(question, student, mine), fault=fault)
-    except Exception as error:  # a row that no check foresaw harms who brought it, and nobody else
+        here = tuple(row for row in mine if not row.origin)
+        return Finding(result=_compute_result(question, student, mine), fault=fault, rows=here)
+    except Exception as error:  # a row that no check foresaw harms only its sender
         _log.exception("The rows of a student could not be pooled")
         said = str(error).rstrip(".") if isinstance(error, CrossoverError) else type(error).__name__
         return Finding(fault=f"nothing can be made of these rows: {said}")
 
 
 def compute_result(question: ClassQuestion, student: Student, rows: Sequence[Trial]) -> Result | None:
-    """What a student's rows say of the question; None if none of them is of it."""
+    """Compute the result of a student's rows; None if none of them answers the question."""
     return _compute_result(question, student, select_rows(question, rows)[0])
 
 
@@ -364,7 +371,7 @@ def _compute_result(question: ClassQuestion, student: Student, mine: Sequence[Tr
 
 
 def select_rows(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
-    """The rows that are pooled, and why others are not, each reason once.
+    """Return the rows that are pooled, and why others are not, each reason once.
 
     Of a run each contender counts once, and no more contenders than a run can have had: what is worked out for every
     two of a run must not grow with the square of what a file says was one.
@@ -387,8 +394,28 @@ def select_rows(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Tr
     return mine, list(reasons)
 
 
+def pool_rows(question: ClassQuestion, rows: Sequence[Trial]) -> Study | None:
+    """Return the curve of a class: what all students measured on one host, as one study; None without a size.
+
+    Of a size that several students measured the newest run counts.
+    """
+    axis = question.axis
+    found = studies.studies(rows, axis=axis.name, least=1) if axis else []
+    return max(found, key=lambda entry: (len(entry.runs), entry.newest), default=None)
+
+
+def find_nearest(predicted: Mapping[str, float], estimate: float) -> list[str]:
+    """Return the nicknames whose predicted size is nearest to a crossover, as a ratio.
+
+    Several where they are equally near.
+    """
+    away = {name: abs(math.log(place / estimate)) for name, place in predicted.items()}
+    nearest = min(away.values(), default=0.0)
+    return [name for name, distance in away.items() if math.isclose(distance, nearest, abs_tol=1e-9)]
+
+
 def group_by_devices(results: Sequence[Result]) -> list[Group]:
-    """The spread of crossovers by pair of devices, most results first."""
+    """Return the spread of crossovers by pair of devices, most results first."""
     by_devices: dict[str, list[Result]] = {}
     for entry in results:
         by_devices.setdefault(entry.devices, []).append(entry)
@@ -409,7 +436,7 @@ def group_by_devices(results: Sequence[Result]) -> list[Group]:
 
 
 def count_predictions(question: ClassQuestion, predictions: Sequence[Prediction]) -> Tally:
-    """How often each answer is expected."""
+    """Return how often each answer is expected."""
     places: dict[float | str, int] = dict.fromkeys((*question.places, NEVER) if question.places else (), 0)
     for entry in predictions:
         if entry.place in places and entry.place is not None:
@@ -421,10 +448,14 @@ def count_predictions(question: ClassQuestion, predictions: Sequence[Prediction]
 
 
 def _summarize_sweep(student: Student, study: Study) -> Result:
+    if len(study.runs) == 1:
+        return _summarize_size(student, study)
     try:
-        answer = studies.crossover(study)
+        answer = study.crossover()
     except CrossoverError as error:
         return _build_result(student, study, "not_measurable", str(error))
+    if answer.is_conditional:  # a loaded machine's answer is never pooled with those of quiet ones
+        return _build_result(student, study, "undecided", answer.sentence)
     timed = [size for size in answer.sizes if size.speedup is not None]
     last = timed[-1] if timed else None
     above = bool(answer.crossings) and answer.crossings[0].challenger_above
@@ -433,14 +464,41 @@ def _summarize_sweep(student: Student, study: Study) -> Result:
     outcome = answer.outcome if crossing or answer.outcome != "crossing" else "several"
     place = (answer.estimate, answer.low, answer.high) if crossing else UNKNOWN
     figures = (last.speedup, last.low, last.high) if last else UNKNOWN
-    return _build_result(student, study, outcome, answer.sentence, place=place, speedup=figures)
+    winner = _find_winner(last.verdict, figures) if last else None
+    return _build_result(student, study, outcome, answer.sentence, place=place, speedup=figures, winner=winner)
+
+
+def _summarize_size(student: Student, study: Study) -> Result:
+    """Return the result of a student who measured one size of the class's: a speedup without a crossover."""
+    found = speedup.speedup(*study.runs[-1])
+    place = wording.place_on_axis(study.axis, wording.format_size(study.sizes[0]))
+    sentence = f"At {place}: {verdicts.verdict_sentence(found)}"
+    if found.is_conditional:
+        return _build_result(student, study, "not_measurable", sentence)
+    figures = (found.value, found.low, found.high)
+    winner = _find_winner(found.verdict, figures)
+    return _build_result(student, study, "not_measurable", sentence, speedup=figures, winner=winner)
 
 
 def _summarize_training(student: Student, study: Study) -> Result:
     found = speedup.speedup(*study.runs[-1])
+    if found.is_conditional:
+        return _build_result(student, study, "undecided", found.sentence)
     outcomes: dict[str, Outcome] = {"gpu_faster": "gpu_always", "cpu_faster": "cpu_always", "too_close": "undecided"}
     outcome, figures = outcomes.get(found.verdict, "not_measurable"), (found.value, found.low, found.high)
-    return _build_result(student, study, outcome, speedup.verdict_sentence(found), speedup=figures)
+    winner = _find_winner(found.verdict, figures)
+    return _build_result(student, study, outcome, found.sentence, speedup=figures, winner=winner)
+
+
+def _find_winner(verdict: verdicts.VerdictCode, figures: WithInterval) -> str | None:
+    """Return who was faster by a verdict, or that both were about as fast; None where it is inconclusive."""
+    value, low, high = figures
+    if value is None or low is None or high is None:
+        return None
+    if verdict in verdicts.WINNERS:
+        return CHALLENGER if value > 1 else BASELINE
+    within = abs(math.log(value)) <= math.log(TIE) and not low < 1 < high
+    return SAME if within or (low >= 1 / TIE and high <= TIE) else None
 
 
 def _build_result(
@@ -451,6 +509,7 @@ def _build_result(
     *,
     place: WithInterval = UNKNOWN,
     speedup: WithInterval = UNKNOWN,
+    winner: str | None = None,
 ) -> Result:
     baseline, challenger = study.runs[-1]
     return Result(
@@ -465,6 +524,7 @@ def _build_result(
         speedup=speedup[0],
         speedup_low=speedup[1],
         speedup_high=speedup[2],
+        winner=winner,
         sizes=len(study.runs),
         from_file=bool(challenger.origin),
         sentence=as_line(sentence, SENTENCE_LENGTH),
@@ -472,7 +532,7 @@ def _build_result(
 
 
 def _name_device(row: Trial) -> str:
-    """A device for people: its own name, and for the CPU how many threads, unless it had all."""
+    """Return a device for people: its own name, and for the CPU how many threads, unless it had all."""
     name = as_line(row.device_name, NAME_LENGTH)
     threads = Contender.parse(row.contender).threads
     return (

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from ..answer.export import lesson_report
+from ..answer.lessons import cases
 from ..errors import InvalidValue
 from ..jobs import client
 from ..jobs.queue import Queue
@@ -18,31 +18,36 @@ from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 def add_case_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("case", help=COMMAND_HELP["case"])
-    parser.add_argument("name", nargs="?", choices=tuple(published.load_cases()), help="of a case; without one, all")
-    parser.add_argument("--run", action="store_true", help="measure what stands for it here, and its remedy")
+    parser.add_argument(
+        "name", nargs="?", choices=tuple(published.load_cases()), help="case to show (default: list all)"
+    )
+    parser.add_argument(
+        "--run", action="store_true", help="measure this case and its fix on this machine (default: off)"
+    )
     arguments.add_options(parser, "devices", "store", "fresh", "json")
     parser.set_defaults(command=run_case)
 
 
 def run_case(options: argparse.Namespace) -> int:
-    """Print the cases, or one of them with what is known of it here; measure that first if asked to."""
+    """Print the cases, or one of them with its results here; with `--run`, measure it first."""
     if options.name is None and options.run:
         raise InvalidValue("case", "", "one of {}, of which --run measures one", published.load_cases())
     if options.name is None:
         known = published.load_cases()
-        output.print_answer(options, {"cases": list(known)}, lesson_report.case_list_text(list(known.values())))
+        output.print_answer(options, {"cases": list(known)}, cases.case_list_text(list(known.values())))
         return OK
     shown = published.find_case(options.name)
     runs, complete = _find_or_measure_rows(shown, options) if shown.runnable else ([], not options.run)
     before, after = (*runs, [], [])[:2]
-    output.print_answer(
-        options, lesson_report.case_document(shown, before, after), lesson_report.case_text(shown, before, after)
-    )
+    output.print_answer(options, cases.case_document(shown, before, after), cases.case_text(shown, before, after))
     return OK if complete else FAILED
 
 
 def _find_or_measure_rows(case: published.Case, options: argparse.Namespace) -> tuple[list[list[Trial]], bool]:
-    """Rows of the training and of its remedy, measured now or of the store; whether all are there that were wanted."""
+    """Return rows of the training and of its fix, measured now or of the store.
+
+    The second value shows whether all wanted rows are there.
+    """
     queue, store = Queue(), Store(options.store)
     asked = case.build_experiments(_contenders(case, options, queue))
     if options.run:
@@ -53,7 +58,7 @@ def _find_or_measure_rows(case: published.Case, options: argparse.Namespace) -> 
 
 
 def _contenders(case: published.Case, options: argparse.Namespace, queue: Queue) -> tuple[Contender, ...]:
-    """Who contends; without a run, nothing is started to find out which devices there are."""
+    """Return the contenders; without a run, no process is started to find the devices."""
     if options.devices:
         return measuring.choose_contenders(options.devices, queue)
     known = measuring.require_machine(queue) if options.run else client.load_machine(queue)
@@ -67,5 +72,6 @@ def _find_or_measure_run(
     if stored or not options.run:
         return stored
     return client.load_job_rows(
-        queue, measuring.show_job_progress(queue, queue.submit(experiment, store, fresh=options.fresh))
+        queue,
+        measuring.show_job_progress(queue, measuring.submit_question(queue, experiment, store, fresh=options.fresh)),
     )

@@ -1,4 +1,4 @@
-"""`class`: make and end classes on a host, see to their students, and measure for one on one's own machine."""
+"""`class`: make and end classes on a host, manage their students, and measure for a class on your own machine."""
 
 import argparse
 import contextlib
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import units
-from ..classroom import codes, results
+from ..classroom import results
 from ..classroom.classes import DAYS, Class, Classes, Student
 from ..classroom.question import ANYBODY, ClassQuestion
-from ..classroom.students import check_nickname, fold_name
+from ..classroom.students import EXAMPLE, check_nickname, fold_name, format_code, hash_code, may_join, secret
 from ..errors import CrossoverError, InvalidValue, StoreError, unwritable
 from ..files import atomic
 from ..jobs import client
@@ -30,21 +30,23 @@ def add_classroom_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("class", help=COMMAND_HELP["class"])
     actions = parser.add_subparsers(required=True, metavar="action")
-    create_parser = _action(actions, create, "create", "make a class; prints the join code and the teacher's code")
-    create_parser.add_argument("--name", required=True, help="of the class, for people")
-    days = f"until it is dropped (default {DAYS})"
+    create_parser = _action(actions, create, "create", "create a class; prints the join code and the teacher's code")
+    create_parser.add_argument("--name", required=True, help="class name (required)")
+    days = f"days until the class is deleted (default: {DAYS})"
     create_parser.add_argument("--days", type=arguments.parse_integer_option, default=DAYS, help=days)
-    create_parser.add_argument("--admission", action="store_true", help="who joins waits until the teacher admits them")
+    create_parser.add_argument(
+        "--admission", action="store_true", help="let students wait until you admit them (default: off)"
+    )
     _add_question(create_parser)
-    list_parser = _action(actions, list_classes, "list", "name the classes of this host")
-    delete_parser = _action(actions, delete, "delete", "drop a class with everything in it")
-    delete_parser.add_argument("--code", required=True, help="to join by")
+    list_parser = _action(actions, list_classes, "list", "list the classes of this host")
+    delete_parser = _action(actions, delete, "delete", "delete a class with all its results")
+    delete_parser.add_argument("--code", required=True, help="join code of the class (required)")
     students_parser = _add_students(actions)
-    _action(actions, make_code, "code", "make the code without which no class can be made on the page")
-    measure_parser = _action(actions, measure, "measure", "measure for a class; writes one file to bring to its page")
-    measure_parser.add_argument("--code", required=True, help="of the class, to join by")
-    measure_parser.add_argument("--nickname", required=True, help="as chosen on the class's page")
-    measure_parser.add_argument("--out", type=Path, help="file to write (default class-CODE-NICKNAME.parquet)")
+    _action(actions, make_code, "code", "create the code that the page requires for new classes")
+    measure_parser = _action(actions, measure, "measure", "measure for a class; writes one file to upload on its page")
+    measure_parser.add_argument("--code", required=True, help="join code of the class (required)")
+    measure_parser.add_argument("--nickname", required=True, help="your nickname on the class page (required)")
+    measure_parser.add_argument("--out", type=Path, help="file to write (default: class-CODE-NICKNAME.parquet)")
     arguments.add_options(measure_parser, "fresh", "devices", "store")
     _add_question(measure_parser)
     for each in (create_parser, list_parser, students_parser):
@@ -61,16 +63,23 @@ def _action(
 
 def _add_students(actions: Any) -> argparse.ArgumentParser:
     """Add what can be done with the students of a class; returns the parser that names them."""
-    named = _action(actions, students, "students", "name the students of a class")
-    admit_parser = _action(actions, admit, "admit", "let students who wait take part; all who wait unless named")
-    admit_parser.add_argument("--nickname", action="append", default=[], help="of one who waits; may be given again")
-    remove_parser = _action(actions, remove, "remove", "take students out of a class, with all their results")
-    remove_parser.add_argument("--nickname", action="append", required=True, help="of one; may be given again")
-    merge_parser = _action(actions, merge, "merge", "give one student's results to another, and take the one out")
-    merge_parser.add_argument("--nickname", required=True, help="of the student who is taken out")
-    merge_parser.add_argument("--into", required=True, help="nickname of the one who is kept")
+    named = _action(actions, students, "students", "list the students of a class")
+    admit_parser = _action(actions, admit, "admit", "admit waiting students")
+    admit_parser.add_argument(
+        "--nickname",
+        action="append",
+        default=[],
+        help="student to admit; repeat it for several (default: all who wait)",
+    )
+    remove_parser = _action(actions, remove, "remove", "remove students from a class, with all their results")
+    remove_parser.add_argument(
+        "--nickname", action="append", required=True, help="student to remove; repeat it for several (required)"
+    )
+    merge_parser = _action(actions, merge, "merge", "give the results of one student to another, then remove the first")
+    merge_parser.add_argument("--nickname", required=True, help="student to remove (required)")
+    merge_parser.add_argument("--into", required=True, help="student who gets the results (required)")
     for each in (named, admit_parser, remove_parser, merge_parser):
-        each.add_argument("--code", required=True, help="of the class, to join by")
+        each.add_argument("--code", required=True, help="join code of the class (required)")
     return named
 
 
@@ -82,7 +91,7 @@ def create(options: argparse.Namespace) -> int:
     lines = [
         f"Class {made.name}: {question.title}",
         f"Join code: {made.code}   (page: /class?class={made.code})",
-        f"Teacher's code: {secret}   (kept nowhere; write it down)",
+        f"Teacher's code: {secret}   (not stored; write it down)",
         f"It is dropped on {made.expires_at[:10]}.",
     ]
     output.print_answer(options, facts | {"measure": question.words}, "\n".join(lines))
@@ -153,23 +162,23 @@ def merge(options: argparse.Namespace) -> int:
 
 def make_code(_options: argparse.Namespace) -> int:
     """Print a new code for the host, and what to write into its file."""
-    code = codes.secret()
-    output.print_result(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{codes.hash_code(code)}"')
+    code = secret()
+    output.print_result(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{hash_code(code)}"')
     return OK
 
 
 def measure(options: argparse.Namespace) -> int:
     """Measure what the class asks, and write the file for its page."""
-    if not codes.may_join(options.code):
-        raise InvalidValue("code", options.code, f"a join code, such as {codes.EXAMPLE}")
+    if not may_join(options.code):
+        raise InvalidValue("code", options.code, f"a join code, such as {EXAMPLE}")
     nickname = check_nickname(options.nickname)
     question, queue, store = build_class_question(options), Queue(), Store(options.store)
     asked = question.with_contenders(measuring.choose_contenders(options.devices, queue))
-    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
+    job = measuring.show_job_progress(queue, measuring.submit_question(queue, asked, store, fresh=options.fresh))
     rows = [row for row in client.load_job_rows(queue, job) if not question.objection(row)]
     if not rows:
         return FAILED
-    code = codes.format_code(options.code)
+    code = format_code(options.code)
     file = options.out or Path(f"class-{code}-{to_file_name(nickname)}.parquet")
     try:
         atomic.write_atomically(file, lambda into: into.write(results.build_file(rows, code=code, nickname=nickname)))
@@ -180,7 +189,7 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def build_class_question(options: argparse.Namespace) -> ClassQuestion:
-    """The question that the options describe; raises InvalidValue where they make none."""
+    """Return the question that the options describe; raises InvalidValue where they make none."""
     if options.preset and options.scale is None:
         options.scale = "class"
     fields = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}

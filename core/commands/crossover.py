@@ -1,18 +1,22 @@
-"""`print_crossover`: from which size on the challenger is faster, from a folder of results or one's own timings."""
+"""`print_crossover`, from which size on a device is faster, and `print_sizes`, which one is faster at given sizes."""
 
 import argparse
+import dataclasses
+import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..answer import study, timings_csv
+from ..answer import crossover, study, text_table, timings_csv
 from ..answer.export import report
 from ..answer.result import DECIDED
 from ..answer.study import Study
-from ..errors import CrossoverError, InvalidValue, StoreError, require_choice
+from ..errors import CrossoverError, ForeignFile, InvalidValue, StoreError, require_choice
 from ..question import catalog, models
 from ..question.experiment import Contender
 from ..question.fields import SIZE_AXES
+from ..results import environment
 from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, USAGE, arguments, output
 
@@ -22,64 +26,153 @@ if TYPE_CHECKING:
 NARROWED_BY = ("dataset", "model", "machine", "study")
 """Options that choose among the studies of a store."""
 
+TABLE_ROLES = ("size", "time", "device")
+"""Columns of a table of timings that options name."""
+
+TABLE_OPTIONS = "Name the columns with --size-column, --time-column, --device-column and --unit."
+
 SHOWN = 20
 """Studies that are listed where several remain."""
 
 
 def add_crossover_command(commands: Any) -> None:
-    """Add the command to the parser's commands."""
+    """Add both commands to the parser's commands."""
     parser = commands.add_parser("crossover", help=COMMAND_HELP["crossover"])
+    rule = "print this machine's crossover as a rule for other programs, see examples/rule (default: its answer)"
+    parser.add_argument("rule", nargs="?", choices=("rule",), help=rule)
     source = parser.add_mutually_exclusive_group()
     arguments.add_options(source, "store")
-    source.add_argument("--csv", type=Path, help="timings: columns size, device, seconds, or size and one a device")
-    parser.add_argument("--axis", help=f"what is varied: {', '.join(SIZE_AXES)}; with --csv any name")
-    parser.add_argument("--devices", help="the two to compare, comma-separated; a CPU is the baseline")
+    source.add_argument(
+        "--csv",
+        type=Path,
+        help="timings as a table (columns size, device, seconds, or size and one per device), or the JSON export of "
+        "hyperfine, pytest-benchmark, pyperf or Google Benchmark; - reads standard input (default: the store)",
+    )
+    parser.add_argument(
+        "--axis", help=f"setting that varies: {', '.join(SIZE_AXES)}; with --csv any column (default: found)"
+    )
+    for role in TABLE_ROLES:
+        parser.add_argument(
+            f"--{role}-column", metavar="TITLE", help=f"with --csv: title of the column of {role}s (default: found)"
+        )
+    parser.add_argument("--unit", help="with --csv: unit of times that name none: s, ms, us, ns, min, h (default: s)")
+    parser.add_argument(
+        "--devices", help="the two devices to compare, the baseline first (default: a CPU and the other device)"
+    )
     arguments.add_options(parser, "basis")
-    parser.add_argument("--dataset", choices=tuple(catalog.DATASETS))
-    parser.add_argument("--model", choices=tuple(models.FAMILIES))
-    parser.add_argument("--machine", help="first characters of a machine's id")
-    parser.add_argument("--study", help="first characters of a study's id, as they are listed where several are found")
+    _add_filters(parser)
     arguments.add_options(parser, "json")
     parser.set_defaults(command=print_crossover)
+    _add_at_command(commands)
+
+
+def _add_at_command(commands: Any) -> None:
+    parser = commands.add_parser("at", help=COMMAND_HELP["at"])
+    parser.add_argument(
+        "--sizes", required=True, help="sizes to answer for, comma-separated, as in 64,512,4096 (required)"
+    )
+    arguments.add_options(parser, "store")
+    parser.add_argument("--axis", help=f"setting that varies: {', '.join(SIZE_AXES)} (default: any that is stored)")
+    parser.add_argument("--devices", help="the two devices to compare, comma-separated (default: any)")
+    arguments.add_options(parser, "basis")
+    _add_filters(parser)
+    arguments.add_options(parser, "json")
+    parser.set_defaults(command=print_sizes)
+
+
+def print_sizes(options: argparse.Namespace) -> int:
+    """Print which device a stored study names at each size, with the speedup, its interval, and what it rests on."""
+    sizes = [_parse_size(text) for text in options.sizes.split(",")]
+    chosen, status = _choose_study(options, _two(options.devices))
+    if chosen is None:
+        return status
+    answer = chosen.crossover(options.basis or "steady")
+    evidence = chosen.evidence(options.basis or "steady")
+    entries = [crossover.speedup_at(evidence, answer, size) for size in sizes]
+    document = {"study": chosen.id, "axis": answer.axis, "sizes": [dataclasses.asdict(entry) for entry in entries]}
+    output.print_answer(options, document, report.sizes_text(entries, answer))
+    return OK
+
+
+def _parse_size(text: str) -> float:
+    size = arguments.parse_number_option(text) if text.strip() else 0.0
+    if not 0 < size < math.inf:
+        raise InvalidValue("sizes", text, "numbers above 0 with commas: 64,512,4096")
+    return size
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose among the studies of a store."""
+    parser.add_argument("--dataset", choices=tuple(catalog.DATASETS), help="data set of the study (default: any)")
+    parser.add_argument("--model", choices=tuple(models.FAMILIES), help="model of the study (default: any)")
+    parser.add_argument("--machine", help="first characters of the machine ID (default: any)")
+    parser.add_argument("--study", help="first characters of the study ID, as listed if several match (default: any)")
 
 
 def print_crossover(options: argparse.Namespace) -> int:
     """Print the answer of a file or of the one study that the options leave."""
     devices = _two(options.devices)
+    if options.csv is not None and options.rule:
+        raise InvalidValue("csv", str(options.csv), "left out for a rule, which is of rows that this machine measured")
     if options.csv is not None:
         return _answer_from_file(options, devices)
+    if options.rule and options.machine is None:
+        options.machine = environment.read_environment().machine_id
+    chosen, status = _choose_study(options, devices)
+    if chosen is None:
+        return status
+    answer = chosen.crossover(options.basis or "steady")
+    if options.rule:
+        document = report.rule_document(chosen, answer)
+        output.print_answer(options, document, report.rule_text(document))
+        return OK
+    output.print_answer(
+        options, report.crossover_document(answer) | {"study": chosen.id}, report.crossover_text(answer)
+    )
+    return OK
+
+
+def _choose_study(options: argparse.Namespace, devices: tuple[str, str] | None) -> tuple[Study | None, int]:
+    """Return the only study that matches the options; else None, and the exit status of the printed message."""
     axis = _size_axis(options.axis)
     store = Store(arguments.require_store_folder(options))
     found = _find_studies(store, options, axis, devices)
     if not found:
-        output.print_note(
-            f"{options.store} holds no two sizes that differ in nothing else{_describe_filters(options)}."
-        )
-        return FAILED
+        output.print_note(f"{store.name} holds no two sizes that differ in nothing else{_describe_filters(options)}.")
+        return None, FAILED
     if len(found) > 1:
-        return _list_choices(store, found)
-    answer = study.crossover(_load_study(store, found[0]), options.basis or "steady")
-    output.print_answer(
-        options, report.crossover_document(answer) | {"study": found[0].id}, report.crossover_text(answer)
-    )
-    return OK
+        return None, _list_choices(store, found)
+    return _load_study(store, found[0]), OK
 
 
 def _answer_from_file(options: argparse.Namespace, devices: tuple[str, str] | None) -> int:
     if given := [name for name in NARROWED_BY if getattr(options, name) is not None]:
         raise InvalidValue("csv", str(options.csv), f"given without --{given[0]}, which chooses among rows of a store")
-    try:
-        with options.csv.open("rb") as file:
-            data = file.read(timings_csv.MAX_TIMINGS_BYTES + 1)
-    except OSError as error:
-        raise StoreError(f"{options.csv} cannot be read: {error.strerror or error}.") from error
-    read = timings_csv.read_timings(data, options.csv.name, devices=devices)
-    answer = timings_csv.timings_crossover(
-        read, axis=options.axis or timings_csv.SIZE, basis=options.basis or "as_given"
+    name = "standard input" if str(options.csv) == "-" else options.csv.name
+    columns = timings_csv.TableColumns(
+        **{role: getattr(options, f"{role}_column") or "" for role in TABLE_ROLES},
+        axis=options.axis or "",
+        unit=options.unit or "",
     )
-    document = report.crossover_document(answer) | {"file": options.csv.name, "notes": list(read.notes)}
+    try:
+        read = timings_csv.read_timings(_read_bytes(options.csv), name, devices=devices, columns=columns)
+    except timings_csv.ColumnsUnclear as unclear:
+        raise ForeignFile(f"{unclear} {TABLE_OPTIONS}") from None
+    answer = timings_csv.timings_crossover(read, axis=options.axis or "", basis=options.basis or "as_given")
+    document = report.crossover_document(answer) | {"file": name, "notes": list(read.notes)}
     output.print_answer(options, document, report.crossover_text(answer, notes=read.notes))
     return OK
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file, or of standard input, as far as any is read."""
+    try:
+        if str(path) == "-":
+            return sys.stdin.buffer.read(text_table.MAX_TIMINGS_BYTES + 1)
+        with path.open("rb") as file:
+            return file.read(text_table.MAX_TIMINGS_BYTES + 1)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _two(text: str | None) -> tuple[str, str] | None:
@@ -98,7 +191,7 @@ def _size_axis(name: str | None) -> str | None:
 def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
-    """The studies that are asked for; files that could not be read are named."""
+    """Find the requested studies; print a note for each file that could not be read."""
     from ..answer.gallery import overview  # with pandas, which no other command needs
 
     held = overview.load_overview([(store, "measured here")])
@@ -132,15 +225,15 @@ def _list_choices(store: Store, lines: "Sequence[StudyLine]") -> int:
 
 
 def _is_undecided(candidate: Study) -> bool:
-    """Whether a study says of no size who is faster, so that others come first."""
+    """Return whether a study has no winner at any size, so that others come first."""
     try:
-        return study.crossover(candidate).outcome not in DECIDED
+        return candidate.crossover().outcome not in DECIDED
     except CrossoverError:
         return True
 
 
 def _describe_filters(options: argparse.Namespace) -> str:
-    """The options that narrowed the store to nothing, in words."""
+    """Return the options that narrowed the store to nothing, in words."""
     names = ("axis", "devices", *NARROWED_BY)
     given = [f"--{name} {value}" for name in names if (value := getattr(options, name)) is not None]
     return f" with {' '.join(given)}" if given else ""

@@ -1,10 +1,9 @@
-"""`run_lesson`: a demonstration, given or taken from the store."""
+"""`run_lesson`: show a demonstration, either measured now or loaded from the store."""
 
 import argparse
 import dataclasses
 from typing import Any
 
-from ..answer.lessons import outcomes
 from ..errors import InvalidValue
 from ..jobs import client
 from ..jobs.queue import Queue
@@ -16,7 +15,7 @@ from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 CPU_ONLY_CONTENDERS = {"clock": ("cpu",), "moving": ("cpu",), "first_step": ("cpu@1", "cpu")}
-"""Who takes part on a machine without an accelerator."""
+"""Contenders on a machine without an accelerator."""
 
 
 def add_lesson_command(commands: Any) -> None:
@@ -27,7 +26,7 @@ def add_lesson_command(commands: Any) -> None:
     )
     arguments.add_point(parser)
     arguments.add_options(parser, "devices")
-    budget = f"seconds that it may take (default {Demonstration.budget_s:g})"
+    budget = f"time limit of the lesson (default: {Demonstration.budget_s:g})"
     parser.add_argument(
         "--budget",
         dest="budget_s",
@@ -36,7 +35,8 @@ def add_lesson_command(commands: Any) -> None:
         default=Demonstration.budget_s,
         help=budget,
     )
-    parser.add_argument("--clocks", help=f"of the lesson clock, comma-separated: {', '.join(RECIPES)} (default all)")
+    clocks = f"clocks of the lesson clock, comma-separated: {', '.join(RECIPES)} (default: all)"
+    parser.add_argument("--clocks", help=clocks)
     arguments.add_options(parser, "store", "fresh", "json")
     parser.set_defaults(command=run_lesson)
 
@@ -48,10 +48,10 @@ def run_lesson(options: argparse.Namespace) -> int:
     asked = dataclasses.replace(asked, contenders=contenders)
     stored = None if options.fresh else _find_exhibit(asked, store)
     if stored:
-        output.print_note(f"Answered from {options.store}: shown {stored.measured_at}. Use --fresh to show it again.")
+        output.print_note(f"Answered from {store.name}: shown {stored.measured_at}. Use --fresh to show it again.")
         _print_exhibit(stored, options, from_store=True)
         return OK
-    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
+    job = measuring.show_job_progress(queue, measuring.submit_question(queue, asked, store, fresh=options.fresh))
     shown = client.exhibit(queue, job)
     if shown:
         _print_exhibit(shown, options, from_store=False)
@@ -59,7 +59,10 @@ def run_lesson(options: argparse.Namespace) -> int:
 
 
 def build_demonstration(options: argparse.Namespace) -> Demonstration:
-    """The demonstration that options describe, who takes part left open; raises InvalidValue of one out of range."""
+    """Return the demonstration that options describe, who takes part left open.
+
+    Raises InvalidValue if one is out of range.
+    """
     if options.clocks and options.lesson != "clock":
         raise InvalidValue("clocks", options.clocks, f"left out in the lesson {options.lesson}, which has none")
     return Demonstration(
@@ -82,4 +85,6 @@ def _find_exhibit(demonstration: Demonstration, store: Store) -> Exhibit | None:
 
 
 def _print_exhibit(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
-    output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, outcomes.exhibit_text(exhibit))
+    from ..answer.export import sections  # with the libraries that draw, which are slow to import
+
+    output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, sections.exhibit_text(exhibit))

@@ -6,6 +6,7 @@ Rows, names of files and what was typed may hold anything; none of it gives the 
 import argparse
 import json
 import math
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> None:
-    """Print a result as it was asked for: for scripts, or for people."""
+    """Print a result in the requested form: for scripts, or for people."""
     if options.json:
         print_json(document)
     else:
@@ -37,12 +38,12 @@ def print_note(sentence: str) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints quote what was typed."""
+    """A parser whose errors quote the input."""
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the words of a command in one sentence, and leave."""
-        said = message.removeprefix("argument ").rstrip(".")
-        self.exit(2, to_terminal(f"{said}. What can be given says: {self.prog} --help") + "\n")
+        wrong = re.sub(r"^(\S+): (?=must be )", r"\1 ", message.removeprefix("argument ")).rstrip(".")
+        self.exit(2, to_terminal(f"{wrong}. See all options: {self.prog} --help") + "\n")
 
 
 def _finite(value: Any) -> Any:

@@ -10,8 +10,8 @@ from ..answer.export import report
 from ..jobs import client
 from ..jobs.queue import Queue
 from ..question import policy
-from ..question.defaults import with_remedies
 from ..question.experiment import Experiment
+from ..question.presets import with_remedies
 from ..results.schema import Trial
 from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
@@ -22,14 +22,14 @@ def add_run_command(commands: Any) -> None:
     parser = commands.add_parser("run", help=COMMAND_HELP["run"])
     arguments.add_point(parser)
     arguments.add_options(parser, "training", "size", "devices", "fair")
-    text = "measure what would help: the lanes of each device that may take turns with its plain steps, as on the pages"
+    text = "also measure the variants of each device that may help, alternating with its default loop (default: off)"
     parser.add_argument("--remedies", action="store_true", help=text)
-    budget = f"seconds of training (default {Experiment.budget_s:g}, of a preset as its scale needs)"
+    budget = f"time limit of the training (default: {Experiment.budget_s:g}, or the preset's)"
     parser.add_argument("--budget", dest="budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=budget)
     arguments.add_options(parser, "store")
-    whole = "train every epoch and test what was learned; else a run ends once it is certain which device is faster"
+    whole = "train every epoch and test the model (default: stop once one device is clearly faster)"
     parser.add_argument("--whole", action="store_true", help=whole)
-    arguments.add_options(parser, "fresh", "tensorboard", "json")
+    arguments.add_options(parser, "fresh", "wait-for-quiet", "tensorboard", "json")
     parser.set_defaults(command=run_training)
 
 
@@ -50,14 +50,14 @@ def run_training(options: argparse.Namespace) -> int:
     policy.check_custom_allowed(asked)
     stored = [] if options.fresh else store.find(asked, here, accepted=speedup.answers_experiment)
     if stored:
-        output.print_note(
-            f"Answered from {options.store}: measured {stored[0].started_at}. Use --fresh to measure again."
-        )
+        output.print_note(f"Answered from {store.name}: measured {stored[0].started_at}. Use --fresh to measure again.")
         _print_trials(stored, options, from_store=True)
         return OK
     if not options.fresh and (busy := store.find(asked, here)):
         output.print_note(f"What was measured {busy[0].started_at} does not settle it, so it is measured again.")
-    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
+    quiet_s = options.wait_for_quiet
+    submitted = measuring.submit_question(queue, asked, store, fresh=options.fresh, quiet_s=quiet_s)
+    job = measuring.show_job_progress(queue, submitted)
     trials = client.load_job_rows(queue, job)
     if trials:
         _print_trials(trials, options, from_store=False)
@@ -65,7 +65,7 @@ def run_training(options: argparse.Namespace) -> int:
 
 
 def _budget_s(options: argparse.Namespace) -> float:
-    """As asked for; otherwise the preset's at its scale, or the usual one."""
+    """Return the requested budget in seconds; else the preset's at its scale, or the default."""
     if options.budget_s is not None:
         budget_s: float = options.budget_s
         return budget_s

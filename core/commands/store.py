@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import units
-from ..errors import InvalidValue, StoreError, unwritable
+from ..answer import contribution
+from ..errors import ForeignFile, InvalidValue, StoreError, unwritable
 from ..files import atomic
-from ..remote import local_cache
 from ..results import compaction, exchange
+from ..results.index import Skipped
 from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, arguments, output
 
@@ -22,28 +23,33 @@ def add_store_command(commands: Any) -> None:
     parser = commands.add_parser("store", help=COMMAND_HELP["store"])
     actions = parser.add_subparsers(required=True, metavar="action")
     for name, command, what in (
-        ("check", check_store, "read every file and name those that are skipped"),
-        ("compact", compact, "merge the small files into few large ones, which are read faster"),
+        ("check", check_store, "read every file and list those that are skipped"),
+        ("compact", compact, "merge small files into few large ones, which load faster"),
         ("import", import_file, "add the rows of a parquet file from another machine"),
         ("export", export, "write all rows into one .parquet or .csv file"),
     ):
         action = actions.add_parser(name, help=what)
         if name in ("import", "export"):
-            action.add_argument("file", type=Path)
+            action.add_argument("file", type=Path, help=f"file to {name} (required)")
+        if name == "import":
+            text = "check a zip from `contribute`, and mark its rows as contributed (default: off)"
+            action.add_argument("--contributed", action="store_true", help=text)
         arguments.add_options(action, "store", "json")
         action.set_defaults(command=command)
 
 
 def check_store(options: argparse.Namespace) -> int:
     """Print how many rows can be read, and the name of every file that cannot."""
-    found = Store(arguments.require_store_folder(options)).check()
+    store = Store(arguments.require_store_folder(options))
+    found = store.check()
     newer = "was written by a newer version; the columns known here were read"
-    lines = [f"{units.format_quantity(found.rows, 'row')} in {local_cache.describe_store(options.store)}"]
+    lines = [f"{units.format_quantity(found.rows, 'row')} in {store.name}"]
     lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
     lines += [f"{name} {newer}" for name in found.newer]
     if found.files >= MANY_FILES:
         lines.append(f"They are in {found.files:,} files, which are read faster after: store compact")
-    output.print_answer(options, dataclasses.asdict(found), "\n".join(lines))
+    document = {"store": store.name, **dataclasses.asdict(found)}
+    output.print_answer(options, document, "\n".join(lines))
     return FAILED if found.skipped else OK
 
 
@@ -60,12 +66,22 @@ def compact(options: argparse.Namespace) -> int:
 
 def import_file(options: argparse.Namespace) -> int:
     """Add the rows of a file, or say why not."""
-    report = exchange.import_file(options.file, options.file.name, Store(options.store))
+    take = _import_contribution if options.contributed else exchange.import_file
+    report = take(options.file, options.file.name, Store(options.store))
     text = f"{units.format_quantity(report.added, 'row')} added, {report.duplicates:,} were there already"
     output.print_answer(options, dataclasses.asdict(report), text)
     for entry in report.refused:
         output.print_note(f"{entry.name}: {entry.reason}")
     return FAILED if report.refused else OK
+
+
+def _import_contribution(file: Path, name: str, store: Store) -> exchange.ImportReport:
+    """Add the rows of a contributed file, or say why it is refused."""
+    try:
+        table, origin = contribution.check_contribution(file)
+    except ForeignFile as error:
+        return exchange.ImportReport(refused=(Skipped(name=name, reason=str(error)),))
+    return exchange.keep(exchange.propose_rows(table, origin, store), store)
 
 
 def export(options: argparse.Namespace) -> int:

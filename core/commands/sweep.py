@@ -1,11 +1,11 @@
-"""`run_sweep`: one training varied along one or several axes, and the crossover along it."""
+"""`run_sweep`: one training varied on one or several axes, and the crossover on them."""
 
 import argparse
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..answer import best_lanes, remedies, search, speedup, study, wording
+from ..answer import best_variants, remedies, search, speedup, study, wording
 from ..answer.export import report
 from ..answer.result import Basis, Crossover
 from ..answer.study import Study
@@ -31,10 +31,19 @@ def add_sweep_command(commands: Any) -> None:
     arguments.add_point(parser)
     arguments.add_options(parser, "training", "size")
     add_axes(parser)
-    parser.add_argument("--adaptive", action="store_true", help="measure only the sizes that narrow the interval")
+    built = parser.add_mutually_exclusive_group()
+    text = "with --range: only multiples of this number, as in 8 (default: all whole numbers)"
+    built.add_argument("--multiples-of", type=arguments.parse_integer_option, metavar="NUMBER", help=text)
+    text = "with --range: only powers of two (default: all whole numbers)"
+    built.add_argument("--powers-of-two", action="store_true", help=text)
+    parser.add_argument(
+        "--adaptive",
+        action="store_true",
+        help="search for the crossover instead of measuring every size (default: off)",
+    )
     arguments.add_options(parser, "devices", "fair")
     add_limits(parser)
-    arguments.add_options(parser, "basis", "store", "fresh")
+    arguments.add_options(parser, "basis", "store", "fresh", "wait-for-quiet")
     measuring.add_machine_options(parser)
     arguments.add_options(parser, "tensorboard", "json")
     parser.set_defaults(command=run_sweep)
@@ -46,24 +55,24 @@ def add_axes(parser: argparse.ArgumentParser) -> None:
         "--axis",
         action="append",
         metavar="NAME[=VALUES]",
-        help=f"what is varied: {', '.join(AXES)}; several with values each (batch_size=8,16 or hidden_size=8:4096) "
-        "make a grid; left out, what the preset's tutorial varies",
+        help=f"setting to vary: {', '.join(AXES)}. Repeat it with values for a grid, as in batch_size=8,16 "
+        "(default: the axis of the preset)",
     )
     values = parser.add_mutually_exclusive_group()
-    values.add_argument("--values", help="values of the axis: 8,16,32")
-    values.add_argument("--range", help="lowest and highest value of the axis: 8:8192")
+    values.add_argument("--values", help="values of the axis, as in 8,16,32 (default: the preset's)")
+    values.add_argument("--range", help="lowest and highest value of the axis, as in 8:8192 (default: the preset's)")
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how long a sweep and its points may take."""
-    of_preset = "of a preset as its scale needs"
-    budget = f"seconds after which no further point is begun (default {Sweep.budget_s:g}, {of_preset})"
+    of_preset = "or the preset's"
+    budget = f"time after which no further size is started (default: {Sweep.budget_s:g}, {of_preset})"
     parser.add_argument("--budget", dest="budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=budget)
-    point = f"seconds that one point may take (default {Sweep.point_budget_s:g}, {of_preset}); longer ones are skipped"
+    point = f"time limit of one size; longer ones are skipped (default: {Sweep.point_budget_s:g}, {of_preset})"
     parser.add_argument(
         "--point-budget", dest="point_budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=point
     )
-    pairs = f"pairs of blocks timed at each point (default {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
+    pairs = f"pairs of blocks timed at each size (default: {GRID_PAIRS}, adaptive {ADAPTIVE_PAIRS})"
     parser.add_argument("--pairs", type=arguments.parse_integer_option, help=pairs)
 
 
@@ -75,19 +84,21 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.on is not None:
         from . import machines  # with what asking others takes, which a sweep here need not load
 
-        machines.require(options)
+        machines.require_cluster_question(options)
     contenders = measuring.choose_contenders(options.devices, queue)
     contenders = measuring.with_lanes(contenders, options, asked.points, queue)
     asked = dataclasses.replace(asked, contenders=contenders)
     if options.on is not None:
-        return machines.ask(asked, options)
+        return machines.measure_on_cluster(asked, options, queue, store)
     stored = [] if options.fresh else _find_stored_rows(asked, store, queue)
     if stored:
-        output.print_note(f"Answered from {options.store}: every point is stored. Use --fresh to measure again.")
+        output.print_note(f"Answered from {store.name}: every point is stored. Use --fresh to measure again.")
         _print_sweep(asked, stored, options, from_store=True)
         measuring.record(options, stored)
         return OK
-    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh))
+    quiet_s = options.wait_for_quiet
+    submitted = measuring.submit_question(queue, asked, store, fresh=options.fresh, quiet_s=quiet_s)
+    job = measuring.show_job_progress(queue, submitted)
     rows = client.load_job_rows(queue, job)
     notes = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
     if rows:
@@ -97,12 +108,12 @@ def run_sweep(options: argparse.Namespace) -> int:
 
 
 def build_sweep(options: argparse.Namespace) -> Sweep:
-    """The sweep that the options describe, on anybody's devices; raises InvalidValue where they make none."""
+    """Return the sweep that the options describe, on anybody's devices; raises InvalidValue where they make none."""
     usual, limits = arguments.limits(options), dict[str, Any]()
     if usual:
         limits = {"budget_s": usual.sweep_budget_s, "point_budget_s": usual.point_budget_s}
     limits |= {name: given for name in LIMITS if (given := getattr(options, name)) is not None}
-    if options.pairs == Sweep.pairs:  # which stands for the usual number, and is no number to ask for
+    if options.pairs == Sweep.pairs:  # which means the default number, and is not valid as an option
         raise InvalidValue("pairs", options.pairs, "between {:,} and {:,}".format(*BOUNDS["pairs"]))
     anyone = (Contender(), Contender(threads=1))
     axes = _axes(options)
@@ -135,20 +146,32 @@ def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
         if (":" in values) != (options.range is not None):
             name, right = ("range", "8:8192") if options.range is not None else ("values", "8,16,32")
             raise InvalidValue(name, values, f"written like {right}")
-        return (Axis.parse(_axis_name(given[0]), values, adaptive=options.adaptive),)
+        return (_restrict(Axis.parse(_axis_name(given[0]), values, adaptive=options.adaptive), options),)
     if values is not None or not all("=" in text for text in given):
         raise InvalidValue("axis", " ".join(given), "given with the values of each: --axis NAME=8,16 --axis NAME=1:64")
     parts = [text.partition("=") for text in given]
     return tuple(Axis.parse(_axis_name(name), text, adaptive=options.adaptive) for name, _, text in parts)
 
 
+def _restrict(axis: Axis, options: argparse.Namespace) -> Axis:
+    """Return the axis with the values that the options leave; raises InvalidValue where they leave none."""
+    number, powers = getattr(options, "multiples_of", None), getattr(options, "powers_of_two", False)  # not of a class
+    if number is None and not powers:
+        return axis
+    if options.range is None:
+        raise InvalidValue("values", options.values, "left out; give --range with --multiples-of or --powers-of-two")
+    if number is not None and number < 1:
+        raise InvalidValue("multiples-of", number, "at least 1")
+    return axis.restrict(multiples_of=number or 1, powers_of_two=powers)
+
+
 def _axis_name(text: str) -> str:
-    """An axis may be written like the option of the same name."""
+    """Return the axis; it may be written like the option of the same name."""
     return text.strip().replace("-", "_")
 
 
 def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
-    """What the tutorial varies; an adaptive sweep may choose any size between its ends."""
+    """Return the axes of the preset; an adaptive sweep may choose any size between their ends."""
     if options.preset is None:
         raise InvalidValue("axis", "", "one of {}, unless a preset is given that varies one", AXES)
     axes = presets.preset(options.preset).axes_at_scale(arguments.scale(options))
@@ -161,7 +184,7 @@ def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
 
 
 def _find_stored_rows(sweep: Sweep, store: Store, queue: Queue) -> list[Trial]:
-    """Rows of every point that is needed, in the order of points; none if one must be measured."""
+    """Return rows of every point that is needed, in the order of points; none if one must be measured."""
     experiments = {point: sweep.experiment(point) for point in sweep.points}
     answers = store.answers(
         experiments.values(), measuring.find_local_machine(queue), accepted=speedup.answers_experiment
@@ -172,7 +195,7 @@ def _find_stored_rows(sweep: Sweep, store: Store, queue: Queue) -> list[Trial]:
 
 
 def _is_search_finished(sweep: Sweep, stored: Mapping[Point, Sequence[Trial]]) -> bool:
-    """Whether an adaptive sweep that knows these points would measure no other."""
+    """Return whether an adaptive sweep that knows these points would measure no other."""
     return (
         search.next_step([sweep.size(point) for point in sweep.points], study.sweep_evidence(sweep, stored)).size
         is None
@@ -180,9 +203,9 @@ def _is_search_finished(sweep: Sweep, stored: Mapping[Point, Sequence[Trial]]) -
 
 
 def _answer_axes(sweep: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[Study, Crossover]]:
-    """Every contender against the first, along every size axis.
+    """Compare every contender with the first, on every size axis.
 
-    If this cannot be had, the measured times are shown all the same.
+    If this fails, the measured times are shown all the same.
     """
     found: list[tuple[Study, Crossover]] = []
     baseline = str(sweep.contenders[0])
@@ -192,7 +215,7 @@ def _answer_axes(sweep: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tupl
                 entry for entry in study.studies(rows, axis=axis) if baseline in (entry.baseline, entry.challenger)
             ]
             entries.sort(key=lambda entry: tuple(report.other_axis_values(sweep, entry).values()))
-            found += [(entry, study.crossover(entry, basis)) for entry in entries]
+            found += [(entry, entry.crossover(basis)) for entry in entries]
         except CrossoverError as error:
             output.print_note(str(error))
     return found
@@ -224,31 +247,31 @@ def _print_sweep(
     else:
         output.print_result(report.grid_text(sweep, rows))
         for entry, answer in answers:
-            if entry.axis == answers[0][0].axis:  # along the others too it would be a sentence for each value of each
+            if entry.axis == answers[0][0].axis:  # with the others it would be a sentence for each value of each
                 output.print_result(f"\nWith {report.other_axes_text(sweep, entry)}: {answer.sentence}")
     for picked, answer in () if options.json else best_answers:
         lanes = "; ".join(
             f"{size}: {' against '.join(map(display_name, names))}" for size, names in _lanes(picked).items()
         )
-        output.print_result(f"\nBest lanes: {answer.sentence} {best_lanes.CHOSEN_SEPARATELY}. {lanes}.")
+        output.print_result(f"\nBest lanes: {answer.sentence} {best_variants.CHOSEN_SEPARATELY}. {lanes}.")
 
 
 def _best(
     rows: Sequence[Trial], answers: Sequence[tuple[Study, Crossover]], options: argparse.Namespace
-) -> list[tuple[tuple[best_lanes.LanePick, ...], Crossover]]:
-    """Beside each crossover of plain steps that of the best lanes, where a device has several."""
-    found: list[tuple[tuple[best_lanes.LanePick, ...], Crossover]] = []
+) -> list[tuple[tuple[best_variants.LanePick, ...], Crossover]]:
+    """Return for each crossover of the default loop that of the best variants, where a device has several."""
+    found: list[tuple[tuple[best_variants.LanePick, ...], Crossover]] = []
     basis: Basis = options.basis or "steady"
     for entry, _ in answers:
-        picked = best_lanes.pick_lanes(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
+        picked = best_variants.pick_lanes(entry, rows, basis) if all(map(remedies.is_plain, entry.runs[-1])) else ()
         try:
-            found += [(picked, best_lanes.best_lanes_crossover(entry, picked, basis)[0])] if picked else []
+            found += [(picked, best_variants.best_lanes_crossover(entry, picked, basis)[0])] if picked else []
         except CrossoverError as error:
             output.print_note(str(error))
     return found
 
 
-def _lanes(picked: Sequence[best_lanes.LanePick]) -> dict[str, list[str]]:
+def _lanes(picked: Sequence[best_variants.LanePick]) -> dict[str, list[str]]:
     """By size, who was picked on either side."""
     return {
         wording.format_size(of.size): [row.contender for row in (of.challenger, of.baseline) if row] for of in picked

@@ -1,4 +1,4 @@
-"""For trainings of one's own: adapters that make one of a module, and a look at one's own loop while it trains."""
+"""For custom scripts: adapters that make a training of a module, and a monitor for your own training loop."""
 
 from .adapters import BATCH_SIZE, ModuleTraining, from_lightning, from_module
 

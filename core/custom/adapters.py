@@ -1,7 +1,7 @@
-"""Makes a training of one's own from what one has: a module with a loss and data, or a module in Lightning's manner.
+"""Adapters that make a custom training of existing code: a module with a loss and data, or a Lightning-style module.
 
-For a file with `build(size, device)`; using it is a choice, as `build` may return any function that trains a batch.
-Imports torch, so nothing else in here imports it.
+For a file with `build(size, device)`. Adapters are optional: `build` may return any function that trains a batch.
+Imports torch, so no other module here imports it.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ class ModuleTraining:
         self.loss: Tensor | None = None
 
     def parameters(self) -> Iterable[Tensor]:
-        """What is trained."""
+        """Return the parameters to train."""
         return self.module.parameters()
 
     def place(self, batch: Any) -> Any:
@@ -62,7 +62,7 @@ def from_module(
     device: torch.device,
     optimizer: Callable[[Iterable[Tensor]], torch.optim.Optimizer] = torch.optim.Adam,
 ) -> ModuleTraining:
-    """A module that is trained with a loss on pairs of input and target.
+    """Return a module that is trained with a loss on pairs of input and target.
 
     Args:
         module: as it was made; it is put on the device here.
@@ -79,7 +79,7 @@ def from_module(
 
 
 def from_lightning(module: Any, batches: Iterable[Any], device: torch.device) -> ModuleTraining:
-    """A module with `training_step` and `configure_optimizers`, in the manner of Lightning, which need not be there.
+    """Return a training of a module with Lightning's `training_step` and `configure_optimizers`, without Lightning.
 
     Its callbacks, its logging, its schedules and its trainer play no part.
 
@@ -101,7 +101,7 @@ def from_lightning(module: Any, batches: Iterable[Any], device: torch.device) ->
 
 
 def _optimizers(made: Any) -> list[torch.optim.Optimizer]:
-    """Those in what `configure_optimizers` returns: one, a dictionary, several of them, or two lists."""
+    """Return the optimizers that `configure_optimizers` returns: one, a dictionary, several of them, or two lists."""
     if isinstance(made, dict):
         return _optimizers(made.get("optimizer"))
     if isinstance(made, list | tuple):

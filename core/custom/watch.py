@@ -13,10 +13,8 @@ import itertools
 import json
 import math
 import random
-import statistics
 import sys
 import time
-from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -26,9 +24,9 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 from .. import units
-from ..answer.custom_findings import Cause, CustomSteps, StepFinding, list_findings
+from ..answer.custom_findings import Cause, CustomSteps, StepFinding, list_findings, weigh_long_steps
 from ..measure.custom import dispatch_overhead, op_counter
-from ..measure.custom.training import witness
+from ..measure.custom.training import StepTimes, witness
 from ..question.devices import device_title
 
 WARM_UP = 10
@@ -41,14 +39,8 @@ nothing of what looks is in the processor's caches then."""
 MOST_PASSED = 1_000
 """Steps that are passed by at once, at most."""
 
-MOST_KEPT = 4_096
-"""Times of steps that are kept; beyond, half of them are dropped at random."""
-
-LONG = 3
-"""Times the usual from which on a step is a long one."""
-
 MIN_LOOKS = 3
-"""Steps that must have been looked at before it is said what comes before a step."""
+"""Minimum of observed steps before the time before a step is reported."""
 
 LEAST_S = 0.25
 """Seconds of a loop before anything is counted."""
@@ -60,11 +52,11 @@ MOST, ENOUGH = 8, 3
 """Counted steps at most, and as many as suffice."""
 
 FIRST_COST_S = 0.02
-"""What the first counted step is thought to cost at most, before that is known."""
+"""Assumed cost of the first counted step in seconds, at most, before it is measured."""
 
 
 def count_batches(batches: object) -> int:
-    """How many batches there are; 0 if they do not say."""
+    """Return the number of batches; 0 if unknown."""
     try:
         return len(batches)  # type: ignore[arg-type]
     except Exception:  # whatever somebody's own batches raise
@@ -73,19 +65,19 @@ def count_batches(batches: object) -> int:
 
 @dataclass
 class Pace:
-    """Sums of a loop's steps, those that were counted apart.
+    """Sums of a loop's steps; counted steps are summed separately.
 
     Attributes:
-        known_steps: steps that the loop will have; 0 if that is not known.
-        once_ns: what is still to be paid, once, when anything is counted.
+        known_steps: number of steps of the loop; 0 if unknown.
+        once_ns: the one-time cost of counting that is still to come.
         steps: so far.
-        plain: of these, those that count for the time.
-        plain_ns: that they took.
-        looked: of the plain ones, those that were looked at one by one.
-        before_ns: of these, what came before each: its batch.
+        plain: of these, uncounted steps, whose times count.
+        plain_ns: time of these.
+        looked: of these, those that were timed one by one.
+        before_ns: time before each of the latter: its batch.
         total_ns: of all.
-        counted: steps that were counted.
-        cost_ns: that this took.
+        counted: number of counted steps.
+        cost_ns: time that counting took.
         due_ns: of the clock, before which nothing is to be counted.
     """
 
@@ -102,33 +94,27 @@ class Pace:
     due_ns: float = math.inf
     _last_cost_ns: int = 0
     _chance: random.Random = field(default_factory=lambda: random.Random(0))
-    _taken_ns: "array[int]" = field(default_factory=lambda: array("q"))
-    _each: int = 1
+    _times: StepTimes = field(default_factory=StepTimes)
 
     def start(self, now: int) -> int:
-        """A loop begins, or goes on with its next pass; returns the time."""
+        """Begin a loop, or continue with its next pass; returns the time."""
         self.due_ns = math.inf if self.counted >= MOST else now + max(0, LEAST_S * 1e9 - self.total_ns)
         return now
 
     @property
     def step_s(self) -> float | None:
-        """Seconds of a plain step with what came before it."""
+        """Seconds per uncounted step, including the time before it."""
         return self.plain_ns / 1e9 / self.plain if self.plain else None
 
     @property
     def before_s(self) -> float | None:
-        """Seconds of what came before a plain step; None where too few were looked at."""
+        """Seconds before an uncounted step; None if too few were observed."""
         return self.before_ns / 1e9 / self.looked if self.looked >= MIN_LOOKS else None
 
     @property
-    def uneven(self) -> tuple[float, float]:
-        """Share of steps that take `LONG` times the usual, and of the time what they take beyond that."""
-        whole_ns = sum(self._taken_ns)
-        if not whole_ns:
-            return 0.0, 0.0
-        usual_ns = statistics.median(self._taken_ns)
-        beyond = [each - usual_ns for each in self._taken_ns if each > LONG * usual_ns]
-        return len(beyond) / len(self._taken_ns), sum(beyond) / whole_ns
+    def uneven(self) -> tuple[float, float, float]:
+        """Share of steps that take much longer than the usual, of the time what that costs, and how much longer."""
+        return weigh_long_steps(self._times.taken_ns)
 
     @property
     def passing(self) -> int:
@@ -139,21 +125,17 @@ class Pace:
         return int(min(MOST_PASSED, 2 * wanted * self._chance.random()))
 
     def look(self, before_ns: int, within_ns: int) -> None:
-        """Take in a plain step that was looked at."""
+        """Add an uncounted step that was timed by itself."""
         self.add_steps(1, before_ns + within_ns)
         self.looked += 1
         self.before_ns += before_ns
-        if self._each == 1 or self._chance.random() * self._each < 1:
-            self._taken_ns.append(within_ns)
-            if len(self._taken_ns) >= MOST_KEPT:
-                kept = self._chance.sample(list(self._taken_ns), MOST_KEPT // 2)
-                self._each, self._taken_ns = 2 * self._each, array("q", kept)
+        self._times.add(within_ns)
 
     def add_steps(self, steps: int, taken_ns: int) -> None:
-        """Take in plain steps that were not looked at."""
+        """Add uncounted steps that were not timed one by one."""
         if self.steps <= WARM_UP < self.steps + steps:
             self.plain = self.plain_ns = self.looked = self.before_ns = 0
-            del self._taken_ns[:]
+            self._times.clear()
         self.steps += steps
         self.plain += steps
         self.plain_ns += taken_ns
@@ -170,7 +152,7 @@ class Pace:
         self.due_ns = now if more else now + pause_ns
 
     def may_count(self, now: int, steps: int) -> bool:
-        """Whether so many steps may be counted now; if not, that is asked again in a while."""
+        """Return whether so many steps may be counted now; if not, the next check is a while later."""
         mean_ns = (self.step_s or 0.0) * 1e9
         whole_ns = max(self.total_ns, mean_ns * self.known_steps)
         each_ns = self._last_cost_ns if self.counted else min(mean_ns, FIRST_COST_S * 1e9)
@@ -185,11 +167,11 @@ MOST_TOGETHER = 16
 
 
 def watch(*what: Any, device: str | torch.device | None = None, quiet: bool = False) -> "Watch":
-    """Watch one's own loop, which goes through what is returned, or is surrounded by a `with` of it.
+    """Watch your own loop: iterate over the returned object, or surround the loop with it in a `with` statement.
 
     Args:
-        what: batches, a module, or both; the module says on which device it trains and whether it learns.
-        device: where it trains, if no module says so.
+        what: batches, a module, or both; the module shows on which device it trains and whether it learns.
+        device: where it trains, if no module shows it.
         quiet: whether to print nothing at the end.
 
     Raises:
@@ -203,10 +185,10 @@ def watch(*what: Any, device: str | torch.device | None = None, quiet: bool = Fa
 
 
 class Watch:
-    """What is seen of a loop; complete once it is over."""
+    """Observations of a loop; complete once it is over."""
 
     _counting: "Watch | None" = None
-    """Who counts at the moment: of loops within loops, one at a time."""
+    """The instance that counts at the moment: of nested loops, one at a time."""
 
     def __init__(
         self,
@@ -266,14 +248,17 @@ class Watch:
             self._end()
 
     def __len__(self) -> int:
-        """How many batches there are, as a progress bar asks; raises TypeError where they do not say."""
+        """Return the number of batches, for a progress bar; raises TypeError if unknown."""
         return len(self._batches)  # type: ignore[arg-type]
 
     def __bool__(self) -> bool:
         return True
 
     def _hand_on_batches(self, batches: Iterator[Any]) -> Generator[Any, None, int]:
-        """Hand batches on with nothing of ours around them; how many. If the loop ends here, they are told at once."""
+        """Yield batches with no Crossover code around them; return their number.
+
+        If the loop ends here, they are added at once.
+        """
         count = 0
         try:
             for batch in batches:
@@ -298,7 +283,7 @@ class Watch:
 
     @property
     def steps(self) -> CustomSteps:
-        """What was timed and counted of a step."""
+        """The times and counts of a step."""
         counts, pace, least = self._counts, self._pace, self._floor
         names = (*op_counter.NUMBERS, *op_counter.TIME_COLUMNS, "kept")
         known: dict[str, Any] = {name: tuple(getattr(counts, name)) for name in names}
@@ -317,7 +302,7 @@ class Watch:
 
     @property
     def findings(self) -> list[StepFinding]:
-        """What stands out, that which costs most first."""
+        """The findings, in order of their cost, the largest first."""
         return list_findings(self.steps)
 
     @property
@@ -327,22 +312,22 @@ class Watch:
 
     @property
     def document(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return all results as a dictionary for JSON."""
         return build_loop_document(self.steps, str(self._device), self._updates)
 
     def json(self) -> str:
-        """All of it as JSON."""
+        """Return all results as JSON."""
         return json.dumps(self.document, indent=2)
 
     def __str__(self) -> str:
-        """All of it in a few lines, as it is printed at the end."""
+        """Return all results in a few lines, as printed at the end."""
         return format_loop_report(self.steps, str(self._device), self._updates, by_batches=self._batches is not None)
 
     def _listen(self, hook: Callable[..., None]) -> None:
         self._hooks.callback(register_optimizer_step_post_hook(hook).remove)
 
     def _trains(self, optimizer: Optimizer) -> bool:
-        """Whether steps of an optimizer are those of the loop: the first that updates the model."""
+        """Return whether steps of an optimizer are those of the loop: the first that updates the model."""
         if self._optimizer is None:
             ours = {id(each) for each in self._model.parameters()} if self._model is not None else None
             groups = optimizer.param_groups
@@ -389,14 +374,14 @@ class Watch:
             self._is_hooked = True
 
     def _pass(self, steps: int) -> None:
-        """Let steps pass by, with nothing of ours around them but a count."""
+        """Let steps pass with nothing around them but a count."""
         self._looking, self._passing, self._passed = False, steps, 0
         if self._is_hooked and self._model is not None:
             self._model._forward_pre_hooks.pop(id(self), None)
             self._is_hooked = False
 
     def _on_forward(self, *_: object) -> None:
-        """The model's first forward pass of a step: what came before it is told apart."""
+        """Record the time before the model's first forward pass of a step separately."""
         if not self._outside_ns:
             self._outside_ns = self._clock() - self._ended_ns
             if self._mode is not None:
@@ -487,7 +472,7 @@ class Watch:
         return []
 
     def _has_changed(self) -> bool | None:
-        """Whether a parameter is another than at the beginning; None where that cannot be seen."""
+        """Return whether a parameter has changed since the beginning; None where that cannot be seen."""
         pairs = zip(self._first, self._witness(), strict=False)
         return any(not torch.equal(before, now) for before, now in pairs) if self._first else None
 
@@ -513,6 +498,7 @@ NAMES: dict[Cause, str] = {
     "calls": "calling operations",
     "float64": "arithmetic in float64",
     "arithmetic": "arithmetic",
+    "uneven": "long steps",
 }
 
 NOTHING_PASSED = "No batch was trained to its end, so there is nothing to say."
@@ -520,14 +506,14 @@ NOTHING_UPDATED = (
     "No step was seen: no optimizer of PyTorch updated the model. Where something else does, go through the batches: "
     "for batch in core.watch(loader, model)."
 )
-"""What is said of a loop without a step."""
+"""Message for a loop without a step."""
 
 SMALLEST = 0.005
 """Share below which a part is not listed."""
 
 
 def build_loop_document(steps: CustomSteps, device: str, updates: int) -> dict[str, Any]:
-    """All that is known, as plain data: device, steps and their time, updates, shares, findings, and raw counts."""
+    """Build a dictionary of all results: device, steps and their time, updates, shares, findings, and raw counts."""
     raw = dataclasses.asdict(steps)
     return {
         "device": device,
@@ -541,7 +527,7 @@ def build_loop_document(steps: CustomSteps, device: str, updates: int) -> dict[s
 
 
 def format_loop_report(steps: CustomSteps, device: str, updates: int, *, by_batches: bool) -> str:
-    """The same for people."""
+    """Return the results for people."""
     if not steps.steps:
         return NOTHING_PASSED if by_batches else NOTHING_UPDATED
     looked, counted = units.format_count(steps.looked), units.format_count(len(steps.operations))

@@ -1,6 +1,6 @@
-"""Files that are there as a whole or not at all: written beside their place, then put into it at once.
+"""Atomic writing of files: each is written under a temporary name in the same folder, then renamed at once.
 
-A reader sees the old content or the new one, never a part. Nothing here knows what is in a file.
+A reader sees the old content or the new one, never a part. Nothing here knows the content of a file.
 """
 
 import contextlib
@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 _REPLACE_TRIES, _REPLACE_PAUSE_S = 20, 0.01
-"""Windows refuses to replace a file while a reader has it open; a reader of ours is done within milliseconds."""
+"""Tries of a replacement and seconds between them.
+
+Windows refuses to replace a file while a reader has it open; readers in Crossover close it within milliseconds.
+"""
 
 
 ABANDONED_S = 3_600
@@ -31,11 +34,11 @@ MOST_SWEPT = 300
 """Files that are removed at a time, so that nobody who writes waits for it."""
 
 _OURS = re.compile(r"\..+\.[0-9a-f]{8}\.tmp|\.probe-[0-9a-f]{32}")
-"""Names of temporary files of ours: those of `write_atomically`, and what `core.results.store` tries a folder with."""
+"""Names of Crossover's temporary files: those of `write_atomically`, and the probe files of `core.results.store`."""
 
 
 def write_atomically(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = True) -> None:
-    """Let `fill` write a temporary file beside `path`, then put it in the place of `path` at once.
+    """Let `fill` write a temporary file next to `path`, then replace `path` with it at once.
 
     Args:
         path: of the file; its folder is there.

@@ -1,8 +1,8 @@
-"""Small files of ours, JSON, TOML or text, read into what says what they hold: a value, or a reason with a name.
+"""Small files of Crossover, JSON, TOML or text, parsed into typed values, or refused with a reason and a name.
 
-Whoever can write into our folders, and whatever breaks a disk, can leave anything in such a file: another type, a
-number beyond all bounds, text that is none, a thousand brackets, a pipe, a link. All of that ends here, as
-`DamagedFile`, and nowhere else. Rows are parquet and are read by `core.results.parquet`. Nothing here writes.
+A person with write access, or a broken disk, can leave anything in such a file. Examples are another type, a number
+beyond all bounds, invalid text, a thousand brackets, a pipe, a link. All of that ends here, as `DamagedFile`, and
+nowhere else. Rows are parquet and are read by `core.results.parquet`. Nothing here writes.
 """
 
 import functools
@@ -20,7 +20,7 @@ import msgspec
 from ..errors import CrossoverError, DamagedFile
 
 MAX_DOCUMENT_BYTES = 4 * 2**20
-"""Size beyond which a file is not read; ours have some thousand bytes, the longest some hundred thousand."""
+"""Limit of a file's size in bytes. Most files have some thousand bytes, the longest some hundred thousand."""
 
 LARGEST = 2**53
 """No count and no size comes near it, and up to it a float holds every whole number."""
@@ -38,16 +38,16 @@ T = TypeVar("T")
 
 
 def read_json(path: Path, kind: type[T], *, most_bytes: int = MAX_DOCUMENT_BYTES) -> T | None:
-    """What a JSON file holds; None where there is no such file.
+    """Read a JSON file; None if there is no such file.
 
     Args:
         path: of the file.
-        kind: a frozen dataclass, or any other type that says what the file holds. Keys that it does not know are of a
-            later version and are passed over.
-        most_bytes: size beyond which the file is not read.
+        kind: type of the content: a frozen dataclass, or any other type. Keys that it does not know are of a later
+            version and are ignored.
+        most_bytes: limit of the size; a larger file is not read.
 
     Raises:
-        DamagedFile: the file cannot be read, or holds something else.
+        DamagedFile: the file cannot be read, or has content of another type.
     """
     return _read_document(path, lambda text: parse_json(text, kind), most_bytes)
 
@@ -68,12 +68,12 @@ def read_json_once(path: Path, kind: type[T]) -> T | None:
 
 @functools.lru_cache(maxsize=MOST_KEPT)
 def _read_json_cached(path: Path, kind: Any, _stamp: tuple[int, ...]) -> object:
-    """What is replaced while it is read is kept under a stamp that does not come again."""
+    """Read a JSON file. If it is replaced while it is read, its value is cached under a stamp that never recurs."""
     return read_json(path, kind)
 
 
 def read_toml(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, Any] | None:
-    """The tables of a TOML file; None where there is no such file.
+    """Return the tables of a TOML file; None where there is no such file.
 
     Raises:
         DamagedFile: the file cannot be read, or is not TOML.
@@ -82,7 +82,7 @@ def read_toml(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, 
 
 
 def read_text(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> str | None:
-    """The text of a file; None where there is no such file.
+    """Return the text of a file; None where there is no such file.
 
     Raises:
         DamagedFile: the file cannot be read, or is not text.
@@ -91,7 +91,7 @@ def read_text(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> str | None
 
 
 def parse_json(text: str, kind: type[T]) -> T:
-    """What JSON holds; raises ValueError, RecursionError or what `convert_to_type` raises."""
+    """Parse JSON; raises ValueError, RecursionError or the errors of `convert_to_type`."""
     data = json.loads(text)
     if _SURROGATE.search(text):
         json.dumps(data, ensure_ascii=False).encode()  # half a character can be read, and written nowhere
@@ -145,7 +145,7 @@ def _read_document(path: Path, parse: Callable[[str], T], most_bytes: int) -> T 
 
 
 def _content(path: Path, most_bytes: int) -> bytes:
-    """The bytes of a plain file; of a pipe or a device nothing is read, which might never end."""
+    """Return the bytes of a regular file; a pipe or a device is not read, as it might never end."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

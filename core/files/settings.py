@@ -1,4 +1,4 @@
-"""Values of a settings file, each checked by its kind and refused with the key that it stands under."""
+"""Values of a settings file, each checked by its type; a refusal names the key."""
 
 import re
 
@@ -7,15 +7,15 @@ from ..errors import InvalidValue
 LARGEST = 10**12
 """Highest number that a key may have, unless its default is higher."""
 
-WAYS = ("workers", "ray", "ray://HOST:PORT", "slurm:MACHINES")
-"""How a sweep comes to other machines, as the command line and a settings file say it."""
+WAYS = ("ray", "ray://HOST:PORT")
+"""How a cluster is named, on the command line and in a settings file."""
 
-_WAY = re.compile(r"workers|ray|ray://[\w.-]{1,100}:\d{1,5}|slurm(:\d{1,4})?", re.ASCII)
+_WAY = re.compile(r"ray|ray://[\w.-]{1,100}:\d{1,5}", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
 def require_type(key: str, value: object, kind: type, allowed: str) -> object:
-    """A value of a type.
+    """Return a value of a type.
 
     Raises:
         InvalidValue: it is of another; `allowed` says what is.
@@ -26,7 +26,7 @@ def require_type(key: str, value: object, kind: type, allowed: str) -> object:
 
 
 def require_number(key: str, value: object, default: float) -> float:
-    """A number that is not negative; a whole one where the default is.
+    """Return a number that is not negative; a whole one where the default is.
 
     Raises:
         InvalidValue: it is none, or too large.
@@ -40,7 +40,7 @@ def require_number(key: str, value: object, default: float) -> float:
 
 
 def domains(key: str, value: object) -> tuple[str, ...]:
-    """A list of names of domains.
+    """Return a list of names of domains.
 
     Raises:
         InvalidValue: it is none.
@@ -52,16 +52,16 @@ def domains(key: str, value: object) -> tuple[str, ...]:
 
 
 def ways(key: str, value: object) -> tuple[str, ...]:
-    """A list of ways to other machines.
+    """Return a list of clusters.
 
     Raises:
         InvalidValue: it is none.
     """
     if not isinstance(value, list) or not all(map(is_way, value)):
-        raise InvalidValue(key, value, 'a list of ways such as ["workers"], each one of {}', WAYS)
+        raise InvalidValue(key, value, 'a list of ways such as ["ray"], each one of {}', WAYS)
     return tuple(dict.fromkeys(value))
 
 
 def is_way(text: object) -> bool:
-    """Whether a text says how a sweep comes to other machines, as `WAYS` are written."""
+    """Return whether a text names a cluster, as `WAYS` are written."""
     return isinstance(text, str) and _WAY.fullmatch(text) is not None

@@ -1,15 +1,20 @@
-"""Which files a Python file imports from its own folder, found by reading them, and the hash of all of them.
+"""Files that a Python file imports from its own folder, found by reading them, and the hash of all of them.
 
-What is imported under a name that is made while it runs is not found by reading; nothing is run or imported here.
+Imports under a name that is made at run time are not found by reading; nothing is run or imported here.
+
+Files of data sets that torchvision downloads: where they belong, and whether they are there; none is read here.
 """
 
 import ast
 import functools
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import documents
+from .project import DATA
 
 DIGITS = 16
 """Hexadecimal digits of a hash."""
@@ -19,7 +24,7 @@ DEEPEST = 16
 
 
 def find_source_files(file: Path) -> tuple[Path, ...]:
-    """The file, and all that it imports from its folder, and what these import; sorted.
+    """Return the file, and all that it imports from its folder, and what these import; sorted.
 
     A file that cannot be parsed imports nothing that can be found.
 
@@ -50,6 +55,67 @@ def hash_sources(file: Path) -> str:
     return digest.hexdigest()[:DIGITS]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Definitions:
+    """Definitions at the top level of a Python file, found by reading it.
+
+    Attributes:
+        names: of functions, classes, variables and imports; None where they are unknown before it runs.
+        functions: of these, functions that are defined in the file itself.
+    """
+
+    names: frozenset[str] | None
+    functions: Mapping[str, ast.arguments]
+
+    def has(self, name: str) -> bool:
+        """Return whether the file may have a name."""
+        return self.names is None or name in self.names
+
+    def takes(self, name: str, count: int) -> bool:
+        """Return whether a function may be called with so many positional arguments."""
+        if (told := self.functions.get(name)) is None:
+            return True
+        given = len(told.posonlyargs) + len(told.args)
+        required = given - len(told.defaults)
+        return required <= count <= (count if told.vararg else given) and all(told.kw_defaults)
+
+
+def read_definitions(file: Path) -> Definitions:
+    """Return what a Python file defines.
+
+    Raises:
+        OSError: it cannot be read.
+        SyntaxError: it is no Python.
+    """
+    try:
+        tree = ast.parse(file.read_bytes(), str(file))
+    except (ValueError, RecursionError) as error:
+        raise SyntaxError(str(error)) from error
+    names, functions, is_open = set[str](), dict[str, ast.arguments](), False
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.FunctionDef(name=name, decorator_list=[], args=told):
+                names.add(name)
+                functions[name] = told
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+                is_open = is_open or any(alias.name == "*" for alias in imported)
+                names |= {alias.asname or alias.name.partition(".")[0] for alias in imported}
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Call(func=ast.Name(id="globals" | "exec" | "vars" | "setattr")):
+                is_open = True
+            case _:
+                waiting += ast.iter_child_nodes(node)
+                continue
+        if isinstance(node, ast.Call):
+            waiting += ast.iter_child_nodes(node)
+    return Definitions(names=None if is_open else frozenset(names), functions=functions)
+
+
 @functools.lru_cache(maxsize=1_024)
 def _find_import_names(file: Path, folder: Path, _stamp: tuple[int, ...]) -> tuple[str, ...]:
     """Dotted names that a file imports, as they would be found from the folder; it is parsed once for each change."""
@@ -73,9 +139,34 @@ def _names(file: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_module_files(folder: Path, name: str) -> Iterator[Path]:
-    """Files that importing a dotted name runs, those of its packages among them."""
+    """Yield files that importing a dotted name runs, those of its packages among them."""
     parts = name.split(".")[:DEEPEST] if name else []
     for length in range(1, len(parts) + 1):
         place = folder.joinpath(*parts[:length])
         candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
         yield from (path for path in candidates if path.is_file())
+
+
+DATASETS_VARIABLE = "CROSSOVER_DATASETS"
+"""Environment variable that names another folder of downloaded data sets."""
+
+LOADERS = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}
+"""By data set, what torchvision calls its loader and the folder of its files."""
+
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+"""Files of each of these data sets."""
+
+
+def folder() -> Path:
+    """Return where torchvision keeps its files."""
+    return Path(os.environ.get(DATASETS_VARIABLE) or DATA / "datasets")
+
+
+def locate_dataset(dataset: str, within: Path | None = None) -> Path:
+    """Return the folder of one data set's files, in that of all unless another is given."""
+    return (within or folder()) / LOADERS[dataset] / "raw"
+
+
+def complete(dataset: str) -> bool:
+    """Return whether all files of a data set are in place; readers check their sums."""
+    return all((locate_dataset(dataset) / name).is_file() for name in FILES)

@@ -12,13 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 import psutil
 
 from ..errors import InvalidValue, JobError
-from ..files.project import PROJECT
+from ..files.project import START_FOLDER, locate_module
 from ..question.experiment import Experiment
 from ..question.sweep import Sweep, size_on_axis
 from ..results import exhibits
@@ -32,11 +33,14 @@ from .process import ExecutionContext
 from .queue import Queue
 from .worker_file import Serving, WorkerFile
 
-COMMAND = (sys.executable, "-m", f"{__package__}.worker")
-"""How a worker is started; the folder of jobs is appended."""
+COMMAND = (sys.executable, "-P", str(Path(__file__).parent / "worker" / "__main__.py"))
+"""Command that starts a worker: by its path, without a folder of Crossover to import from; the jobs folder follows."""
 
-WAITING_POLICY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "3000", "KMP_BLOCKTIME": "0"}
-"""Idle OpenMP threads look for work for some tens of microseconds and then sleep (docs/decisions/0007)."""
+WAITING_POLICY = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "3000", "KMP_BLOCKTIME": "1"}
+"""Environment that lets idle OpenMP threads sleep soon (docs/decisions/0007).
+
+Threads spin for a fraction of a millisecond; in Intel's and LLVM's runtimes for one, which is their smallest unit.
+"""
 
 STARTS = 3
 """Workers that may die in a row before they are ready; after that it is not bad luck."""
@@ -44,11 +48,14 @@ STARTS = 3
 GRACE_S = 1.5
 """How long a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
 
-ASKER = (sys.executable, "-m", f"{__package__}.shared.asker")
-"""The same of the process that has measured elsewhere what other machines shall measure."""
+DRIVER = (sys.executable, "-m", locate_module(__package__, "cluster"))
+"""The same of the process that drives a cluster."""
+
+MACHINE_TIMEOUT_S = 180
+"""A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
 
 LOG_BYTES = 1_000_000
-"""Size at which the worker's log is put aside when the next worker starts; one older log is kept."""
+"""Size in bytes at which the worker's log is rotated when the next worker starts; one older log remains."""
 
 if sys.platform == "win32":
     _DETACHED = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -63,7 +70,7 @@ _installed_modules: set[str] = set()
 
 
 def has_torch() -> bool:
-    """Whether PyTorch is installed here; it is looked for, not imported, and once found is there for good."""
+    """Return whether PyTorch is installed here; found without importing it, and cached once found."""
     return "torch" in _installed_modules or _find("torch")
 
 
@@ -81,8 +88,8 @@ def ensure_worker(queue: Queue, *, same_context: bool = False) -> None:
 
     Args:
         queue: to be served.
-        same_context: whether an idle worker is ended that sees other devices or processors than this process, or
-            has other settings of threads. What a job needs is seen to by the worker itself.
+        same_context: whether to end an idle worker that sees other devices or processors than this process, or
+            has other thread settings. The worker itself ensures what each job needs.
 
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
@@ -97,15 +104,15 @@ def ensure_worker(queue: Queue, *, same_context: bool = False) -> None:
     _ensure(queue, queue.worker_file, COMMAND, "measuring process")
 
 
-def ensure_asker(queue: Queue) -> None:
-    """Start who asks other machines unless there is one, as `ensure_worker` does a worker; raises as it does."""
-    if not queue.asker_file.is_served:
-        _ensure(queue, queue.asker_file, ASKER, "process that asks other machines")
+def ensure_driver(queue: Queue) -> None:
+    """Start who drives a cluster unless there is one, as `ensure_worker` does a worker; raises as it does."""
+    if not queue.driver_file.is_served:
+        _ensure(queue, queue.driver_file, DRIVER, "process that drives the cluster")
 
 
 def _ensure(queue: Queue, served: WorkerFile, command: Sequence[str], what: str) -> None:
-    """Start a process unless one has taken its place; waiting jobs fail if it keeps dying before it is ready."""
-    elsewhere = served is queue.asker_file
+    """Start a process unless another already serves; waiting jobs fail if it keeps dying before it is ready."""
+    elsewhere = served is queue.driver_file
     with queue.guard():
         served.folder.mkdir(exist_ok=True)
         last = served.serving
@@ -123,12 +130,12 @@ def _ensure(queue: Queue, served: WorkerFile, command: Sequence[str], what: str)
 
 
 def _is_idle_with_other_context(queue: Queue) -> bool:
-    """Whether the worker that serves has nothing to do, and other surroundings than this process."""
+    """Return whether the worker that serves is idle, and has another context than this process."""
     return not has_same_context(queue) and not queue.active()
 
 
 def watch(queue: Queue, job_id: str) -> Job:
-    """One job as it is now, after seeing to it that waiting jobs are served; what a page polls.
+    """Return one job as it is now, and ensure that waiting jobs are served; pages poll it.
 
     Raises:
         JobError: there is no such job, or no worker can be started.
@@ -136,8 +143,8 @@ def watch(queue: Queue, job_id: str) -> Job:
     job = queue.job(job_id)
     if job.elsewhere:
         if job.state == "queued":
-            ensure_asker(queue)
-    elif job.state != "running" and queue.waiting():  # whoever measures this one also serves the others
+            ensure_driver(queue)
+    elif job.state != "running" and queue.waiting():  # the process that measures this one also serves the others
         ensure_worker(queue)
     return job
 
@@ -162,20 +169,29 @@ def follow_job(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> J
         time.sleep(_FOLLOW_S)
 
 
-def run(question: Experiment | Sweep, store: Store, queue: Queue | None = None) -> list[Trial]:
-    """Measure one question in the measuring process, and wait for its rows; what the store knows is not measured again.
+def run(
+    question: Experiment | Sweep,
+    store: Store,
+    queue: Queue | None = None,
+    follow: Callable[[Queue, Job], Job] | None = None,
+    *,
+    quiet_s: float = 0.0,
+) -> list[Trial]:
+    """Measure one question in the measuring process, and wait for its rows; stored answers are not measured again.
 
     Args:
-        question: trainings and who contends.
-        store: where rows are looked for first, and kept.
-        queue: what the job waits in; this machine's unless given.
+        question: trainings and their contenders.
+        store: searched for rows first, and written to.
+        queue: the queue of the job; this machine's unless given.
+        follow: waits for the end of a job, and may show its progress; shows nothing unless given.
+        quiet_s: seconds for which it waits for a quiet machine before it measures all the same.
 
     Returns:
         The rows, in the order of `load_job_rows`.
 
     Raises:
-        InvalidValue: `question` or `store` is something else.
-        JobError: nothing was measured, or only a part; the sentence says why, and what was measured is in the store.
+        InvalidValue: `question` or `store` has another type.
+        JobError: nothing was measured, or only a part. The message gives the reason; the store has the measured rows.
         StoreError: the store cannot be read.
     """
     if not isinstance(question, Experiment | Sweep):
@@ -183,7 +199,8 @@ def run(question: Experiment | Sweep, store: Store, queue: Queue | None = None) 
     if not isinstance(store, Store):
         raise InvalidValue("store", store, "a Store, as Store('my-results') makes one")
     queue = queue or Queue()
-    job = follow_job(queue, queue.submit(question, store).id, on_change=lambda _: None)
+    job = queue.submit(question, store, quiet_s=quiet_s)
+    job = follow(queue, job) if follow else follow_job(queue, job.id, on_change=lambda _: None)
     if not job.complete:
         raise JobError(job.message or f"The measurement has {job.state}.")
     return load_job_rows(queue, job)
@@ -192,7 +209,7 @@ def run(question: Experiment | Sweep, store: Store, queue: Queue | None = None) 
 def stop(queue: Queue, job_id: str) -> Job:
     """End a job within two seconds: at the end of its block if that comes soon, by killing its process if not.
 
-    One that other machines measure ends once they have been told, which its process does: it is left to that.
+    One that a cluster measures ends once its machines have been told, which its driver does: it is left to that.
 
     Returns:
         The job, ended; what was measured by then is in the store.
@@ -213,7 +230,7 @@ def stop(queue: Queue, job_id: str) -> Job:
 
 
 def load_job_rows(queue: Queue, job: Job) -> list[Trial]:
-    """The rows of a job, whether the store took them or not: in the order of points, and of contenders at each.
+    """Return the rows of a job, in the store or not: in the order of points, and of contenders at each.
 
     Those of a sweep are also the ones that it found in the store. While a job runs they become more, and those that
     lack pairs are among them as they are by now.
@@ -233,10 +250,13 @@ def load_job_rows(queue: Queue, job: Job) -> list[Trial]:
 
 
 def exhibit(queue: Queue, job: Job) -> Exhibit | None:
-    """What a lesson's job showed, whether the store took it or not; None before its end, and for all other jobs.
+    """Return the exhibit of a lesson's job, whether the store accepted it or not.
+
+    Returns:
+        The exhibit; None before the job ends, and for all other jobs.
 
     Raises:
-        StoreError: the store cannot be read, and the job itself has not kept it.
+        StoreError: the store cannot be read, and the job's folder has no copy.
     """
     if not job.exhibit_id:
         return None
@@ -248,30 +268,63 @@ def exhibit(queue: Queue, job: Job) -> Exhibit | None:
 
 
 def has_same_context(queue: Queue) -> bool:
-    """Whether the worker that serves has the surroundings of this process; also if it does not say or none is ready."""
+    """Return whether the worker that serves has the surroundings of this process.
+
+    True as well if it does not report its context, or none is ready.
+    """
     found = load_machine(queue)
-    return not (found and found.live and found.surroundings) or found.surroundings == ExecutionContext.capture()
+    return not (found and found.live and found.surroundings) or found.surroundings.suits(ExecutionContext.capture())
+
+
+def is_renewed_for(queue: Queue, job: Job) -> bool:
+    """Return whether the process that serves now ends because a job needs other environment variables."""
+    found = load_machine(queue)
+    return bool(found and found.live and job.state == "queued" and not job.suits(found.surroundings))
+
+
+def await_machine(queue: Queue) -> Machine:
+    """Return the machine as the measuring process sees it; start that process if necessary.
+
+    Raises:
+        JobError: it does not start.
+    """
+    deadline = time.monotonic() + MACHINE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        found = load_machine(queue)
+        if found and found.live and (has_same_context(queue) or queue.active()):
+            return found
+        ensure_worker(queue, same_context=True)
+        time.sleep(_POLL_S)
+    raise JobError(
+        f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
+    )
 
 
 def load_machine(queue: Queue) -> Machine | None:
-    """What a worker found on this machine, `live` if that worker still runs; None before the first one reported."""
+    """Return the machine that a worker reported, `live` if that worker still runs; None before the first report."""
     return queue.worker_file.machine
 
 
 def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
-    """What sorts a sweep's rows by its points, and at each point by its contenders."""
+    """Return a row's sort key: its point in the sweep, then its contender."""
     contenders = [str(contender) for contender in sweep.contenders]
     return (*(size_on_axis(trial, axis.name) for axis in sweep.axes), contenders.index(trial.contender))
 
 
 def _start(queue: Queue, served: WorkerFile, command: Sequence[str], starts: int) -> Serving:
-    """Start a process with the surroundings that the next job needs; with ours if none waits. Raises OSError."""
-    following = queue.following(elsewhere=served is queue.asker_file)
+    """Start a process in the context that the next job needs; in this process's if none waits. Raises OSError."""
+    following = queue.following(elsewhere=served is queue.driver_file)
     surroundings = (following and following.surroundings) or ExecutionContext.capture()
+    variables = (following and queue.files(following.id).read_environment()) or dict(os.environ)
+    if not surroundings.environment:
+        surroundings = replace(surroundings, environment=process.hash_environment(variables))
+    surroundings = replace(surroundings, interpreter=surroundings.interpreter or command[0])
     _put_log_aside(served.log)
     with served.log.open("ab") as log, surroundings.lend_processors():
         child = start_detached(
-            [*command, "--jobs", str(queue.folder)], surroundings.apply_to_environment(os.environ), log
+            [surroundings.interpreter, *command[1:], "--jobs", str(queue.folder)],
+            surroundings.apply_to_environment(variables),
+            log,
         )
     try:
         started = process.process_from_pid(child.pid)
@@ -289,7 +342,7 @@ def start_detached(command: Sequence[str], environment: Mapping[str, str], log: 
     """
     return subprocess.Popen(
         command,
-        cwd=PROJECT,
+        cwd=START_FOLDER,
         env={**environment, **WAITING_POLICY},
         stdin=subprocess.DEVNULL,
         stdout=log,

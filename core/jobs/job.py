@@ -1,7 +1,7 @@
-"""One job: what was requested, its status, and the folder of files in which both are kept.
+"""One job: its request, its status, and the folder of files that contains both.
 
-Jobs outlive the browser, the server and the worker. Which job is next, and who may change what, is decided in
-`core.jobs.queue`.
+Jobs outlive the browser, the server and the worker. `core.jobs.queue` decides which job is next, and who may change
+a job.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import math
+import os
 import shutil
 import stat
 import time
@@ -22,6 +23,7 @@ from msgspec import Meta
 
 from ..errors import CrossoverError, DamagedFile
 from ..files import atomic, documents
+from ..files.documents import Seconds
 from ..progress import Progress
 from ..question.demonstrations import Demonstration
 from ..question.experiment import Experiment
@@ -30,19 +32,19 @@ from ..question.sweep import Sweep
 from ..results import parquet
 from ..results.exhibits import Exhibit
 from ..results.schema import Trial
+from .cluster_machine import ClusterMachine, Spread
 from .machine import Moment
 from .process import ExecutionContext, Process
-from .shared.members import Member, Spread
 
 State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
-"""How a job stands.
+"""State of a job.
 
 - queued: it waits for its turn.
 - running: it is being measured, or waits until nothing else is measured on this machine.
 - finished: its rows are complete.
-- failed: it could not be measured; the message says why.
-- stopped: by the user; what was measured by then is saved.
-- crashed: the measuring process was killed; what it had saved by then is saved.
+- failed: it could not be measured; the message gives the reason.
+- stopped: by the user; rows measured by then are saved.
+- crashed: the measuring process was killed; rows that it had saved by then remain.
 """
 
 ACTIVE: tuple[State, ...] = ("queued", "running")
@@ -50,18 +52,19 @@ ACTIVE: tuple[State, ...] = ("queued", "running")
 
 SILENCE_S = 300.0
 SILENT_BUDGETS = 5.0
-"""A worker that has said nothing for so long, and for so many times what a measurement may take, has lost its way.
+"""Factor of the allowed measuring time after which a silent worker counts as hung, if a limit in seconds passed too.
 
-Compiling a lane takes two minutes on a busy machine, and nothing is said meanwhile."""
+Compiling a variant takes two minutes on a busy machine, without a report.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteTarget:
-    """That other machines measure a sweep, and not this one.
+    """That a Ray cluster measures a sweep, and not this machine.
 
     Attributes:
-        on: which, as `--on` of the command line has it.
-        spread: how it is spread over them.
+        on: which cluster, as `--on` of the command line has it.
+        spread: how the points are spread over its machines.
     """
 
     on: str
@@ -70,17 +73,17 @@ class RemoteTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class JobRequest:
-    """What never changes of a job: who wants it, and how it is measured. Each field is a key of `request.json`.
+    """The constant part of a job: its requester, and how it is measured. Each field is a key of `request.json`.
 
     Attributes:
         created_at: when it was submitted, ISO 8601, UTC.
-        fresh: whether what an earlier, killed job left behind must not be continued.
-        asked_by: who asked, a name that says nothing about the person; empty for who did on the command line.
-        asked_from: where from, a name that says nothing either and that many may share; empty as above.
-        surroundings: what it takes over from who asked; None where that was not written down: then any are right.
-        elsewhere: where it is measured, if not here; the worker then is who asks the machines.
-        measured_as: `machine_id` of its rows, where machines that are alike answer a question each for itself; empty
-            where they bear that of this kind of machine.
+        fresh: whether rows of an earlier, killed job must not be continued.
+        asked_by: opaque name of the requester; empty for requests from the command line.
+        asked_from: opaque name of the requester's location, which many may share; empty as above.
+        surroundings: execution context that it inherits from the requester; None if not recorded, then any will do.
+        elsewhere: where it is measured, if not here; the worker then is the driver of the cluster.
+        working_folder: of a custom script; if empty, the folder of its file.
+        quiet_s: seconds for which it waits for a quiet machine before it measures.
     """
 
     created_at: str
@@ -89,27 +92,28 @@ class JobRequest:
     asked_from: str = ""
     surroundings: ExecutionContext | None = None
     elsewhere: RemoteTarget | None = None
-    measured_as: str = ""
+    working_folder: str = ""
+    quiet_s: Seconds = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """What became of a job by now. Each field is a key of `status.json`.
+    """The changing part of a job. Each field is a key of `status.json`.
 
     Attributes:
-        state: how it stands.
-        progress: how far the measurement is, or was; None before the first report.
-        message: one sentence where there is something to say.
-        run_ids: the runs its rows belong to: one for an experiment; for a sweep one a point, those found in the
-            store among them, more while it runs.
+        state: its state.
+        progress: progress of the measurement; None before the first report.
+        message: one sentence, or empty.
+        run_ids: the runs of its rows: one for an experiment; one per point for a sweep, including runs found in
+            the store, more while it runs.
         trial_ids: its rows, run by run in the order of the contenders.
-        exhibit_id: name of what a lesson showed; empty before its end, and for all other jobs.
-        missing: which rows that were asked for it has not, or not whole, and why; a sentence each.
-        unsaved: whether the store refused rows or the exhibit of it, so that only the job has them.
+        exhibit_id: name of a lesson's exhibit; empty before its end, and for all other jobs.
+        missing: the requested rows that are missing or incomplete, with the reason; a sentence each.
+        unsaved: whether the store refused its rows or its exhibit, so that only the job has them.
         worker: the process that measures or measured it.
         began: when its turn came; None before.
-        reported: when the process that measures it last said so.
-        machines: the machines that measure it, if others do, as they told of themselves last.
+        reported: when the measuring process last reported.
+        machines: those of the cluster, as they last reported.
     """
 
     state: State
@@ -123,18 +127,18 @@ class JobStatus:
     worker: Process | None = None
     began: Moment | None = None
     reported: Moment | None = None
-    machines: tuple[Member, ...] = ()
+    machines: tuple[ClusterMachine, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job(JobStatus, JobRequest):
-    """What one job is at the moment of looking.
+    """One job at the moment of reading.
 
     Attributes:
         id: its name, in the order of submission.
-        asked: what is measured or shown: one experiment, a sweep of many, or a lesson's demonstration.
+        question: the request: one experiment, a sweep of many, or a lesson's demonstration.
         store: folder that its rows go to.
-        place: 1 for the next in the queue; 0 when it no longer waits there.
+        place: 1 for the next in the queue; 0 when it does not wait.
         damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
     """
 
@@ -147,17 +151,17 @@ class Job(JobStatus, JobRequest):
 
     @property
     def experiment(self) -> Experiment | None:
-        """The experiment that was asked for; None for anything else."""
+        """The requested experiment; None for other requests."""
         return self.question if isinstance(self.question, Experiment) else None
 
     @property
     def sweep(self) -> Sweep | None:
-        """The sweep that was asked for; None for anything else."""
+        """The requested sweep; None for other requests."""
         return self.question if isinstance(self.question, Sweep) else None
 
     @property
     def demonstration(self) -> Demonstration | None:
-        """What a lesson asked for; None for anything else."""
+        """The requested demonstration of a lesson; None for other requests."""
         return self.question if isinstance(self.question, Demonstration) else None
 
     @property
@@ -167,7 +171,7 @@ class Job(JobStatus, JobRequest):
 
     @property
     def share(self) -> float:
-        """Share of the work that is done, 0 to 1: of one's own training, of whose steps nobody knows, of its pairs."""
+        """Share of the work that is done, 0 to 1. A custom script counts pairs, as its number of steps is unknown."""
         if self.experiment and self.experiment.point.training and self.progress:
             return min(1.0, self.progress.pairs / self.experiment.pairs)
         return self.progress.share if self.progress else 0.0
@@ -179,19 +183,19 @@ class Job(JobStatus, JobRequest):
 
     @property
     def complete(self) -> bool:
-        """Whether the job has ended with every row that was asked for."""
+        """Whether the job has ended with every requested row."""
         return self.state == "finished" and not self.missing
 
     @property
     def lost(self) -> bool:
-        """Whether the job is said to run in a process that does not live any more."""
+        """Whether the job is marked as running in a process that has ended."""
         return self.state == "running" and not (self.worker and self.worker.alive)
 
     @property
     def silent_s(self) -> float:
-        """Seconds for which nothing was heard of the job while it runs; 0 where that is not known.
+        """Seconds since the last report of a running job; 0 if there was no report.
 
-        Of the system's uptime: neither a clock that is set nor a machine that sleeps makes anybody silent.
+        Counted in the system's uptime: neither a changed clock nor a sleeping machine counts as silence.
         """
         return (self.reported.ago_s or 0.0) if self.reported and self.state == "running" else 0.0
 
@@ -203,19 +207,21 @@ class Job(JobStatus, JobRequest):
 
     @property
     def cut_off_by(self) -> str:
-        """What cut the job off if its process is gone, as the beginning of a sentence."""
+        """The reason why the job ended early if its process has ended, as the beginning of a sentence."""
         if self.damage:
             return f"{self.damage.rstrip('.')}, and nobody measures it"
         return "The measuring process was killed"
 
     def suits(self, surroundings: ExecutionContext | None) -> bool:
-        """Whether the job can be measured by a process with these surroundings, as far as they are known."""
-        return None in (self.surroundings, surroundings) or self.surroundings == surroundings
+        """Return whether a process with this context can measure the job, as far as is known."""
+        if self.surroundings is None or surroundings is None:
+            return True
+        return surroundings.suits(self.surroundings)
 
     def derive_run_id(self, experiment: Experiment) -> str:
-        """Name of the run in which this job measures an experiment, 12 hexadecimal digits; the same at every call.
+        """Derive the name of the run in which this job measures an experiment: 12 hexadecimal digits, always the same.
 
-        So whoever finds the job dead knows which rows of the store are its own.
+        A process that finds the job dead can so identify the job's rows in the store.
         """
         return hashlib.sha256(f"{self.id} {experiment.id}".encode()).hexdigest()[:12]
 
@@ -247,6 +253,8 @@ class JobFolder:
         request = {_kind(job.question): job.question.to_json(), "store": str(job.store)}
         atomic.write_json(draft._request, request | msgspec.to_builtins(_select_fields(job, JobRequest)))
         draft.write(job)
+        if job.surroundings and job.surroundings.environment:
+            draft.keep_environment()
         draft.path.rename(path)
         return cls(path)
 
@@ -265,7 +273,7 @@ class JobFolder:
                     shutil.rmtree(draft)
 
     def read(self) -> Job:
-        """The job as it is written down; one whose status is damaged says so.
+        """Return the job from its files; one whose status is damaged is marked.
 
         Raises:
             DamagedFile: there is no request that can be read.
@@ -290,6 +298,26 @@ class JobFolder:
         if status is None:
             return JobStatus(state="running"), f"{self.path.name}/status.json is not there."
         return replace(status, run_ids=status.run_ids or ((status.run_id,) if status.run_id else ())), ""
+
+    def keep_environment(self) -> None:
+        """Keep all environment variables of this process for the job, readable by its owner alone.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self._environment.touch(mode=0o600)
+        self._environment.write_text(json.dumps(dict(os.environ)), encoding="utf-8")
+
+    def read_environment(self) -> dict[str, str] | None:
+        """Return the variables of `keep_environment`; None if there are none that this user may read."""
+        with contextlib.suppress(OSError, DamagedFile):
+            return documents.read_json(self._environment, dict[str, str])
+        return None
+
+    def drop_environment(self) -> None:
+        """Remove the variables of `keep_environment`, which may hold secrets, once a process has them."""
+        with contextlib.suppress(OSError):
+            self._environment.unlink(missing_ok=True)
 
     @property
     def settled(self) -> bool:
@@ -332,7 +360,7 @@ class JobFolder:
         return self._keep("partial.parquet", list(trials), parquet.write_rows)
 
     def read_partial(self) -> list[Trial]:
-        """Rows by the last `keep_partial`; none before."""
+        """Return the rows of the last `keep_partial`; none before."""
         return self._read_rows("partial.parquet")
 
     def keep_unsaved(self, trials: Sequence[Trial]) -> bool:
@@ -340,7 +368,7 @@ class JobFolder:
         return self._keep("unsaved.parquet", list(trials), parquet.write_rows)
 
     def read_unsaved(self) -> list[Trial]:
-        """Rows by the last `keep_unsaved`; none once the store has them for certain."""
+        """Return the rows of the last `keep_unsaved`; none once the store has them for certain."""
         return self._read_rows("unsaved.parquet")
 
     def keep_exhibit(self, exhibit: Exhibit) -> bool:
@@ -348,7 +376,7 @@ class JobFolder:
         return self._keep("exhibit.json", exhibit, lambda path, _: atomic.write_json(path, exhibit.to_json()))
 
     def read_exhibit(self) -> Exhibit | None:
-        """What a lesson showed; None before its end, or where it is damaged."""
+        """Read the exhibit of a lesson; None before its end, or if it is damaged."""
         path = self.path / "exhibit.json"
         if path in self.memory:
             return cast("Exhibit", self.memory[path])
@@ -358,10 +386,10 @@ class JobFolder:
         return None
 
     def drop_rows(self, *, partial: bool = True) -> None:
-        """Drop what was kept of rows that the store has, and what writers left here that were killed.
+        """Delete copies of rows that are in the store, and temporary files of writers that were killed.
 
         Args:
-            partial: whether also of rows as they would be if the measurement ended now.
+            partial: whether also to delete the provisional rows, for a measurement that would end now.
         """
         names = ("unsaved.parquet", *(("partial.parquet",) if partial else ()))
         for name in (*names, "exhibit.json"):
@@ -400,13 +428,17 @@ class JobFolder:
         return self.path / "alive"
 
     @property
+    def _environment(self) -> Path:
+        return self.path / "environment.json"
+
+    @property
     def _cancel(self) -> Path:
         return self.path / "cancel"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Request(JobRequest):
-    """`request.json`: one of the three questions, and who asked it."""
+    """`request.json`: one of the three questions, and its requester."""
 
     store: Annotated[str, Meta(pattern=r"^[^\0]+$")]
     experiment: dict[str, Any] | None = None
@@ -418,7 +450,7 @@ class _Request(JobRequest):
         """The question.
 
         Raises:
-            InvalidValue: it is none that can be asked.
+            InvalidValue: it is not a valid question.
         """
         if self.sweep is not None:
             return _sweep(json.dumps(self.sweep))
@@ -440,7 +472,7 @@ def _select_fields(source: JobRequest | JobStatus, kind: type[JobRequest | JobSt
 
 
 def _kind(question: AnyQuestion) -> str:
-    """The word under which a request is written down."""
+    """Return the key of a request in its file."""
     match question:
         case Sweep():
             return "sweep"
@@ -451,5 +483,8 @@ def _kind(question: AnyQuestion) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _sweep(text: str) -> Sweep:
-    """A sweep from its JSON; checking hundreds of points takes too long for who looks every tenth of a second."""
+    """Return a sweep from its JSON.
+
+    Cached, as checking hundreds of points takes too long for ten polls per second.
+    """
     return Sweep.from_json(json.loads(text))

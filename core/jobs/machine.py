@@ -1,8 +1,9 @@
-"""This machine for measurements: what the worker found on it, the lock that keeps measurements apart, and its uptime.
+"""This machine for measurements: the worker's report on it, the lock for one measurement at a time, uptime and use.
 
-Plain data: the worker that imports torch fills it in, pages and the command line read it.
+The module contains data only: the worker that imports torch fills it in, pages and the command line read it.
 """
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -12,11 +13,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from filelock import BaseFileLock, FileLock, Timeout
+import psutil
+from filelock import BaseFileLock, FileLock
 from msgspec import Meta
 
+from .. import units
 from ..files.documents import Seconds
-from ..results.environment import DeviceInfo, Environment
+from ..results.environment import DeviceInfo, Environment, LoadMeter
 from ..results.store import LocalMachine
 from . import process
 from .process import ExecutionContext
@@ -31,12 +34,12 @@ class Machine:
 
     Attributes:
         environment: processor, memory, versions.
-        devices: what PyTorch sees, the CPU first.
+        devices: the devices that PyTorch sees, the CPU first.
         startup_s: device → seconds of its first use in that process; empty until the machine was free to try.
-        hint: why no accelerator is seen and what to do; empty when one is.
-        surroundings: what that process had taken over from who started it; None where it does not say.
-        loading_s: seconds until that process had loaded PyTorch and looked around; 0 where it does not say.
-        live: whether the process that said so still runs; what an ended one said is the last that is known.
+        hint: why no accelerator is available and what to do; empty when one is.
+        surroundings: the execution context that the process inherited from its starter; None if not reported.
+        loading_s: seconds in which the process loaded PyTorch and detected devices; 0 if not reported.
+        live: whether the process of this report still runs; if not, this is the last report.
     """
 
     environment: Environment
@@ -54,12 +57,12 @@ class Machine:
 
     @property
     def refusals(self) -> dict[str, Mapping[str, str]]:
-        """Device → kind of lane → why the device does not have it."""
+        """Device → kind of variant → why the device does not support it."""
         return {info.device: info.refusals for info in self.devices}
 
     @property
     def local_machine(self) -> LocalMachine:
-        """What would measure on this machine now, to look for what it measured before."""
+        """Identity of this machine, to find its earlier measurements."""
         facts = self.environment
         return LocalMachine(
             machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names
@@ -73,29 +76,16 @@ class Machine:
 
 
 def measurement_lock() -> BaseFileLock:
-    """The lock that whoever measures on this machine holds, whichever user, folder or checkout it is.
+    """Return the lock of all measurements on this machine, for every user, folder and checkout.
 
-    The operating system gives it back when its holder dies, so it can never be left behind.
+    The operating system releases it when its process dies, so it can never be left behind.
     """
     path = Path(os.environ.get(LOCK_VARIABLE) or _find_shared_folder() / "crossover-measurement.lock")
     return FileLock(path, mode=0o666)
 
 
-def is_measuring() -> bool:
-    """Whether somebody measures on this machine now; not where that cannot be found out."""
-    lock = measurement_lock()
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    except OSError:
-        return False
-    lock.release()
-    return False
-
-
 def _find_shared_folder() -> Path:
-    """A folder that all users of the machine share: macOS and Windows give each user a temporary one of their own."""
+    """Return a folder that all users share; the temporary one of macOS and Windows belongs to each user."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA") or tempfile.gettempdir())
     return Path("/tmp")
@@ -115,7 +105,7 @@ class Moment:
 
     @classmethod
     def read_clock(cls) -> Self:
-        """The present moment."""
+        """Return the present moment."""
         return cls(boot=process.boot(), uptime_s=time.monotonic())
 
     @property
@@ -123,3 +113,82 @@ class Moment:
         """Seconds that passed since; None if the system was started anew, or the moment is yet to come."""
         passed_s = time.monotonic() - self.uptime_s
         return passed_s if self.boot == process.boot() and passed_s >= 0 else None
+
+
+QUIET_PROCESSORS = 0.25
+"""Processors that other programs may use on a quiet machine: the system's own work, and a page that follows a job."""
+
+NAMED_PROCESSORS, MAX_NAMED = 0.1, 3
+"""Processors from which a program is named, and how many of them are."""
+
+PASSING_RATIO = 1.5
+"""Ratio of the present use and the load of the last minute from which a load has just begun, or is about to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineUse:
+    """How busy other programs keep this machine.
+
+    Attributes:
+        processors: how many processors they use on average.
+        share: the same as a share of all processors, 0 to 1.
+        load: load average over the last minute.
+        programs: names of those that use most, the busiest first; empty where the system does not tell.
+    """
+
+    processors: float = 0.0
+    share: float = 0.0
+    load: float = 0.0
+    programs: tuple[str, ...] = ()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a measurement would not be disturbed."""
+        return self.processors <= QUIET_PROCESSORS
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the present load differs from that of the last minute, so that quiet may be near."""
+        return not self.is_quiet and not self.load / PASSING_RATIO < self.processors < self.load * PASSING_RATIO
+
+    @property
+    def description(self) -> str:
+        """Description of the use, to continue after a colon."""
+        named = f" ({', '.join(self.programs)})" if self.programs else ""
+        return f"other programs use about {units.format_processor_share(self.share)}{named}"
+
+
+class UseMeter:
+    """Reads how busy other programs keep the machine; each reading covers the time since the one before."""
+
+    def __init__(self) -> None:
+        """Begin with a first reading."""
+        self._load, self._read_at, self._used = LoadMeter(), time.monotonic(), _read_programs()
+
+    def read(self) -> MachineUse:
+        """Return the use since the last call; that of a quiet machine where the system does not report it."""
+        reading, used, now = self._load.read(), _read_programs(), time.monotonic()
+        passed_s = max(now - self._read_at, 1e-9)
+        spent: dict[str, float] = {}
+        for pid, (name, seconds) in used.items():
+            since_s = max(0.0, seconds - self._used.get(pid, ("", seconds))[1])
+            spent[name] = spent.get(name, 0.0) + since_s / passed_s
+        self._read_at, self._used = now, used
+        share = reading.other_use or 0.0
+        busiest = sorted(spent, key=spent.__getitem__, reverse=True)[:MAX_NAMED]
+        named = [name for name in busiest if spent[name] >= NAMED_PROCESSORS]
+        return MachineUse(
+            processors=share * (psutil.cpu_count() or 1), share=share, load=reading.load, programs=tuple(named)
+        )
+
+
+def _read_programs() -> dict[int, tuple[str, float]]:
+    """Number of each process that neither is this one nor was started by it → its name and seconds of processor."""
+    found, own = dict[int, tuple[str, float]](), {os.getpid()}
+    with contextlib.suppress(psutil.Error):
+        own |= {child.pid for child in psutil.Process().children(recursive=True)}
+    for member in psutil.process_iter(["name", "cpu_times"]):
+        times = member.info["cpu_times"]
+        if member.pid not in own and times is not None and member.info["name"]:
+            found[member.pid] = (member.info["name"], times.user + times.system)
+    return found

@@ -1,12 +1,14 @@
-"""A process by its number and its birth: whether it lives, how it is ended, and what it inherits from who starts it.
+"""A process by its number and its birth: whether it lives, how it is ended, and what it inherits from its starter.
 
-The number alone is not enough, systems give it to another process later, and a file may say any number. So a process
-is known by what the kernel counts and no clock can change: the boot it belongs to and the ticks at which it began. And
-none is signalled unless its command line is one of ours. Nothing here starts a process.
+The number alone is not enough: systems reuse numbers, and a file may contain any number. So a process is identified
+by values that the kernel counts and no clock can change: the boot it belongs to and the ticks at which it began. A
+process is signalled only if its command line is one of Crossover's. Nothing here starts a process.
 """
 
 import contextlib
 import functools
+import hashlib
+import json
 import os
 import re
 import sys
@@ -26,7 +28,7 @@ DEATH_S = 1.0
 """How long a killed process is waited for; the kernel needs milliseconds unless the process is deep in a driver."""
 
 CommandCheck = Callable[[Sequence[str]], bool]
-"""Whether a command line is one of ours; no other process is ever signalled."""
+"""Check whether a command line is one of Crossover's; no other process is ever signalled."""
 
 _POLL_S = 0.005
 _START_TICKS = 19
@@ -40,30 +42,51 @@ _INHERITED = re.compile(
 )
 """Environment variables that say which devices are seen and how threads work."""
 
+_OF_A_SHELL = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES", "WINDOWID", "PYTEST_CURRENT_TEST"))
+"""Environment variables that say where a shell is, and nothing to a script."""
+
 _ALIKE = frozenset(("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"))
 """Of these, those that are the same in every measuring process, and those that scikit-learn sets in who imports it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionContext:
-    """What a measurement takes over from who asks for it, as if it ran in the same shell.
+    """The context that a measurement inherits from its requester, as if it ran in the same shell.
 
     Attributes:
-        processors: numbers of the processor threads that it may use; empty where that cannot be lent to a process.
-        variables: environment variables that say which devices are seen and how threads work.
+        processors: numbers of the processor threads that it may use; empty where a process cannot inherit them.
+        variables: environment variables that select the visible devices and configure threads.
+        environment: hash of all environment variables, where a custom script needs them; empty elsewhere.
+        interpreter: path of the Python whose packages a custom script imports; empty elsewhere.
     """
 
     processors: tuple[Count, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
+    environment: str = ""
+    interpreter: str = ""
 
     @classmethod
-    def capture(cls) -> Self:
-        """The surroundings of this process."""
+    def capture(cls, *, whole: bool = False) -> Self:
+        """Return the context of this process.
+
+        Args:
+            whole: whether all environment variables and the interpreter are part of it.
+        """
         processors = tuple(environment.processors()) if hasattr(os, "sched_setaffinity") else ()
-        return cls(processors=processors, variables=tuple(sorted(_select_inherited(os.environ).items())))
+        return cls(
+            processors=processors,
+            variables=tuple(sorted(_select_inherited(os.environ).items())),
+            environment=hash_environment(os.environ) if whole else "",
+            interpreter=sys.executable if whole else "",
+        )
+
+    def suits(self, wanted: Self) -> bool:
+        """Return whether a process with this context can measure a request made in another context."""
+        same = (self.processors, self.variables) == (wanted.processors, wanted.variables)
+        return same and wanted.environment in ("", self.environment) and wanted.interpreter in ("", self.interpreter)
 
     def apply_to_environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """All environment variables of a process with these surroundings.
+        """Return all environment variables of a process in this context.
 
         Args:
             variables: of who starts it; all that are not of these surroundings stay.
@@ -78,12 +101,18 @@ class ExecutionContext:
         if not self.processors or tuple(before) == self.processors or not hasattr(os, "sched_setaffinity"):
             yield
             return
-        with contextlib.suppress(OSError):  # none of them is left to us: it runs where we do, as its rows say
+        with contextlib.suppress(OSError):  # none of them is available: it runs on this process's, as its rows record
             os.sched_setaffinity(0, self.processors)
         try:
             yield
         finally:
             os.sched_setaffinity(0, before)
+
+
+def hash_environment(variables: Mapping[str, str]) -> str:
+    """Return the hash of environment variables, without those that differ from shell to shell for no reason."""
+    told = sorted((name, text) for name, text in variables.items() if name not in _ALIKE | _OF_A_SHELL)
+    return hashlib.sha256(json.dumps(told).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _select_inherited(variables: Mapping[str, str]) -> dict[str, str]:
@@ -95,8 +124,8 @@ class Process:
     """One process of this machine.
 
     Attributes:
-        pid: its number; never 0 or 1, which stand for whole groups of processes or for the system's first one.
-        born: by `_birth`, when it began; empty where that was not written down, and then it counts as dead.
+        pid: its number; never 0 or 1, which mean whole groups of processes or the system's first one.
+        born: when it began, by `_birth`; empty if not recorded, and then it counts as dead.
     """
 
     pid: Annotated[int, Meta(gt=1, lt=2**31)]
@@ -109,34 +138,35 @@ class Process:
             return False
         try:
             return _birth(self.pid) == self.born
-        except PermissionError:  # a process that we may not look at is one that is there
+        except PermissionError:  # a process that may not be read exists
             return True
 
-    def kill(self, is_crossover_command: CommandCheck) -> None:
+    def kill(self, is_crossover_command: CommandCheck, log: Path | None = None) -> None:
         """End the process and all its children at once, and wait until it is gone.
 
         Args:
-            is_crossover_command: says which command line it must have.
+            is_crossover_command: checks its command line.
+            log: file that it writes, which identifies it if a custom script has changed its command line.
 
         Raises:
-            PermissionError: it belongs to somebody else, or is none of ours: then nothing was signalled.
+            PermissionError: it belongs to somebody else, or is not Crossover's: then nothing was signalled.
         """
         if self.alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 seen = psutil.Process(self.pid)
-                _require_crossover_process(seen, is_crossover_command)
+                _require_crossover_process(seen, is_crossover_command, log)
                 for member in (*seen.children(recursive=True), seen):
                     _kill(member)
             deadline = time.monotonic() + DEATH_S
             while self.alive and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
-        self.kill_orphans(is_crossover_command)
+        self.kill_orphans(is_crossover_command, log)
 
-    def kill_orphans(self, is_crossover_command: CommandCheck) -> None:
-        """End what the process left behind in its group when it died, such as the workers of a DataLoader.
+    def kill_orphans(self, is_crossover_command: CommandCheck, log: Path | None = None) -> None:
+        """End processes that remain in the group of a dead process, such as the workers of a DataLoader.
 
-        Only forks of it are ended, which have its command line. What runs another program (the compilers that torch
-        starts) looks after its parent by itself.
+        Only forks with its command line are ended. Children that run another program, such as compilers that torch
+        starts, watch their parent by themselves.
         """
         if sys.platform == "win32" or not self.born or _is_pid_in_use(self.pid):
             return
@@ -144,17 +174,17 @@ class Process:
             return
         for member in _group(self.pid):
             with contextlib.suppress(psutil.Error, PermissionError):
-                _require_crossover_process(member, is_crossover_command)
+                _require_crossover_process(member, is_crossover_command, log)
                 _kill(member)
 
 
 def current_process() -> Process:
-    """The process that asks."""
+    """Return this process."""
     return process_from_pid(os.getpid())
 
 
 def process_from_pid(pid: int) -> Process:
-    """The process that has this number now.
+    """Return the process that has this number now.
 
     Raises:
         psutil.NoSuchProcess: there is none, or it has ended.
@@ -167,7 +197,7 @@ def process_from_pid(pid: int) -> Process:
 
 
 def _birth(pid: int) -> str | None:
-    """The boot and the moment in which the process with a number began; None if none has it, or it has ended.
+    """Return the boot and the moment in which the process with a number began; None if none has it, or it has ended.
 
     Raises:
         PermissionError: it may not be looked at.
@@ -183,7 +213,7 @@ def _birth(pid: int) -> str | None:
 
 
 def _birth_from_psutil(pid: int) -> str | None:
-    """The birth of a process where the system keeps the moment itself, which no later change of its clock moves."""
+    """Return the birth of a process where the system itself stores the moment, which no clock change moves."""
     try:
         seen = psutil.Process(pid)
         return None if seen.status() == psutil.STATUS_ZOMBIE else f"{boot()}:{seen.create_time():.6f}"
@@ -194,7 +224,7 @@ def _birth_from_psutil(pid: int) -> str | None:
 
 
 def _is_pid_in_use(pid: int) -> bool:
-    """Whether the number now belongs to a living process, whose group must not be touched."""
+    """Return whether the number now belongs to a living process, whose group must not be touched."""
     try:
         return _birth(pid) is not None
     except PermissionError:
@@ -213,30 +243,39 @@ def _require_absent(pid: int) -> None:
 
 @functools.cache
 def boot() -> str:
-    """A name of the time since the system was started; empty where it gives none."""
+    """Return the name of the present boot of the system; empty where there is none."""
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return ""
 
 
 def _group(number: int) -> Iterator[psutil.Process]:
-    """The processes of a group."""
+    """Yield the processes of a group."""
     for member in psutil.process_iter():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if os.getpgid(member.pid) == number:
                 yield member
 
 
-def _require_crossover_process(member: psutil.Process, is_crossover_command: CommandCheck) -> None:
+def _require_crossover_process(
+    member: psutil.Process, is_crossover_command: CommandCheck, log: Path | None = None
+) -> None:
     try:
         command = member.cmdline()
     except psutil.AccessDenied as error:
         raise PermissionError(str(error)) from None
     if not command:  # it has just ended
         raise psutil.NoSuchProcess(member.pid)
-    if not is_crossover_command(command):
+    if not is_crossover_command(command) and not (log and _has_open(member, log)):
         message = f"process {member.pid} is none of ours"
         raise PermissionError(message)
+
+
+def _has_open(member: psutil.Process, file: Path) -> bool:
+    """Return whether a process has a file open, which a custom script does not change when it renames its process."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return any(Path(opened.path) == file.resolve() for opened in member.open_files())
+    return False
 
 
 def _kill(member: psutil.Process) -> None:

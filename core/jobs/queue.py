@@ -19,8 +19,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from .. import units
-from ..errors import DamagedFile, JobError, NotAllowed, unwritable
-from ..files.project import PROJECT
+from ..errors import DamagedFile, InvalidValue, JobError, NotAllowed, unwritable
+from ..files.project import DATA
 from ..question import policy
 from ..question.policy import AnyQuestion
 from ..results.store import Store
@@ -34,8 +34,11 @@ from .worker_file import WorkerFile
 KEPT_JOBS = 200
 """Ended jobs that stay readable; their rows are in the store for good."""
 
+MAX_QUIET_S = 3_600
+"""Longest wait for a quiet machine, which others wait for as well."""
+
 GUARD_S = 10.0
-"""How long the folder's lock is waited for; it is held for milliseconds, or while one killed process is buried."""
+"""Timeout of the folder's lock in seconds; a holder needs milliseconds, or the time to clean up one killed process."""
 
 _GUARD_POLL_S = 0.01
 _JOB_ID = re.compile(r"\d{20}-[0-9a-f]{6}")
@@ -79,18 +82,18 @@ class AllJobs:
             lock.release()
 
     def ids(self) -> list[str]:
-        """Names of all jobs, in the order of submission."""
+        """Return names of all jobs, in the order of submission."""
         try:
             return sorted(path.name for path in self.folder.iterdir() if _JOB_ID.fullmatch(path.name))
         except FileNotFoundError:
             return []
 
     def files(self, job_id: str) -> JobFolder:
-        """The files of a job."""
+        """Return the files of a job."""
         return JobFolder(self.folder / job_id, self._memory)
 
     def read(self, job_id: str) -> Job | None:
-        """A job as it is written down; None if it cannot be read. Those that ended well never change again."""
+        """Read a job; None if it cannot be read. Jobs that ended well never change again."""
         if job_id in self._unwritten:
             return self._unwritten[job_id]
         if job_id in self._ended or not _JOB_ID.fullmatch(job_id):
@@ -107,18 +110,18 @@ class AllJobs:
         return job
 
     def active(self) -> list[Job]:
-        """The jobs that wait or run."""
+        """Return the jobs that wait or run."""
         return [job for job in map(self.read, self.ids()) if job and job.active]
 
     def new_id(self) -> str:
-        """A name that sorts after all others, even if the clock was set back."""
+        """Return a name that sorts after all others, even if the clock was set back."""
         newest = max((int(job_id[:20]) for job_id in self.ids()), default=0)
         return f"{max(time.time_ns(), newest + 1):020d}-{secrets.token_hex(3)}"
 
     def prune(self) -> None:
-        """Drop the oldest ended jobs, unless rows depend on them, and what is left of writers that were killed.
+        """Delete the oldest ended jobs, unless rows depend on them, and temporary files of writers that were killed.
 
-        Those that cannot be read stay.
+        Jobs that cannot be read remain.
         """
         JobFolder.sweep(self.folder)
         ended = [job for job in map(self.read, self.ids()) if job and not job.active]
@@ -128,7 +131,7 @@ class AllJobs:
                 self._ended.pop(job.id, None)
 
 
-JOBS = PROJECT / "data" / "jobs"
+JOBS = DATA / "jobs"
 """Folder of jobs unless the environment names another."""
 
 JOBS_VARIABLE = "CROSSOVER_JOBS"
@@ -138,7 +141,7 @@ QUEUE_LIMIT = Terms().queue_length
 """Most jobs that wait at once: a class of 30 with three requests each fits, a runaway script does not."""
 
 POSSIBLY_LOST = "Results that only the measuring process had in memory are lost."
-"""What is said of a job whose process is gone while its folder cannot be written."""
+"""Message for a job whose process is gone while its folder cannot be written."""
 
 
 class Queue(AllJobs):
@@ -146,16 +149,16 @@ class Queue(AllJobs):
 
     Attributes:
         folder: where they are; `CROSSOVER_JOBS`, or data/jobs of the project, unless given.
-        worker_file: the place of the worker that serves this queue.
-        asker_file: the place of who has what other machines shall measure measured there; beside the other, as a
-            machine may be among those, and would wait for itself.
-        usage: who had how much of it.
+        worker_file: the entry of the worker that serves this queue.
+        driver_file: the entry of the process that drives a cluster. It is a separate one, since this machine may
+            belong to the cluster, and the driver would otherwise wait for itself.
+        usage: usage per person.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__(Path(folder or os.environ.get(JOBS_VARIABLE) or JOBS).absolute())
         self.worker_file = WorkerFile(self.folder)
-        self.asker_file = WorkerFile(self.folder / "asker")
+        self.driver_file = WorkerFile(self.folder / "cluster")
         self.usage = Usage(self.folder / "people.json")
 
     def submit(
@@ -168,37 +171,42 @@ class Queue(AllJobs):
         asked_from: str = "",
         terms: Terms | None = None,
         elsewhere: RemoteTarget | None = None,
-        measured_as: str = "",
+        quiet_s: float = 0.0,
     ) -> Job:
         """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
 
-        It will be measured on the processors and devices that this process may use, with its settings of threads.
+        It will be measured on the processors and devices that this process may use, with its thread settings.
 
-        Whether the store already answers an experiment is for the asker to look up first; of a sweep, points that it
-        has are not measured again.
+        The caller checks first whether the store already answers an experiment. Stored points of a sweep are not
+        measured again.
 
         Args:
             question: what to measure or to show.
             store: where its rows go, or its exhibit.
-            fresh: of a sweep, measure points that the store has as well.
-            asked_by: who asks, as in `Job`.
-            asked_from: where from, as in `Job`.
-            terms: what who asks is held to; by default only to the length of the queue.
+            fresh: of a sweep, measure stored points as well.
+            asked_by: the requester, as in `Job`.
+            asked_from: the requester's location, as in `Job`.
+            terms: limits of the requester; by default only the length of the queue.
             elsewhere: where a sweep is measured, if not here.
-            measured_as: as in `Job`.
+            quiet_s: seconds for which it waits for a quiet machine before it measures all the same; 0 for no wait.
 
         Raises:
+            InvalidValue: the wait is negative or longer than an hour.
             StoreError: the store cannot be written.
-            NotAllowed: it is more than who asks may ask for.
+            NotAllowed: the request exceeds the requester's limits.
             JobError: the queue is full, or its folder cannot be written.
         """
+        if not 0 <= quiet_s <= MAX_QUIET_S:
+            raise InvalidValue("wait-for-quiet", quiet_s, f"0 to {MAX_QUIET_S:,} seconds")
         store.check_writable()
         with self.guard():
             self._mark_lost_jobs()
             waiting = [job for job in self.active() if not self.files(job.id).is_stop_requested]
-            same = (question, store.folder.absolute(), ExecutionContext.capture(), elsewhere, measured_as)
+            is_script = bool(question.point.training)
+            here = ExecutionContext.capture(whole=is_script)
+            same = (question, store.folder.absolute(), here, elsewhere)
             for job in waiting:
-                if (job.question, job.store, job.surroundings or same[2], job.elsewhere, job.measured_as) == same:
+                if (job.question, job.store, job.surroundings or here, job.elsewhere) == same:
                     return self._with_place(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
@@ -214,9 +222,10 @@ class Queue(AllJobs):
                 created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
                 asked_by=asked_by,
                 asked_from=asked_from,
-                surroundings=same[2],
+                surroundings=here,
                 elsewhere=elsewhere,
-                measured_as=measured_as,
+                working_folder=str(Path.cwd()) if is_script and not asked_by else "",
+                quiet_s=quiet_s,
             )
             try:
                 JobFolder.create(self.folder / job.id, job)
@@ -225,10 +234,10 @@ class Queue(AllJobs):
             return self._with_place(job)
 
     def refusal(self, questions: Sequence[AnyQuestion], asked_by: str, terms: Terms) -> str:
-        """Why a person may not ask some questions now, all together, in one sentence; empty if they may.
+        """Return why a person may not submit these questions now, all together, in one sentence; empty if they may.
 
-        What was asked for and has not ended counts with all the time that it may take, so that asking for several
-        at once, from however many tabs, is no way around a limit.
+        Unfinished requests count with all the time that they may take. So several requests at once, from any number of
+        tabs, cannot exceed a limit.
         """
         if not terms.waiting and not terms.seconds_per_day:
             return ""
@@ -237,10 +246,10 @@ class Queue(AllJobs):
         return terms.refusal([policy.question_seconds(asked) for asked in questions], mine, used_s=used_s)
 
     def job(self, job_id: str) -> Job:
-        """One job as it is now; one whose process died is marked as crashed, with what it had saved.
+        """Return one job as it is now; a job whose process died is marked as crashed, with its saved rows.
 
         Raises:
-            JobError: there is no such job, or no longer, or it cannot be read.
+            JobError: there is no such job (any more), or it cannot be read.
         """
         job = self._look(job_id)
         if job is None:
@@ -250,17 +259,17 @@ class Queue(AllJobs):
         return self._with_place(job)
 
     def jobs(self) -> list[Job]:
-        """All jobs as they are now, in the order of submission."""
+        """Return all jobs as they are now, in the order of submission."""
         jobs = [job for job_id in self.ids() if (job := self._look(job_id))]
         places = self._places(jobs)
         return [dataclasses.replace(job, place=places[job.id]) if job.id in places else job for job in jobs]
 
     def waiting(self, *, elsewhere: bool = False) -> bool:
-        """Whether a job waits for its turn, of those that are measured here or of the others."""
+        """Return whether a job waits for its turn, of those that are measured here or of the others."""
         return any(job.state == "queued" and bool(job.elsewhere) == elsewhere for job in self.active())
 
     def following(self, *, elsewhere: bool = False) -> Job | None:
-        """The job whose turn is next, of those that are measured here or of the others; None if none waits."""
+        """Return the job whose turn is next, of those that are measured here or of the others; None if none waits."""
         active = [job for job in self.active() if bool(job.elsewhere) == elsewhere]
         places = self._places(active)
         return next((job for job in active if places.get(job.id) == 1), None)
@@ -281,7 +290,7 @@ class Queue(AllJobs):
         return self.job(job_id)
 
     def kill(self, job_id: str) -> Job:
-        """End a running job by ending its process at once; what it had saved is kept.
+        """End a running job by ending its process at once; saved rows remain.
 
         Raises:
             JobError: there is no such job, or its process belongs to somebody else.
@@ -291,7 +300,7 @@ class Queue(AllJobs):
             if job and job.state == "running" and job.worker:
                 self.files(job_id).request_stop()
                 try:
-                    job.worker.kill(self.worker_file.serves)
+                    job.worker.kill(self.worker_file.serves, self.worker_file.log)
                 except PermissionError:
                     raise JobError(
                         f"Job {job_id} is measured by a process of somebody else, who alone can end it."
@@ -302,7 +311,10 @@ class Queue(AllJobs):
     def claim(
         self, worker: Process, surroundings: ExecutionContext | None = None, *, elsewhere: bool = False
     ) -> Job | None:
-        """The next job, from now on running in `worker`; None if none waits, or the next needs other surroundings."""
+        """Return the next job, from now on running in `worker`.
+
+        None if none waits, or the next needs other surroundings.
+        """
         if not self.waiting(elsewhere=elsewhere):
             return None
         with self.guard():
@@ -332,7 +344,7 @@ class Queue(AllJobs):
         return True
 
     def end(self, job: Job) -> None:
-        """Write down what became of a job; for its worker alone. What somebody else has settled stays as it is.
+        """Write down how a job ended; only its worker calls this. A job that another process settled stays unchanged.
 
         If the disk is full, the job is remembered, and `settle` tries again.
 
@@ -379,7 +391,7 @@ class Queue(AllJobs):
             return job
 
     def _is_orphaned(self, job: Job) -> bool:
-        """Whether a job is said to run that nobody measures any more, as far as anybody but the worker can tell."""
+        """Return whether a job is marked as running but has no process, as far as others than the worker can see."""
         if not job.lost:
             return job.silent_too_long
         known = job.worker is not None and job.worker.born
@@ -389,14 +401,14 @@ class Queue(AllJobs):
         """Settle every job whose process is dead; under the guard.
 
         Args:
-            idle: whether the one who asks is the worker and measures nothing: then what runs nowhere is lost as well.
+            idle: whether the caller is the idle worker: then every job marked as running is lost as well.
         """
         for job in self.active():
             if self._is_orphaned(job) or (idle and job.lost):
                 self._mark_dead(job)
 
     def _end_silent(self, job: Job) -> Job:
-        """End a worker that has lost its way, if it is one of ours, and settle its job; under the guard.
+        """End a hung worker, if it is one of Crossover's, and settle its job; under the guard.
 
         A worker whose reports a full disk refuses is not silent.
         """
@@ -405,7 +417,7 @@ class Queue(AllJobs):
         event = f"The measuring process said nothing for {units.format_duration(job.silent_s)} and was ended"
         with contextlib.suppress(PermissionError):
             if job.worker:
-                job.worker.kill(self.worker_file.serves)
+                job.worker.kill(self.worker_file.serves, self.worker_file.log)
         return self._mark_dead(job, event=event)
 
     def _mark_dead(self, job: Job, *, event: str = "") -> Job:
@@ -416,7 +428,7 @@ class Queue(AllJobs):
             event: what cut it off, if that is known better than by its files.
         """
         if job.worker:
-            job.worker.kill_orphans(self.worker_file.serves)
+            job.worker.kill_orphans(self.worker_file.serves, self.worker_file.log)
         files = self.files(job.id)
         if files.is_stop_requested:
             settled = recovery.rescue(files, job, state="stopped", event="Stopped")
@@ -448,12 +460,14 @@ class Queue(AllJobs):
         if not job.active and job.began and (before := self.read(job.id)) and before.active:
             self._charge(job, job.began)
         files.write(job)
+        if job.state != "queued":
+            files.drop_environment()
         if not job.active and not job.unsaved:
             files.drop_rows()
         return job
 
     def _with_place(self, job: Job) -> Job:
-        """The job with its place among those that wait."""
+        """Return the job with its place among those that wait."""
         if job.state != "queued":
             return job
         return dataclasses.replace(job, place=self._places(self.active()).get(job.id, 0))
@@ -464,7 +478,7 @@ class Queue(AllJobs):
         return usage.places(here, self.usage) | usage.places(there, self.usage)
 
     def _charge(self, job: Job, began: Moment) -> None:
-        """Write down what a job cost who asked for it, at most what it had asked for; under the guard."""
+        """Charge the requester for a job's seconds, at most the requested time; under the guard."""
         lasted_s = began.ago_s or 0.0  # before the machine was started anew, nobody knows how long
         seconds = min(lasted_s, policy.question_seconds(job.question))  # start-up and waiting are the host's
         with contextlib.suppress(OSError):  # a full disk must not hide what became of the job

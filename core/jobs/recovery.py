@@ -1,7 +1,7 @@
-"""How what a job brought reaches the store, whoever is left to take it there: the worker, or who finds it dead.
+"""Recovery of a job's rows: the worker writes them to the store, or the process that finds the worker dead does.
 
-Rows are written beside the job first and stay there until its end is written down, so that a kill at any moment,
-or a store that refuses, loses nothing. Which state a job may enter is decided in `core.jobs.queue`.
+Rows are written to the job's folder first and stay there until its end is written down. So a kill at any moment, or
+a store that refuses, loses nothing. `core.jobs.queue` decides which state a job may enter.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from ..results.schema import Outcome, Trial
 from ..results.store import CUT_OFF, Store
 from .job import Job, JobFolder, State
 
-ASKER_KILLED = (
-    "The process that asks the other machines was killed. They go on with what they have and keep its rows; "
-    "run it again to see them."
+DRIVER_KILLED = (
+    "The process that drives the cluster was killed, as Ray does when the cluster is lost. What came back by then is "
+    "in the store; run it again to continue."
 )
-"""What is said of a sweep that other machines measure, where nobody follows it any more."""
+"""Message for a sweep of a cluster whose driver has ended."""
 
 LOST = "The results are lost: both disks were full, and the process that had them in memory has ended."
-"""What is said of a job whose rows or exhibit neither the store's disk took nor that of the jobs."""
+"""Message for a job whose rows or exhibit neither the store's disk nor the jobs' disk accepted."""
 
 _IN_MEMORY = "only in memory until this process ends"
 
@@ -39,13 +39,13 @@ def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: boo
 
 
 def finish_job(job: Job, message: str = "") -> Job:
-    """The job at its end, with a message that also says which rows it lacks; failed if it has none at all."""
+    """Return the job at its end, with a message that also says which rows it lacks; failed if it has none at all."""
     said = " ".join(filter(None, [message, *job.missing]))
     return dataclasses.replace(job, state="finished" if job.trial_ids else "failed", message=said)
 
 
 def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
-    """The job that has measured these rows, with a sentence on each contender that has no row of its own among them.
+    """Return the job that has measured these rows, with a sentence on each contender without a row among them.
 
     A row that readers would refuse is none; that of a lane that failed has a sentence of its own.
     """
@@ -61,9 +61,9 @@ def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
 
 
 def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
-    """Bring what a lesson showed to the store, beside its rows; the job as it is then.
+    """Write a lesson's exhibit to the store, next to its rows; return the updated job.
 
-    It stays beside the job as well. Bringing it twice is bringing it once.
+    The job's folder has a copy as well. Writing it twice has the effect of writing it once.
     """
     refusal, kept = "", folder.keep_exhibit(exhibit)
     try:
@@ -74,18 +74,18 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
 
 
 def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
-    """Bring rows of a job that goes on; the job as it is then, and why the store refused them (empty if it did not).
+    """Write rows of a running job; return the updated job, and why the store refused the rows (empty if it did not).
 
-    One that readers would refuse is left out, so that it costs no other; the others stay beside the job until it is
-    written down that they are among its rows.
+    A row that readers would refuse is left out, so that the others survive. The others stay in the job's folder until
+    they are written down as its rows.
 
     Args:
         folder: the job's files.
-        job: as it is.
+        job: the current job.
         trials: its new rows.
-        again: whether somebody who was killed may have brought some of them.
+        again: whether a killed process may have written some of them.
     """
-    rows = [dataclasses.replace(row, machine_id=job.measured_as or row.machine_id) for row in readable(trials)]
+    rows = readable(trials)
     refusal = _store(folder, job, rows, again=again)
     return dataclasses.replace(with_rows(job, rows), unsaved=bool(refusal)), refusal
 
@@ -99,8 +99,9 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
         state: what it is if its rows are not complete.
         event: what cut it off, the beginning of a sentence: "The measuring process was killed".
     """
-    if job.elsewhere:  # whose rows the machines keep
-        return dataclasses.replace(job, state=state, message=ASKER_KILLED)
+    if job.elsewhere:
+        saved_job, refusal = save(folder, job, folder.read_unsaved(), again=True)
+        return dataclasses.replace(saved_job, state=state, message=" ".join(filter(None, [DRIVER_KILLED, refusal])))
     if job.demonstration:
         shown = folder.read_exhibit()
         return (
@@ -122,7 +123,7 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
 
 
 def load_rows_of_job(job: Job) -> list[Trial]:
-    """What the store has of a job's own runs, whether the job knows of it or not; none where it cannot be read."""
+    """Return the stored rows of a job's own runs, listed in the job or not; none if the store cannot be read."""
     experiments = [job.experiment] if job.experiment else []
     if job.sweep:
         experiments = [job.sweep.experiment(point) for point in job.sweep.points]
@@ -144,7 +145,7 @@ def try_again(folder: JobFolder, job: Job) -> Job:
 
 
 def describe_saved(job: Job, in_part: int) -> str:
-    """How much of a sweep is saved, as a clause.
+    """Return how much of a sweep is saved, as a clause.
 
     Args:
         job: with the runs of whole points.
@@ -157,7 +158,7 @@ def describe_saved(job: Job, in_part: int) -> str:
 
 
 def with_rows(job: Job, trials: Sequence[Trial]) -> Job:
-    """The job with rows added to those it has; a row that it has already stays where it is."""
+    """Return the job with rows added to those it has; a row that it has already stays where it is."""
     run_ids = dict.fromkeys((*job.run_ids, *(trial.run_id for trial in trials)))
     trial_ids = dict.fromkeys((*job.trial_ids, *(trial.trial_id for trial in trials)))
     return dataclasses.replace(job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))
@@ -191,7 +192,7 @@ def _rescue_sweep(
 
 
 def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool) -> str:
-    """Why the store refused the rows; empty if it has them."""
+    """Return why the store refused the rows; empty if it has them."""
     kept = folder.keep_unsaved(trials)
     try:
         store = Store(job.store)
@@ -206,7 +207,7 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
 
 
 def _cut_off(trial: Trial, outcome: Outcome, event: str) -> Trial:
-    """The row with the outcome of being cut off, unless it had come to its own end before."""
+    """Return the row with the outcome of being cut off, unless it had come to its own end before."""
     if trial.outcome != "interrupted" or trial.message:
         return trial
     return dataclasses.replace(trial, outcome=outcome, message=f"{event}.")

@@ -1,7 +1,7 @@
 """Usage of the measuring process per person today, and the order of turns (docs/decisions/0006).
 
-One small file beside the jobs, changed only under the queue's lock. People are opaque names, see
-`core.jobs.job.Job.asked_by`; requests from the command line have none and no limit.
+One small file in the jobs folder, changed only under the queue's lock. People are opaque names, see
+`core.jobs.job.Job.asked_by`; requests from the command line have no name and no limit.
 """
 
 import collections
@@ -18,17 +18,17 @@ from ..files.documents import Count, Seconds
 from .job import Job
 
 KEPT_PEOPLE = 10_000
-"""Entries that are kept, those with the latest turns; a visitor who comes without a name each time makes many."""
+"""Limit of stored entries, latest turns first; a visitor without a name makes a new entry each time."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What the queue holds one person to.
+    """The queue's limits for one person.
 
     Attributes:
-        seconds_per_day: of measuring, those that were asked for and not yet used included; 0 for no limit.
+        seconds_per_day: of measuring, including requested seconds that are not used yet; 0 for no limit.
         waiting: jobs that wait or run at once; 0 for no limit.
         queue_length: most jobs of everybody that wait at once.
     """
@@ -38,12 +38,12 @@ class Terms:
     queue_length: int = 100
 
     def refusal(self, wanted_s: Sequence[float], waiting_s: Sequence[float], *, used_s: float) -> str:
-        """Why a person may not ask for more, in one sentence; empty if they may.
+        """Return why a person may not submit more, in one sentence; empty if they may.
 
         Args:
             wanted_s: seconds that each new job may take.
-            waiting_s: the same of those that they asked for and that have not ended.
-            used_s: seconds that they had today.
+            waiting_s: the same for their unfinished jobs.
+            used_s: seconds that they used today.
         """
         if self.waiting and len(waiting_s) + len(wanted_s) > self.waiting:
             allowed = f"{self.waiting} {'is' if self.waiting == 1 else 'are'} allowed at once"
@@ -66,10 +66,10 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class _Entry:
-    """What is written down of a person, or of a place that many ask from.
+    """The record of a person, or of a location that many share.
 
     Attributes:
-        turn: when the last turn was, as a number that grows; 0 for who had none.
+        turn: when the last turn was, as a number that grows; 0 if there was none.
         day: on which the seconds were measured, ISO date, UTC.
         seconds: of measuring on that day.
     """
@@ -79,7 +79,7 @@ class _Entry:
     seconds: Seconds = 0.0
 
     def seconds_on_day(self, day: str) -> float:
-        """Seconds of measuring on a day."""
+        """Return the seconds of measuring on a day."""
         return self.seconds if self.day == day else 0.0
 
 
@@ -94,11 +94,11 @@ class Usage:
     path: Path
 
     def seconds_on_day(self, person: str, day: str) -> float:
-        """Seconds of measuring that a person had on a day (ISO date, UTC)."""
+        """Return the seconds of measuring that a person had on a day (ISO date, UTC)."""
         return self._entries().get(person, _Entry()).seconds_on_day(day)
 
     def turns(self, names: Iterable[str]) -> dict[str, int]:
-        """When each one's last turn was, as a number that grows; 0 for who had none."""
+        """Return the last turn of each name, as a number that grows; 0 if it had none."""
         known = self._entries()
         return {name: known.get(name, _Entry()).turn for name in names}
 
@@ -128,7 +128,7 @@ class Usage:
     def _entries(self) -> dict[str, _Entry]:
         try:
             return documents.read_json(self.path, dict[str, _Entry]) or {}
-        except DamagedFile as error:  # nobody is kept from measuring for it; what it said stays beside
+        except DamagedFile as error:  # nobody is blocked for it; a copy of the damaged file remains
             _log.warning("Turns and budgets of today begin anew: %s", error)
             with contextlib.suppress(OSError):
                 atomic.set_aside(self.path)
@@ -163,5 +163,5 @@ def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:
 
 
 def _source(job: Job) -> str:
-    """Where a job was asked from; who says nothing of that is a place of their own."""
+    """Return the location of a job's request; a requester without a location counts as one of its own."""
     return job.asked_from or job.asked_by

@@ -21,13 +21,13 @@ from .process import DEATH_S, ExecutionContext, Process
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Who serves the queue, or is about to.
+    """The process that serves the queue, or is about to.
 
     Attributes:
         process: the worker.
-        ready: whether it has loaded what it measures with.
+        ready: whether it has loaded its measuring code.
         starts: workers started in a row, this one included, of which none before it became ready.
-        surroundings: what it takes over from who asked for a measurement.
+        surroundings: the execution context that it inherits from the requester of a measurement.
     """
 
     process: Process
@@ -38,7 +38,7 @@ class Serving:
 
 @dataclass(frozen=True, kw_only=True)
 class _Report(Machine):
-    """What a worker found, with who it was."""
+    """A worker's report on the machine, with the worker's process."""
 
     process: Process
 
@@ -54,30 +54,30 @@ class WorkerFile:
     folder: Path
 
     def lock(self) -> BaseFileLock:
-        """The lock that a worker holds for as long as it serves."""
+        """Return the lock that a worker holds for as long as it serves."""
         return FileLock(self.folder / "worker.lock")
 
     @property
     def log(self) -> Path:
-        """What workers print, tracebacks included."""
+        """The output of workers, tracebacks included."""
         return self.folder / "worker.log"
 
     @property
     def serving(self) -> Serving | None:
-        """Who began to serve last, alive or not; None before the first, after one that left, or if it is damaged."""
+        """The last process that began to serve, alive or not; None before the first, after one left, or if damaged."""
         with contextlib.suppress(DamagedFile):  # then the lock tells whether somebody serves
             return documents.read_json_once(self._entry, Serving)
         return None
 
     @property
     def is_served(self) -> bool:
-        """Whether somebody alive serves the queue, or is about to, as the entry has it; cheap."""
+        """Whether a live process serves the queue, or is about to, by its entry; cheap."""
         serving = self.serving
         return serving is not None and serving.process.alive
 
     @property
     def locked(self) -> bool:
-        """Whether somebody holds the lock, whatever the entry has; the folder must exist."""
+        """Whether a process has the lock, independent of the entry; the folder must exist."""
         try:
             with self.lock().acquire(timeout=0):
                 return False
@@ -100,7 +100,7 @@ class WorkerFile:
 
     @property
     def machine(self) -> Machine | None:
-        """What a worker reported last; None before the first report, or where another version wrote it."""
+        """The last report of a worker; None before the first report, or if another version wrote it."""
         with contextlib.suppress(DamagedFile):
             if found := documents.read_json_once(self._machine, _Report):
                 facts = {name: getattr(found, name) for name in Machine.__dataclass_fields__}
@@ -114,12 +114,12 @@ class WorkerFile:
             PermissionError: it is a process of somebody else.
         """
         if serving := self.serving:
-            serving.process.kill(self.serves)
+            serving.process.kill(self.serves, self.log)
             with contextlib.suppress(Timeout), self.lock().acquire(timeout=DEATH_S):
                 pass
 
     def serves(self, command: Sequence[str]) -> bool:
-        """Whether a command line is that of a worker of this queue."""
+        """Return whether a command line is that of a worker of this queue."""
         wanted = str(self.folder)
         return any((option, folder) == ("--jobs", wanted) for option, folder in itertools.pairwise(command))
 

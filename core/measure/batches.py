@@ -1,8 +1,8 @@
-"""How data reach the device: endless batches of one training in an order that depends on the seed alone.
+"""Endless batches of one training, in an order that depends on the seed alone.
 
 Every data path yields the same batches in the same order, so that devices and paths can be compared. A batch
-is made (the loader's part) and then placed on the device (the transfer); `core.measure.breakdown` times the
-two apart.
+is made (the loader's part) and then placed on the device (the transfer). `core.measure.breakdown` times the
+two parts separately.
 """
 
 import itertools
@@ -16,15 +16,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
 from ..question.experiment import Point
+from ..question.models.operations import GATHERED_BYTES
 from .datasets import Data, Split
 from .execution import Batch
 
+PINNED_TYPES = ("cuda", "xpu")
+"""Types of devices to which PyTorch copies from pinned memory without waiting."""
+
 PREFETCHED_PER_WORKER = 2
 """torch's own default; a DataLoader worker keeps as many batches ready."""
-
-GATHERED_BYTES = 256 * 2**10
-"""Resident batches are indexed several at once as long as they stay within so much, which fits any cache: small ones
-cost as much to ask for as to make, and large ones are read while they are still there if each is made by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +32,15 @@ class Feed:
     """Batches of one training.
 
     Attributes:
-        batches: endless; drawing from it is the loader's part of a step.
-        take: the next batches, as many as are asked for, one after the other in one; drawn from the same stream, and
-            theirs only until the next are taken.
-        place: puts drawn batches on the device, the host-to-device transfer.
+        batches: endless iterator; `next` on it is the loader's part of a step.
+        take: the requested number of next batches, concatenated into one. The result comes from the same
+            stream and is valid only until the next call.
+        place: puts batches on the device, the host-to-device transfer.
         batch_size: samples of one batch.
-        at_once: batches that are best taken at once.
+        at_once: number of batches that are best requested with one `take`.
         indices: what `take` would index, where samples are resident; None elsewhere.
         gather: batches by their indices, where samples are resident; None elsewhere.
-        prefetched: batches that may be ready before they are asked for.
+        prefetched: number of batches that may be ready before they are requested.
     """
 
     batches: Iterator[Batch]
@@ -63,10 +63,13 @@ def order(point: Point, epoch: int) -> Tensor:
 
 
 def feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
-    """The batches of `point` from step `first_step` on; on the resident path those of `resident`, on the device."""
+    """Return the batches of `point` from step `first_step` on.
+
+    On the resident path they are those of `resident`, on the device.
+    """
     if point.data_path == "resident":
         return _build_index_feed(point, resident, device, _leave, first_step)
-    pinned = point.data_path == "loader" and device.type == "cuda"
+    pinned = point.data_path == "pinned" and device.type in PINNED_TYPES
     place = _leave if device.type == "cpu" else _mover(device, non_blocking=pinned)
     if point.data_path == "per_batch":
         host = _build_index_feed(point, data.train, torch.device("cpu"), place, first_step)
@@ -75,7 +78,7 @@ def feed(point: Point, data: Data, resident: Split, device: torch.device, *, fir
     batches = _loader(point, source, pinned=pinned, first_step=first_step)
     return Feed(
         batches=batches,
-        take=partial(_join_batches, batches),
+        take=partial(_join_batches, batches, pinned=pinned),
         place=place,
         batch_size=point.batch_size,
         prefetched=PREFETCHED_PER_WORKER * point.loader_workers,
@@ -105,9 +108,9 @@ class _Order:
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def _load(self) -> Tensor:
-        """The order of this epoch on the device: one copy an epoch, which the host does not wait for on CUDA."""
+        """Return the order of this epoch on the device: a copy an epoch, pinned where that needs no wait."""
         indices = order(self._point, self._epoch)
-        if self._device.type == "cuda":
+        if self._device.type in PINNED_TYPES:
             return indices.pin_memory().to(self._device, non_blocking=True)
         return indices.to(self._device)
 
@@ -144,12 +147,20 @@ def _build_index_feed(
     )
 
 
-def _join_batches(batches: Iterator[Batch], steps: int) -> Batch:
+def _join_batches(batches: Iterator[Batch], steps: int, *, pinned: bool) -> Batch:
     drawn = list(itertools.islice(batches, steps))
     if steps == 1:
         return drawn[0]
     samples, labels = zip(*drawn, strict=True)
-    return torch.cat(samples), torch.cat(labels)
+    return _join_tensors(samples, pinned=pinned), _join_tensors(labels, pinned=pinned)
+
+
+def _join_tensors(parts: tuple[Tensor, ...], *, pinned: bool) -> Tensor:
+    """Concatenate, into pinned memory where the parts are: a copy from anywhere else would wait."""
+    if not pinned:
+        return torch.cat(parts)
+    shape = sum(map(len, parts)), *parts[0].shape[1:]
+    return torch.cat(parts, out=torch.empty(shape, dtype=parts[0].dtype, pin_memory=True))
 
 
 class _BatchSampler:
@@ -180,7 +191,10 @@ def _leave(batch: Batch) -> Batch:
 
 
 def _mover(device: torch.device, *, non_blocking: bool) -> Callable[[Batch], Batch]:
-    """A copy to `device`; PyTorch promises a safe copy that does not wait only from pinned memory towards CUDA."""
+    """Return a copy to `device`.
+
+    A copy that does not wait is safe only from pinned memory, and only to `PINNED_TYPES`.
+    """
 
     def move(batch: Batch) -> Batch:
         samples, labels = batch

@@ -1,7 +1,7 @@
 """Gradient boosting: fits of scikit-learn, XGBoost and LightGBM, timed as the steps of a training are.
 
-A step is one whole fit. Each library brings an OpenMP runtime beside torch's or shares it, so it is imported when a
-fit is requested and the process trains nothing else afterwards. A library that falls back to the CPU is refused.
+A step is one whole fit. Each library loads an OpenMP runtime of its own or shares torch's, so it is imported when a
+fit is requested. The process trains nothing else afterwards. A library that falls back to the CPU is refused.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +26,7 @@ from torch import Tensor
 from ..errors import DeviceUnavailable, LibraryFailed, OutOfMemory
 from ..question.experiment import BEST_THREADS, Contender, Point
 from ..question.lanes import PLAIN, Lane
-from ..question.models.boosting import LIBRARIES, explain_missing_library
+from ..question.models.families import LIBRARIES, explain_missing_library
 from ..text import as_line
 from . import preflight
 from .batches import Feed
@@ -43,18 +44,21 @@ Labels = npt.NDArray[np.int64]
 SMALL = 256
 """Rows of the fit that shows whether a device can be used; one round of few leaves."""
 
-LIGHTGBM_GPU_KINDS = {"lightgbm": ("cuda", "gpu")}
-"""What LightGBM calls a GPU, by CUDA and by OpenCL: a build has one of them, or none."""
+OPENCL_PLATFORMS = (-1, 0, 1, 2, 3)
+"""Numbers of the vendors' OpenCL platforms that LightGBM is to use; -1, the first, lets LightGBM choose."""
 
-_KIND = {"lightgbm": "cuda"}
-"""Which of them its build here has, as far as that was tried."""
+_LIGHTGBM_GPU: dict[str, Any] = {"device_type": "cuda"}
+"""Parameters that request the GPU from LightGBM on this machine, as far as that was tried."""
+
+_OPENCL_DEVICE = "Using GPU Device: "
+"""Text in LightGBM's log before the device name that OpenCL reports; with CUDA, LightGBM uses the requested device."""
 
 _MOST_WORDS = 300
-"""Letters of a library's error that are told."""
+"""Maximum number of characters shown of a library's error."""
 
 
 class Model(Protocol):
-    """What all three libraries make: a classifier as scikit-learn has them."""
+    """Classifier with scikit-learn's interface, as all three libraries make it."""
 
     classes_: npt.NDArray[Any]
 
@@ -62,7 +66,7 @@ class Model(Protocol):
         """Fit from nothing; returns when it is done."""
 
     def predict_proba(self, samples: FloatTable) -> npt.NDArray[Any]:
-        """Probability of each of `classes_`, (rows, classes)."""
+        """Return the probability of each of `classes_`, (rows, classes)."""
 
 
 @functools.cache
@@ -83,7 +87,7 @@ def load(family: str) -> float:
 
 
 def model(point: Point, device: str, threads: int) -> Model:
-    """A classifier that is not fitted yet; everything that is not asked for is as its library has it.
+    """Build a classifier that is not fitted yet; settings that `point` does not name keep the library's default.
 
     Args:
         point: the training.
@@ -111,34 +115,90 @@ def fit(family: str, made: Model, samples: FloatTable, labels: Labels, threads: 
 
 
 @functools.cache
-def first_use(family: str, device: str) -> float:
-    """Use an accelerator for the first time, with a fit of next to nothing; seconds.
+def first_use(family: str, device: str, name: str) -> float:
+    """Use an accelerator for the first time, with a fit of next to nothing.
+
+    Args:
+        family: of the library.
+        device: `cuda:N`.
+        name: of the device, as PyTorch has it.
+
+    Returns:
+        Seconds.
 
     Raises:
-        DeviceUnavailable: the library as it is installed cannot use it, in its words.
+        DeviceUnavailable: the library as it is installed cannot use it, or uses another one.
     """
+    began, why = time.perf_counter(), dict[str, None]()
+    for asked in _list_ways_to_ask(family):
+        _LIGHTGBM_GPU.clear()
+        _LIGHTGBM_GPU.update(asked)
+        try:
+            used = _fit_once(family, device)
+        except Exception as error:
+            why[_words(error)] = None
+        else:
+            named = used or asked.get("device_type") != "gpu"
+            if named and (used in ("", device) or _is_same_device(used, name)):
+                return time.perf_counter() - began
+            why[f"it trains on {used or 'a device that it does not name'} instead"] = None
+    reasons = "; ".join(why)
+    raise DeviceUnavailable(f"{LIBRARIES[family].title} as it is installed here cannot train on {device}: {reasons}.")
+
+
+def _list_ways_to_ask(family: str) -> list[dict[str, Any]]:
+    """List the parameters that may request a GPU.
+
+    LightGBM has CUDA and several OpenCL platforms, of which a build supports some or none.
+    """
+    if family != "lightgbm":
+        return [{}]
+    opencl = [{"device_type": "gpu", "gpu_platform_id": number} for number in OPENCL_PLATFORMS]
+    return [{"device_type": "cuda"}, *opencl]
+
+
+def _fit_once(family: str, device: str) -> str:
+    """Fit next to nothing; the device that was used by the library's own word, empty if it says none."""
     point = Point(dataset="disc", model=family, rounds=1, leaves=2)
     samples, labels = np.random.default_rng(0).random((SMALL, 4), np.float32), np.arange(SMALL, dtype=np.int64) % 2
-    began = time.perf_counter()
-    why = ""
-    for kind in LIGHTGBM_GPU_KINDS.get(family, ("",)):
-        _KIND[family] = kind
-        made = model(point, device, 1)
-        try:
-            with warnings.catch_warnings(record=True):  # who falls back to the CPU only warns of it
-                made.fit(samples, labels)
-        except Exception as error:
-            why = why or _words(error)
-        else:
-            used = read_training_device(made)
-            if used in ("", device):
-                return time.perf_counter() - began
-            why = f"it trains on {used} instead"
-    raise DeviceUnavailable(f"{LIBRARIES[family].title} as it is installed here cannot train on {device}: {why}.")
+    made = model(point, device, 1)
+    said: list[str] = []
+    with warnings.catch_warnings(record=True), _collect_log(family, made, said):  # a fallback to the CPU only warns
+        made.fit(samples, labels)
+    named = [
+        line.partition(_OPENCL_DEVICE)[2].partition(", Vendor:")[0].strip() for line in said if _OPENCL_DEVICE in line
+    ]
+    return named[-1] if named else read_training_device(made)
+
+
+@contextlib.contextmanager
+def _collect_log(family: str, made: Model, said: list[str]) -> Iterator[None]:
+    """Have LightGBM write its log, and collect the lines."""
+    if family != "lightgbm":
+        yield
+        return
+    import lightgbm
+
+    before = lightgbm.basic._LOGGER
+    lightgbm.register_logger(SimpleNamespace(info=said.append, warning=said.append))
+    made.set_params(verbosity=1)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        lightgbm.register_logger(before)
+
+
+def _is_same_device(used: str, name: str) -> bool:
+    """Return whether OpenCL and PyTorch mean the same device.
+
+    Either name may have more details than the other, such as maker or memory.
+    """
+    one, other = used.casefold(), name.casefold()
+    return bool(one) and (one in other or other in one)
 
 
 def read_training_device(made: Model) -> str:
-    """The device that an XGBoost model says it was trained on; empty of others, which raise where they cannot."""
+    """Return the device that an XGBoost model says it was trained on; empty of others."""
     booster = getattr(made, "get_booster", None)
     if booster is None:
         return ""
@@ -146,7 +206,7 @@ def read_training_device(made: Model) -> str:
 
 
 def use_threads(family: str, threads: int) -> None:
-    """Have so many CPU threads from here on, where that is not said to the model itself."""
+    """Limit the CPU threads from here on, for a model that has no parameter for them."""
     if family == "hist-boosting":
         import threadpoolctl
 
@@ -194,7 +254,7 @@ def _lightgbm(point: Point, device: str, threads: int) -> Model:
         n_jobs=threads or None,
         random_state=point.seed,
         verbosity=-1,
-        **({} if kind == "cpu" else {"device_type": _KIND["lightgbm"], "gpu_device_id": int(number or 0)}),
+        **({} if kind == "cpu" else {**_LIGHTGBM_GPU, "gpu_device_id": int(number or 0)}),
     )
     return made
 
@@ -231,7 +291,7 @@ def _build_library_error(family: str, error: Exception) -> LibraryFailed:
 
 
 def _words(error: Exception) -> str:
-    """The first line of an error; those that come from another language bring their stack along."""
+    """Return the first line of an error, without the stack that errors of native code contain."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return as_line(lines[0] if lines else type(error).__name__, _MOST_WORDS).rstrip(".")
 
@@ -279,18 +339,18 @@ class BoostingTraining(Training):
         self.steps += steps
 
     def rewind(self, feed: Feed, steps: int) -> None:
-        """Only the count of fits: each begins from nothing anyway."""
+        """Reset only the count of fits: each begins from nothing anyway."""
         self.steps = steps
 
     def weights(self, device: str | None = None) -> list[Tensor]:
-        """None: trees are the library's business."""
+        """Return no weights, as the library owns the trees."""
         return []
 
     def set_weights(self, weights: list[Tensor]) -> None:
-        """Nothing, as `rewind`."""
+        """Do nothing, as `rewind`."""
 
     def rehearsal(self) -> Callable[[], object]:
-        """One fit."""
+        """Return one fit."""
         return partial(self.advance, 1)
 
     def read_losses(self) -> list[float]:
@@ -298,12 +358,12 @@ class BoostingTraining(Training):
         return []
 
     def loss(self) -> float:
-        """Mean log loss of the model over the first training rows."""
+        """Return the mean log loss of the model over the first training rows."""
         chances = self.chances(self._scored.samples).gather(1, self._scored.labels[:, None])
         return float(-chances.clamp_min(LEAST_CHANCE).log().mean())
 
     def chances(self, samples: Tensor) -> Tensor:
-        """Probability of every class of the data set, (rows, classes), as a network's outputs are."""
+        """Return the probability of every class of the data set, (rows, classes), as a network's outputs are."""
         if self._model is None:
             raise RuntimeError("nothing was fitted yet")
         known = torch.as_tensor(np.asarray(self._model.predict_proba(_to_table(samples))), dtype=torch.float64)
@@ -331,11 +391,11 @@ class FreshFits(FreshTrainings):
     """Makes fits of one point on one device; each of them begins from nothing."""
 
     def training(self, lane: Lane) -> Training:
-        """One that was not fitted yet; it has no lane."""
+        """Build a training that is not fitted yet; boosting has no variants."""
         return BoostingTraining(self.point, self.data, str(self.device))
 
     def feed(self, first_step: int) -> Feed:
-        """No batches."""
+        """Return a feed without batches."""
         return NOTHING
 
 
@@ -363,27 +423,29 @@ class BoostingContender(MeasuredContender):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Nobody counts them in trees; 0 says that they are not known."""
+        """Return 0 for parameters and operations, which nobody counts in trees; 0 means unknown."""
         return {"parameters": 0, "flops_per_step": 0}
 
     def require_pace(self, budget_s: float) -> None:
-        """Nothing: how long a fit takes is known when one was fitted."""
+        """Do nothing: how long a fit takes is known after one fit."""
 
     def start(self) -> None:
         """Import the library, see whether it can use the device, and fit for the first time, each timed."""
         loaded_s = load(self._point.model)
-        used_s = 0.0 if self.contender.on_host else first_use(self._point.model, str(self._device.torch))
+        used_s = (
+            0.0 if self.contender.on_host else first_use(self._point.model, str(self._device.torch), self.info.name)
+        )
         super().start()
-        raw = self.raw  # whoever comes second in this process finds the library there, and would have had to wait too
+        raw = self.raw  # a second contender in this process finds the library there, and would have had to wait too
         raw.startup_build_s = (raw.startup_build_s or 0.0) + loaded_s
         raw.startup_device_s = (raw.startup_device_s or 0.0) + used_s
         self.curve.add([self.fits.loss()])
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
-        """Fit once more, or for as long as a block takes. Yields between timings.
+        """Fit once more, or for as long as a block takes; yield between timings.
 
-        A fit is long beside whatever gets warm, and allocates all its memory anew: the first one is not used, nor the
-        first block.
+        A fit is long compared with any warm-up effect, and allocates all its memory anew. The first fit is not used,
+        nor is the first block.
         """
         fit_s = self._warm_up_block(1)
         yield
@@ -394,8 +456,14 @@ class BoostingContender(MeasuredContender):
         long_s = LONG_S if self.contender.on_host else LONG_ON_ACCELERATOR_S
         self.raw.lead_in_steps = max(1, math.ceil(LEAD_IN_S / fit_s)) if 0 < fit_s < long_s else 0
 
+    def _rebuild(self) -> None:
+        """Do nothing: each fit builds its trees and tables anew."""
+
     def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
-        """A fit is one piece, and a whole training is one fit: only what does not depend on its rows can be told."""
+        """Time a step on twice the data in turns with a usual one, where the memory suffices.
+
+        A fit is one piece, and a whole training is one fit: it has no step breakdown and no epoch to measure.
+        """
         if (
             turns
             and 2 * preflight.estimate_memory_bytes(self._point, self.contender, self._data)
@@ -423,10 +491,10 @@ class BoostingContender(MeasuredContender):
         return self.raw.lead_in_steps
 
     def _keep_weights(self) -> None:
-        """Nothing: the last model is there."""
+        """Do nothing: the last model is there."""
 
     def _prepare(self) -> float:
-        """Nothing is compiled."""
+        """Do nothing, as nothing is compiled; return 0 seconds."""
         return 0.0
 
     def _use_settings(self) -> None:

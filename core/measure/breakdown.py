@@ -1,7 +1,7 @@
 """After the blocks: step breakdown, device busy time, the time of a whole epoch, and what the network learned.
 
-These passes synchronize the device between parts, so they disturb what they measure. They run after the headline
-blocks, never instead of them, and their sum is compared with the undisturbed step.
+These passes synchronize the device between parts, so they disturb what they measure. Therefore each pass runs after the
+headline blocks, never instead of them. The sum of the parts is compared with the undisturbed step.
 """
 
 import math
@@ -12,9 +12,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from ..errors import LaneUnavailable
 from ..question.experiment import Contender, Point
 from . import devices
 from .datasets import Data, Split
+from .execution import Recorder
 from .raw_values import RawValues
 from .timer import MIN_BLOCK_S, Timer
 from .training import Classifier, Training, classify, nudge_weight
@@ -33,11 +35,11 @@ TURNS = (3, 5)
 """Fewest and most turns that a step takes with another form of it; they take as long as an epoch may, at most."""
 
 BUSY_REPEATS = 5
-"""Measurements of filler alone and filler with steps; every difference is kept."""
+"""Measurements of filler alone and of filler with steps; every difference is stored."""
 
 BUSY_WORK_S = 0.01
 BUSY_STEPS = (1, 50)
-"""Seconds of undisturbed training that the steps behind the filler stand for; fewest and most of them."""
+"""Fewest and most seconds of undisturbed training that the steps behind the filler amount to."""
 
 FILLER_SIZE, FILLER_MOST_SIZE = 2048, 16_384
 """Edge of the square matrices whose product keeps an accelerator occupied; doubled where many would be queued."""
@@ -56,15 +58,16 @@ BREAKDOWN_PARTS = ("loader", "transfer", "forward", "backward", "optimizer")
 
 
 def measure_breakdown(training: Training, timer: Timer, *, step_s: float) -> dict[str, tuple[float, ...]]:
-    """Seconds of each of `BREAKDOWN_PARTS`, one entry a step, of steps with a drained clock reading after every part.
-
-    Empty where a step is one piece: a compiled or recorded one has no parts that could be timed apart, and those of an
-    eager twin are not its own.
+    """Time each of `BREAKDOWN_PARTS` in steps that synchronize the device and read the clock after every part.
 
     Args:
         training: goes on training; its weights change.
         timer: of the training's device.
         step_s: seconds of an undisturbed step, to choose how many steps.
+
+    Returns:
+        Seconds of each part, one entry per step. Empty where a step is one piece: a compiled or recorded step has no
+        parts to time, and the parts of an eager twin are not its own.
     """
     if training.lane.execution != "eager":
         return {}
@@ -72,16 +75,16 @@ def measure_breakdown(training: Training, timer: Timer, *, step_s: float) -> dic
 
 
 def time_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
-    """Seconds of each part of a step, one entry a step, of as many steps as fill the pass."""
+    """Return the seconds of each part of a step, one entry a step, of as many steps as fill the pass."""
     steps = clamp(PASS_STEPS, PASS_S / step_s)
-    rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the drained way of going
+    rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the synchronized steps
     return list(zip(*rows, strict=True))
 
 
 def time_alternately(
     training: Training, other: Training, timer: Timer, *, step_s: float, budget_s: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Seconds of a step of two trainings that take turns, one entry a turn; none where that would take too long.
+    """Return the seconds per step of two trainings that take turns, an entry per turn; none if it takes too long.
 
     The other is a fresh one on the same device, which gets warm first; too long is what is long beside the budget.
     """
@@ -103,9 +106,10 @@ def time_alternately(
 def epoch_s(
     training: Training, timer: Timer, *, steps: int, lead_in_steps: int, step_s: float, budget_s: float
 ) -> float | None:
-    """Seconds of a whole epoch of so many steps, by as many epochs in one piece as make whole calls of the lane.
+    """Return the seconds of a whole epoch of `steps` steps, or None if it would take too long for `budget_s`.
 
-    The training goes on meanwhile, `lead_in_steps` of it untimed. None if it would take too long beside `budget_s`.
+    Times as many epochs in one piece as make whole calls of the variant. The training goes on meanwhile, for
+    `lead_in_steps` of it untimed.
     """
     each = training.lane.steps_per_call
     in_step = each // math.gcd(each, steps)
@@ -117,21 +121,49 @@ def epoch_s(
     return timer.time(lambda: training.advance(epochs * steps)).seconds / epochs
 
 
-def busy_step_s(training: Training, timer: Timer, device: torch.device, *, step_s: float) -> tuple[float, ...]:
-    """Seconds for which an accelerator is busy with one step when it never waits for the host.
+Record = Callable[[Callable[[], object]], Callable[[], object]]
+"""Records work of a device, and returns what does it in one launch."""
+
+QUEUE_TOO_SHORT = (
+    "Its launches could not all be queued before the device began, as where a step has more than a queue holds."
+)
+
+
+def busy_step_s(
+    training: Training, timer: Timer, device: torch.device, *, step_s: float, record: Record | None = None
+) -> tuple[float, ...]:
+    """Return the seconds for which an accelerator is busy with one step when it never waits for the host.
 
     The device first gets filler that outlasts the queueing of some steps; the steps behind it then run without
     a gap. Their time is that of filler and steps less that of filler alone: one host clock, no events, any
     accelerator. The batch is on the device beforehand, so loader and transfer are left out. Fewer steps are queued
-    where the host had not queued all of them by the time the filler was over, as where the queue was full.
+    where the host had not queued all of them by the time the filler was over, as where the queue was full. If not even
+    one is, the step is recorded, where that is possible, and replayed in one launch.
 
     Returns:
-        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue, and where
-        not even one call can be queued in time.
+        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue.
+
+    Raises:
+        LaneUnavailable: not even one call can be queued in time, nor recorded.
     """
     if device.type == "cpu":
         return ()
     work, each = training.rehearsal(), training.lane.steps_per_call
+    times = _time_behind_filler(work, timer, device, step_s=step_s, each=each)
+    if not times and record is not None:
+        times = _time_behind_filler(record(work), timer, device, step_s=step_s, each=each)
+    if not times:
+        raise LaneUnavailable(QUEUE_TOO_SHORT)
+    return times
+
+
+def _time_behind_filler(
+    work: Callable[[], object], timer: Timer, device: torch.device, *, step_s: float, each: int
+) -> tuple[float, ...]:
+    """Return the seconds of a step of work that is queued behind filler, one value a repeat.
+
+    Empty where it came too late.
+    """
     calls = math.ceil(clamp(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
     while calls:
         fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * calls * each * step_s))
@@ -150,14 +182,14 @@ def _one_after_another(parts: Sequence[Callable[[], object]]) -> None:
 
 
 def _queueing_s(work: Callable[[], object], timer: Timer) -> float:
-    """Seconds for which the host is busy with queueing some work."""
+    """Return the seconds for which the host is busy with queueing some work."""
     begin_ns = timer.read()
     work()
     return (timer.clock() - begin_ns) / 1e9
 
 
 def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
-    """Seconds of the five parts of one step; clearing the gradients counts to the optimizer."""
+    """Return the seconds of the five parts of one step; clearing the gradients counts to the optimizer."""
     step, read = training.parts, timer.read
     begin = read()
     drawn = training.draw()
@@ -172,10 +204,10 @@ def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
         before = read()
         loss = step.loss(piece, len(pieces))
         forwarded = read()
-        loss.backward()
+        step.go_backward(loss)
         forward_ns, backward_ns = forward_ns + forwarded - before, backward_ns + read() - forwarded
     backwarded = read()
-    training.optimizer.step()
+    step.update()
     parts_ns = (made - begin, placed - made, forward_ns, backward_ns, cleared - placed + read() - backwarded)
     return tuple(part / 1e9 for part in parts_ns)
 
@@ -191,7 +223,7 @@ def _filler(timer: Timer, device: torch.device, *, seconds: float) -> Callable[[
 
 
 def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[int], None], float]:
-    """A product of square matrices, so many times, and the seconds of one."""
+    """Build a product of square matrices, so many times; return it with the seconds of one."""
     matrix, result = (torch.ones(size, size, device=device) for _ in range(2))
 
     def multiply(times: int) -> None:
@@ -203,7 +235,7 @@ def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[i
 
 
 def clamp(bounds: tuple[int, int], value: float) -> int:
-    """A whole number within bounds that is not above a value, if one of them is."""
+    """Return a whole number within bounds that is not above a value, if one of them is."""
     fewest, most = bounds
     return int(max(fewest, min(most, value)))
 
@@ -225,23 +257,25 @@ def examine(network: Classifier, classes: int, data: Data, device: torch.device,
 def _share_right(
     network: Classifier, split: Split, device: torch.device, *, at_most: int | None = None
 ) -> float | None:
-    """Share of right answers, None where there is nothing to answer."""
+    """Return the share of right answers, None where there is nothing to answer."""
     predicted = classify(network, split, device, at_most=at_most)
     return float((predicted == split.labels[:at_most]).double().mean()) if len(predicted) else None
 
 
 CHECKED_STEPS = 20
-"""First steps of a lane that are held against plain eager fp32: enough for a wrong update to show, few enough that
-rounding has not yet grown."""
+"""First steps of a variant that are compared with eager fp32.
+
+The number is large enough to show a wrong update, and small enough that rounding has not yet grown.
+"""
 
 
 @dataclass(kw_only=True)
 class PostRunMeasurements:
-    """Measures what is of use beside the blocks of one contender, into its raw values.
+    """Measures what is useful in addition to the blocks of one contender, into its raw values.
 
     Attributes:
-        device: given back what a failure had taken.
-        left_out: what is not known and why, a sentence each.
+        device: releases the memory that a failure leaves allocated.
+        left_out: what could not be measured and why, a sentence each.
     """
 
     contender: Contender
@@ -253,21 +287,24 @@ class PostRunMeasurements:
     left_out: list[str] = field(default_factory=list)
 
     def attempt(self, subject: str, work: Callable[[], object]) -> None:
-        """Do what may fail by itself; `subject` begins a sentence that goes on with "not known"."""
+        """Do work that may fail, and record a failure in a sentence.
+
+        `subject` begins this sentence, and the reason follows it.
+        """
         if failed := devices.attempt(work, partial(devices.ending, self.contender)):
             outcome, why = failed
             self.left_out.append(f"{subject} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
             self.device.release()
 
     def profile(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
-        """A whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
+        """Time a whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
         if whole_epoch:
             self.attempt("The time of a whole epoch is", lambda: self._run_epoch(training, budget_s))
         self.attempt("Where a step's time goes is", lambda: self._profile_step(training))
         self.attempt("For how long the device is busy with a step is", lambda: self._find_busy_time(training))
 
     def take_turns(self, training: Training, other: Callable[[], Training], column: str, budget_s: float) -> None:
-        """Another form of the step beside it: seconds of both, those of the other into a column."""
+        """Time another form of the step in turns with this one, and store the other's seconds in `column`."""
 
         def measure() -> None:
             step_s = self.raw.step_s or math.inf
@@ -282,15 +319,16 @@ class PostRunMeasurements:
         self.attempt("What it learned is", lambda: self._classify(training, weights))
 
     def compare(self, training: Training, plain: Callable[[], Training]) -> None:
-        """Train the first steps in this lane and plainly, both from the first weights and batch, and keep both losses.
+        """Train the first steps in this variant and in eager fp32, from the same weights and batch; store both losses.
 
-        Where the mathematics are the same they differ by rounding, which some trainings carry on and on: plain steps
-        from weights that are some roundings apart show how far.
+        Variants with the same numerics differ by rounding, which some trainings amplify. Eager steps from weights that
+        differ by a few roundings show how far.
         """
         steps = min(CHECKED_STEPS, self.point.total_steps)
         training.advance(training.lane.round_up_to_calls(steps))
         lane_loss = tuple(training.read_losses()[:steps])
         devices.use_strict_fp32()
+        torch.backends.cudnn.benchmark = False
         reference = plain()
         reference.advance(steps)
         self.raw.lane_loss, self.raw.reference_loss = lane_loss, tuple(reference.read_losses())
@@ -313,7 +351,13 @@ class PostRunMeasurements:
 
     def _find_busy_time(self, training: Training) -> None:
         step_s, device = self.raw.step_s or 0.0, self.device.torch
-        self.raw.busy_step_s = busy_step_s(training, self.timer, device, step_s=step_s)
+        record = self._record if device.type == "cuda" and training.lane.execution == "eager" else None
+        self.raw.busy_step_s = busy_step_s(training, self.timer, device, step_s=step_s, record=record)
+
+    def _record(self, step: Callable[[], object]) -> Callable[[], object]:
+        recorder = Recorder(self.device.torch)
+        recorder.warm_up(step)
+        return recorder.record(step)
 
     def _classify(self, training: Training, weights: list[Tensor]) -> None:
         training.set_weights(weights)

@@ -1,7 +1,7 @@
-"""One contender while it is measured: its network, its training, and every raw value read off it so far.
+"""One contender while it is measured: its network, its training, and every raw value read from it so far.
 
-A contender starts up, warms up, runs block after block when it is told to, and is taken apart at the end. It
-decides nothing about the others, the budget or the end; `core.measure.trial` does.
+A contender starts up, warms up, runs one block after another on request, and is profiled at the end. It decides
+nothing about the others, the budget or the end; `core.measure.trial` does.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from ..question.lanes import PLAIN
 from ..results import validation
 from ..results.environment import LoadMeter
 from ..results.schema import Outcome
-from . import capabilities, devices, preflight, thread_search
+from . import devices, preflight, thread_search
 from .breakdown import PostRunMeasurements
 from .datasets import Data
 from .gpu_telemetry import GpuMonitor
@@ -47,7 +47,7 @@ class MeasuredContender:
 
     Attributes:
         outcome: how it ended; None while it goes on.
-        message: the reason where it did not end well, and what beside the blocks could not be measured.
+        message: the reason where it did not end well, and what could not be measured in addition to the blocks.
         compiling_s: seconds spent so far on compiling or recording, which no budget is charged with.
     """
 
@@ -81,7 +81,7 @@ class MeasuredContender:
 
     @property
     def steps(self) -> int:
-        """Steps trained so far, those not counted that only serve to take a step apart."""
+        """Steps trained so far, without those that only serve the breakdown of a step."""
         return self._closed_at or (self._training.steps if self._training else 0)
 
     @property
@@ -114,9 +114,9 @@ class MeasuredContender:
         preflight.check_speed(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
 
     def shortlist_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
-        """Before a compiled lane starts: keep the counts with which plain steps train fastest. Yields between timings.
+        """Restrict a compiled variant to the thread counts with which eager steps train fastest; yield between timings.
 
-        Compiling for each count would take too long.
+        This comes before the variant starts, because compiling for each count would take too long.
         """
         devices.initialise(self.contender.device)
         self._use_settings()
@@ -129,7 +129,7 @@ class MeasuredContender:
         ]
 
     def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
-        """Choose the thread count that trains fastest, on steps that are taken back. Yields between timings.
+        """Choose the thread count that trains fastest, on steps that are undone afterwards; yield between timings.
 
         Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
         """
@@ -152,7 +152,7 @@ class MeasuredContender:
         raw = self.raw
         self._use_settings()
         first_use_s = devices.initialise(self.contender.device)
-        raw.startup_fresh = raw.startup_device_s is not None  # what is known was taken in a process of its own
+        raw.startup_fresh = raw.startup_device_s is not None  # if known, it was measured in a fresh process
         raw.startup_device_s = raw.startup_device_s if raw.startup_fresh else first_use_s
         if self._point.data_path == "resident":
             raw.startup_transfer_s = self._timer.time(self._fresh.move_data).seconds
@@ -201,8 +201,29 @@ class MeasuredContender:
         raw.add_block(pair, first_step, self._block_steps, reading, self._meter.read(), self._watch.end())
         self._settle()
 
+    def begin_round(self) -> None:
+        """Build network and training anew where they are, and train a block that is not used.
+
+        New tensors have other addresses, which is one more sample of their effect on speed. Compiled code and graphs
+        are reused, because compiling takes minutes.
+        """
+        self._use_settings()
+        if self.contender.lane.execution == "eager":
+            self._rebuild()
+        self._make_room(self._block_steps)
+        self.training.advance(self._block_steps)
+        self._settle()
+
+    def _rebuild(self) -> None:
+        """Put another training in the place of this one, with the same weights at the same step."""
+        weights, steps = self.training.weights("cpu"), self.training.steps
+        self._training = None  # first, as there may be no memory for two
+        self._build()
+        self.training.set_weights(weights)
+        self.training.rewind(self._fresh.feed(steps), steps)
+
     def _lead_in_steps(self) -> int:
-        """Steps that lead in the next block: as many as always on a CPU, more where an accelerator idled for long."""
+        """Return the number of steps that lead in the next block: constant on a CPU, more after a long idle time."""
         if self.contender.on_host:
             return self.raw.lead_in_steps
         idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
@@ -232,10 +253,10 @@ class MeasuredContender:
             self._keep_weights()
 
     def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
-        """Afterwards: a whole epoch in one piece, the parts of a step, and how long the device is busy with one.
+        """Measure a whole epoch in one piece, the step breakdown, and how long the device is busy with a step.
 
         Args:
-            budget_s: of the training; what is long beside it is left out.
+            budget_s: of the training; what takes long compared with it is left out.
             whole_epoch: whether to run one at all.
             turns: whether a step in float64 takes turns with one in float32.
         """
@@ -246,14 +267,14 @@ class MeasuredContender:
             self._afterwards.take_turns(self.training, single, "float32_step_s", budget_s)
 
     def check_lane(self) -> None:
-        """Train the first steps again, in this lane and plainly, from the same weights on the same batches.
+        """Train the first steps again, in this variant and in eager fp32, from the same weights on the same batches.
 
         Comes last, as it leaves the weights of those steps.
         """
         self._afterwards.attempt("Whether its first steps learn what plain ones do is", self._compare_with_plain)
 
     def examine(self) -> None:
-        """Classify with the weights that were kept, if any were."""
+        """Classify with the final weights, if there are any."""
         if self._final is not None:
             self._afterwards.examine(self.training, self._final)
 
@@ -270,7 +291,7 @@ class MeasuredContender:
         self._device.release()
 
     def progress(self) -> ContenderProgress:
-        """How far it is, for people."""
+        """Return how far it is, for people."""
         step_s, ends = self.raw.step_s, self.curve.last_steps
         return ContenderProgress(
             contender=str(self.contender),
@@ -303,7 +324,7 @@ class MeasuredContender:
         self._training = self._fresh.training(self.contender.lane)
 
     def _prepare(self) -> float:
-        """Compile or record what the lane needs; seconds that it takes with nothing at hand from before."""
+        """Compile or record what the variant needs, and return the seconds this takes without cached code."""
         example, cold_s = self._fresh.example(), list[float]()
         left = self._point.total_steps % self.contender.lane.steps_per_call
         self._timer.time(lambda: cold_s.append(self.training.prepare(example, remainder=left > 0)))
@@ -318,8 +339,15 @@ class MeasuredContender:
             count = self._counts[0]  # what is compiled at the start is one of those that are tried
         if count != BEST_THREADS and torch.get_num_threads() != count:
             torch.set_num_threads(count)
+        self._device.make_current()
+        self._use_precision()
+        devices.set_memory_retention(keep=self.contender.lane.host_memory == "kept")
+
+    def _use_precision(self) -> None:
+        """Set the fp32 precision of the variant, strict unless it says otherwise, and record it; set cuDNN's choice."""
         devices.use_tf32(self.contender.lane.precision == "tf32")
-        capabilities.set_memory_retention(keep=self.contender.lane.host_memory == "kept")
+        torch.backends.cudnn.benchmark = self.contender.lane.cudnn == "benchmark"
+        self.raw.fp32_precision = devices.Fp32Precision.read().describe(on_host=self.contender.on_host)
 
     def _warm_up_block(self, steps: int) -> float:
         self._make_room(steps)
@@ -331,7 +359,7 @@ class MeasuredContender:
         return seconds
 
     def _make_room(self, steps: int) -> None:
-        """Finish the last epoch untimed where it would end within the next `steps`, so that its weights can be kept."""
+        """Finish the last epoch untimed if it would end within the next `steps`, so that its weights can be stored."""
         left = self._point.total_steps - self.training.steps
         if 0 < left < steps:
             self._use_settings()

@@ -1,7 +1,7 @@
-"""Data sets as seeded host tensors: drawn, read from scikit-learn's bundled files, or loaded by torchvision.
+"""Data sets as seeded host tensors: generated, read from scikit-learn's bundled files, or loaded by torchvision.
 
 Every set is split into training, validation and test, and standardised with the mean and standard deviation of its
-training samples. Nothing is ever substituted. scikit-learn is not imported: it would bring a second OpenMP runtime.
+training samples. Nothing is ever substituted. scikit-learn is not imported: it would load a second OpenMP runtime.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
 from ..errors import DatasetUnavailable, InvalidValue
-from ..files import downloaded
+from ..files import sources
 from ..question import catalog
 from ..question.experiment import Point
 
@@ -35,7 +35,7 @@ DIABETES_CUTS = (100.0, 184.0)
 
 
 def read_bundled_dataset(facts: catalog.Dataset) -> LabelledTable:
-    """Every sample of a data set, rows (n, *shape), in the order of its file.
+    """Return every sample of a data set, rows (n, *shape), in the order of its file.
 
     Raises:
         DatasetUnavailable: scikit-learn is not installed.
@@ -53,19 +53,19 @@ def read_bundled_dataset(facts: catalog.Dataset) -> LabelledTable:
 
 
 def _read_labelled_table(folder: Path, name: str) -> LabelledTable:
-    """A table whose last column is the label; that of the digits alone has no line of headings."""
+    """Return a table whose last column is the label; only the digits have no header line."""
     headings = 0 if name.startswith("digits") else 1
     table = np.loadtxt(folder / name, delimiter=",", dtype=np.float32, skiprows=headings)
     return table[:, :-1], table[:, -1].astype(np.int64)
 
 
 def _diabetes(folder: Path, name: str) -> LabelledTable:
-    """Patients by the third that their progression lies in."""
+    """Return patients by the third of their progression."""
     progression = np.loadtxt(folder / "diabetes_target.csv.gz")
     return np.loadtxt(folder / name, dtype=np.float32), np.searchsorted(DIABETES_CUTS, progression).astype(np.int64)
 
 
-DATASETS_FOLDER = downloaded.folder()
+DATASETS_FOLDER = sources.folder()
 """Where torchvision keeps its files."""
 
 IMAGES_VALIDATION = 10_000
@@ -100,7 +100,7 @@ class Split:
         return len(self.labels)
 
     def to(self, device: torch.device) -> "Split":
-        """The split on `device`."""
+        """Return the split on `device`."""
         return Split(samples=self.samples.to(device), labels=self.labels.to(device))
 
 
@@ -122,7 +122,7 @@ class Data:
 
 
 _LOADED: weakref.WeakValueDictionary[tuple[str, int, int, int, int, Path, str], Data] = weakref.WeakValueDictionary()
-"""What somebody still trains on: the points of a sweep share it."""
+"""Data sets that a training still uses; the points of a sweep share them."""
 
 
 def load_dataset(
@@ -135,12 +135,12 @@ def load_dataset(
     dtype: str = "float32",
     folder: Path | None = None,
 ) -> Data:
-    """Load and split one data set, unless it is in use already: then it is the same.
+    """Load and split one data set, or return the same object if it is in use already.
 
     Args:
         name: key of `core.question.catalog.DATASETS`.
         samples: training samples.
-        seed: of the drawing and of the split.
+        seed: of the random numbers and of the split.
         sequence_length: tokens of each sample, where samples are tokens.
         embedding_rows: how many numbers categories have, where samples are categories.
         dtype: of samples that are no whole numbers; those of float64 are the same numbers, and have the same hash.
@@ -148,7 +148,7 @@ def load_dataset(
 
     Raises:
         DatasetUnavailable: files are missing and could not be downloaded.
-        InvalidValue: the files hold fewer samples than were asked for.
+        InvalidValue: the files have fewer samples than were requested.
     """
     key = name, samples, seed, sequence_length, embedding_rows, folder or DATASETS_FOLDER, dtype
     if (found := _LOADED.get(key)) is None:
@@ -157,11 +157,11 @@ def load_dataset(
 
 
 def load_point_data(point: Point) -> Data:
-    """The data of a training.
+    """Load the data of a training.
 
     Raises:
         DatasetUnavailable: files are missing and could not be downloaded.
-        InvalidValue: the files hold fewer samples than were asked for.
+        InvalidValue: the files have fewer samples than were requested.
     """
     return load_dataset(
         point.dataset,
@@ -190,7 +190,7 @@ class _Converted(TorchDataset[tuple[Tensor, int]]):
         self._source, self._dtype = source, dtype
 
     def __len__(self) -> int:
-        return len(self._source)  # type: ignore[arg-type]  # all of ours have a length
+        return len(self._source)  # type: ignore[arg-type]  # all data sets here have a length
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         sample, label = self._source[index]
@@ -233,13 +233,13 @@ def _synthetic(
 
 
 def _disc(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points of [0, 1]² and whether they lie inside the quarter disc; (count, 2) float32 and (count,) int64."""
+    """Return points of [0, 1]² and whether they are inside the quarter disc; (count, 2) float32 and (count,) int64."""
     points = rng.random((count, 2), dtype=np.float32)
     return points, ((points**2).sum(axis=1) < DISC_RADIUS_SQUARED).astype(np.int64)
 
 
 def _signal(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Simulated events, half of them signal; (count, 20) float32 and (count,) int64.
+    """Simulate events, half of them signal; (count, 20) float32 and (count,) int64.
 
     Eight momenta-like features with exponential tails, harder for the signal; one mass-like feature with a
     peak over a falling background; eleven angle-like features of which three are correlated in the signal.
@@ -282,7 +282,7 @@ _DRAW = {"disc": _disc, "signal": _signal}
 
 
 def _load_bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
-    """A fifth is tested with, a tenth validated."""
+    """Load a bundled data set; a fifth is the test set, a tenth the validation set."""
     rows, labels = read_bundled_dataset(facts)
     test_end, validation_end = math.ceil(len(rows) / 5), math.ceil(len(rows) / 5) + math.ceil(len(rows) / 10)
     test, validation, train = np.split(np.random.default_rng(seed).permutation(len(rows)), [test_end, validation_end])
@@ -317,8 +317,8 @@ def _torchvision(facts: catalog.Dataset, samples: int, seed: int, folder: Path) 
     import torchvision
     from torchvision.transforms import Compose, Normalize, ToTensor
 
-    loader = getattr(torchvision.datasets, downloaded.LOADERS[facts.name])
-    with _explain_missing_files(facts, downloaded.locate_dataset(facts.name, folder)):
+    loader = getattr(torchvision.datasets, sources.LOADERS[facts.name])
+    with _explain_missing_files(facts, sources.locate_dataset(facts.name, folder)):
         train_set, test_set = _open(loader, folder, train=True), _open(loader, folder, train=False)
     if samples > len(train_set):
         raise InvalidValue("samples", samples, f"at most the {len(train_set):,} training images in {folder}")
@@ -340,7 +340,7 @@ def _torchvision(facts: catalog.Dataset, samples: int, seed: int, folder: Path) 
 
 
 def _open(loader: Any, folder: Path, *, train: bool) -> Any:
-    """Files that are there are used as they are; torchvision downloads the others and checks their sums."""
+    """Open a data set: existing files are used unchanged; torchvision downloads the others and checks their sums."""
     try:
         return loader(folder, train=train, download=False)
     except RuntimeError:
@@ -356,7 +356,7 @@ def _explain_missing_files(facts: catalog.Dataset, raw: Path) -> Iterator[None]:
     except (OSError, RuntimeError, ValueError) as error:
         message = (
             f"{facts.called} is not on this machine and could not be downloaded: put its four files"
-            f" ({', '.join(downloaded.FILES)}) into {raw}, or choose digits, which needs no download."
+            f" ({', '.join(sources.FILES)}) into {raw}, or choose digits, which needs no download."
         )
         raise DatasetUnavailable(message) from error
     finally:

@@ -2,16 +2,27 @@
 
 All through `torch.accelerator`; where PyTorch answers for a kind in its own way, that way is in `_BACKENDS`. Before a
 device is timed, `check_synchronization` verifies that waiting for it really waits.
+
+Variants that a kind of device supports on this machine, and how the host reuses freed memory.
+
+Finding them runs no variant. The words of a refusal follow "cannot be run:".
 """
 
 import contextlib
+import ctypes
 import functools
+import importlib.util
 import logging
+import os
 import platform
+import shutil
+import sys
+import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
@@ -28,7 +39,7 @@ from ..results import environment
 from ..results.environment import DeviceInfo
 from ..results.schema import Outcome
 from ..text import as_line
-from . import capabilities, gpu_telemetry, missing_gpu
+from . import gpu_telemetry, missing_gpu
 from .timer import Clock, Synchronizable
 
 WORK_S = 0.3
@@ -44,7 +55,7 @@ SIZES = 512, 4096
 """Rows and columns of the products that are tried first, and of the largest, whose matrices take 64 MiB each."""
 
 MOST_PRODUCTS = 512
-"""Products in a row; queues of launches are full at about a thousand, and who queues more waits without a drain."""
+"""Products in a row; a launch queue is full at about a thousand, and queueing more waits without a synchronization."""
 
 Queue = Callable[[int, int], Callable[[], object]]
 """Queues products of matrices of a size, so many in a row, each of the one before; returns what reads a value."""
@@ -70,9 +81,10 @@ def check_synchronization(device: Synchronizable, handle: torch.device) -> None:
 
 
 def share_left(device: Synchronizable, queue: Queue, clock: Clock = time.perf_counter_ns) -> float:
-    """Share of its work that a device had left when it was said to be drained.
+    """Return the share of its work that a device had left when it reported to be synchronized.
 
-    The work is doubled until it takes `WORK_S` up to the value that is read, so an early drain cannot make it short.
+    The work is doubled until it takes `WORK_S` up to the value that is read, so an early synchronization cannot make it
+    short.
     """
     (size, largest), products = SIZES, 1
     while True:
@@ -100,7 +112,7 @@ def _queue(device: torch.device, size: int, products: int) -> Callable[[], objec
 
 @dataclass(frozen=True)
 class Device:
-    """A device that can be drained."""
+    """A device that can be synchronized."""
 
     torch: torch.device
 
@@ -109,8 +121,13 @@ class Device:
         if self.torch.type != "cpu":
             torch.accelerator.synchronize(self.torch)
 
+    def make_current(self) -> None:
+        """Make it the one that PyTorch uses unasked; pinning memory would else occupy the first one too."""
+        if self.torch.type != "cpu" and self.torch.index is not None:
+            torch.accelerator.set_device_index(self.torch.index)
+
     def free_bytes(self) -> int:
-        """Memory that is free now; the host's for a CPU and for devices that share it or do not tell."""
+        """Return the free memory in bytes; the host's for a CPU and for devices that share it or do not report it."""
         return _backend(self.torch.type).free_bytes(self.torch)
 
     def release(self) -> None:
@@ -119,14 +136,14 @@ class Device:
         Never raises: a device in trouble refuses this too, and what was measured on it is worth more.
         """
         if self.torch.type == "cpu":
-            capabilities.set_memory_retention(keep=False)
+            set_memory_retention(keep=False)
             return
         with contextlib.suppress(Exception):  # not by torch.accelerator, whose cache is not that of MPS
             torch.get_device_module(self.torch).empty_cache()
 
 
 def discover() -> tuple[DeviceInfo, ...]:
-    """Every device that can be trained on, the CPU first."""
+    """Return every device that can be trained on, the CPU first."""
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if accelerator is None:
         return (_info("cpu", "cpu"),)
@@ -137,7 +154,7 @@ def discover() -> tuple[DeviceInfo, ...]:
 
 
 def find(device: str) -> DeviceInfo:
-    """Facts of one device.
+    """Return facts of one device.
 
     Raises:
         DeviceUnavailable: PyTorch does not see it; the message says what there is.
@@ -151,7 +168,7 @@ def find(device: str) -> DeviceInfo:
 
 
 def open_device(device: str) -> Device:
-    """A handle on one device.
+    """Return a handle on one device.
 
     Raises:
         DeviceUnavailable: PyTorch does not see it.
@@ -160,7 +177,7 @@ def open_device(device: str) -> Device:
 
 
 def to_torch_device(device: str) -> torch.device:
-    """PyTorch's handle on a device by our name for it, whether there is one or not; nothing is used yet."""
+    """Return PyTorch's handle on a device from Crossover's name for it, without using the device; it need not exist."""
     kind, _, number = device.partition(":")
     accelerator = torch.accelerator.current_accelerator() if kind == OTHER else None
     return torch.device(accelerator.type, int(number)) if accelerator else torch.device(device)
@@ -184,7 +201,7 @@ def initialise(device: str) -> float:
 
 
 def _first_use(handle: Device) -> float:
-    """Seconds for context, libraries and kernels, by one step through each kind of layer."""
+    """Return the seconds for context, libraries and kernels, by one step through each kind of layer."""
     begin = time.perf_counter()
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 2)).to(
         handle.torch
@@ -200,6 +217,69 @@ def _first_use(handle: Device) -> float:
     return time.perf_counter() - begin
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fp32Precision:
+    """How fp32 is computed: `ieee`, or with inputs rounded to `tf32` or `bf16`; `none` means ieee.
+
+    Read through `fp32_precision` alone, because the older getters raise where a script has used both. The older setters
+    are called too, so that readers of those, such as torch.compile, find the same.
+
+    Attributes:
+        general: applies where no other attribute does.
+        matmul: matrix products on NVIDIA GPUs.
+        convolution: likewise.
+        recurrent: recurrent layers, likewise.
+        host: matrix products of a CPU.
+    """
+
+    general: str = "none"
+    matmul: str = "ieee"
+    convolution: str = "ieee"
+    recurrent: str = "ieee"
+    host: str = "ieee"
+
+    @classmethod
+    def read(cls) -> "Fp32Precision":
+        """Read the setting of this process."""
+        backends: Any = torch.backends
+        return cls(
+            general=backends.fp32_precision,
+            matmul=backends.cuda.matmul.fp32_precision,
+            convolution=backends.cudnn.conv.fp32_precision,
+            recurrent=backends.cudnn.rnn.fp32_precision,
+            host=backends.mkldnn.matmul.fp32_precision,
+        )
+
+    def use(self) -> None:
+        """Set it in this process, unless it is set."""
+        if self.read() == self:
+            return
+        backends: Any = torch.backends
+        backends.fp32_precision = self.general
+        torch.set_float32_matmul_precision(
+            "medium" if self.host == "bf16" else "high" if self.matmul == "tf32" else "highest"
+        )
+        backends.cudnn.allow_tf32 = "tf32" in (self.convolution, self.recurrent)
+        backends.cuda.matmul.fp32_precision, backends.mkldnn.matmul.fp32_precision = self.matmul, self.host
+        backends.cudnn.conv.fp32_precision, backends.cudnn.rnn.fp32_precision = self.convolution, self.recurrent
+
+    def describe(self, *, on_host: bool) -> str:
+        """Describe the precision on a CPU or an accelerator for a column: one word, or one per kind of operation."""
+        named = {"matmul": self.matmul, "convolution": self.convolution, "recurrent": self.recurrent}
+        words = {name: "ieee" if word == "none" else word for name, word in named.items()}
+        if on_host:
+            return "ieee" if self.host == "none" else self.host
+        if len(set(words.values())) == 1:
+            return words["matmul"]
+        return ", ".join(f"{name} {word}" for name, word in words.items())
+
+
+TF32 = Fp32Precision(matmul="tf32", convolution="tf32", recurrent="tf32", host="tf32")
+
+PYTORCH_FP32 = Fp32Precision.read()
+"""PyTorch's precision before anything is set: convolutions and recurrent layers of NVIDIA GPUs use TF32."""
+
+
 def use_strict_fp32() -> None:
     """Turn TF32 off for matrix products and convolutions, so that every device computes in fp32."""
     use_tf32(False)
@@ -207,15 +287,11 @@ def use_strict_fp32() -> None:
 
 def use_tf32(enabled: bool) -> None:
     """Let matrix products and convolutions of NVIDIA GPUs round their inputs to TF32, or not."""
-    precision = "high" if enabled else "highest"
-    if torch.get_float32_matmul_precision() != precision:
-        torch.set_float32_matmul_precision(precision)
-    if torch.backends.cudnn.allow_tf32 != enabled:
-        torch.backends.cudnn.allow_tf32 = enabled
+    (TF32 if enabled else Fp32Precision()).use()
 
 
 def _kind(torch_type: str) -> str:
-    """The kind of the accelerators that PyTorch calls by this name."""
+    """Return the kind of the accelerators with this PyTorch name."""
     if torch_type == "cuda" and torch.version.hip:
         return "rocm"
     return next((name for name, kind in DEVICE_KINDS.items() if kind.torch_type == torch_type), OTHER)
@@ -230,7 +306,7 @@ def _info(kind: str, torch_type: str, index: int = 0) -> DeviceInfo:
         name=f"{torch_type}: {name}" if kind == OTHER else name,
         memory_bytes=memory_bytes,
         driver=backend.driver(torch_type),
-        refusals=capabilities.refusals(kind, capability),
+        refusals=refusals(kind, capability),
     )
 
 
@@ -257,15 +333,22 @@ def _cuda_driver(_: str) -> str:
 
 
 def _gpu_free_bytes(device: torch.device) -> int:
-    """Memory of a card that is free, with what PyTorch holds of it and does not use: the next training takes that."""
+    """Return the free memory of a GPU, including unused memory that PyTorch has allocated for the next training.
+
+    Drivers of some Intel GPUs do not tell what is free (pytorch#159728): there, all that this process does not use.
+    """
     card = torch.get_device_module(device)
-    unused = card.memory_reserved(device) - card.memory_allocated(device)
-    return int(card.mem_get_info(device)[0]) + int(unused)
+    allocated = card.memory_allocated(device)
+    try:
+        free = card.mem_get_info(device)[0]
+    except RuntimeError:
+        return int(card.get_device_properties(device).total_memory - allocated)
+    return int(free) + int(card.memory_reserved(device) - allocated)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Backend:
-    """What PyTorch is asked about the devices of a type, as most of them answer it.
+    """PyTorch's functions that describe devices of a type, as most types offer them.
 
     Attributes:
         describe: from the type and a device's number.
@@ -308,7 +391,7 @@ _OUT_OF_MEMORY = (
     *("alloc_failed", "allocation_failed"),  # CUBLAS_STATUS_, CUDNN_STATUS_, CUSOLVER_STATUS_, HIPBLAS_STATUS_
     *("status_memory_error", "miopenstatusallocfailed", "resource_exhausted"),  # rocBLAS, MIOpen, XLA
 )
-"""What allocators and libraries write, in small letters, where they raise a plain RuntimeError."""
+"""Lower-case texts by which allocators and libraries report missing memory in a bare RuntimeError."""
 
 _MOST_WORDS = 300
 """Letters of an error that a row's message quotes."""
@@ -325,10 +408,10 @@ def attempt(
 
     Args:
         work: what to do.
-        interpret: what to make of its error; nothing where the error is not known, which is then raised.
+        interpret: returns the meaning of its error, or None for an unknown error, which is then raised.
 
     Returns:
-        What `interpret` made of the error; None if there was none. Nothing holds on to what had been allocated.
+        Result of `interpret`; None if there was no error. Nothing refers to what had been allocated.
     """
     try:
         work()
@@ -342,14 +425,14 @@ def attempt(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocator refused: that of the host, of a device, or of one of its libraries."""
+    """Return whether an allocator refused: that of the host, of a device, or of one of its libraries."""
     if isinstance(error, OutOfMemory | MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
 def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None:
-    """How an error ends this contender alone, and the sentence that says so; None if it concerns the run.
+    """Return how an error ends this contender alone, and the sentence that says so; None if it concerns the run.
 
     Whatever goes wrong in a lane other than the plain one is taken for the lane's: no compiler, a graph that cannot be
     recorded. It counts as interrupted, an outcome that readers of earlier versions know and do not build on.
@@ -365,10 +448,155 @@ def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None
 
 
 def _words(error: Exception) -> str:
-    """An error by its kind and its first line; of one that only announces another, by the one that it announces."""
+    """Return an error by its kind and its first line.
+
+    An error that only announces another is described by the latter.
+    """
     inner = getattr(error, "inner_exception", None)
     told = inner if isinstance(inner, Exception) else error
     lines = [line.strip() for line in str(told).splitlines() if line.strip()]
     if isinstance(told, CustomTrainingFailed):  # whose last line is the error itself
         return as_line("".join(lines[-1:]), _MOST_WORDS).rstrip(".")
     return as_line(": ".join([type(told).__name__, *lines[:1]]), _MOST_WORDS).rstrip(".")
+
+
+VOLTA, AMPERE = (7, 0), (8, 0)
+"""First compute capability that Triton makes code for, and first one with TF32 and bfloat16 in hardware."""
+
+COMPILERS = ("g++", "clang++", "c++")
+TRITON_COMPILERS = ("gcc", "clang")
+"""Compilers that torch.compile uses for a CPU unless CXX names another, and Triton unless CC does."""
+
+
+def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
+    """Return the kinds of variant that a device does not support, each with the reason.
+
+    The device is an NVIDIA GPU of a compute capability, or a device of another kind.
+    """
+    asked = {
+        "compiled": _no_compiler(kind, capability),
+        "graph": "" if DEVICE_KINDS[kind].graphs else "only NVIDIA and AMD GPUs replay CUDA graphs",
+        "fused": "" if kind in _find_fused_kinds() else f"this PyTorch has no fused SGD for {kind}",
+        "tf32": _no_tf32(kind, capability),
+        "bf16": _no_bf16(kind, capability),
+        "fp16": _no_fp16(kind, capability),
+        "benchmark": _no_benchmark(kind),
+        "kept": why_not(kind),
+    }
+    return {name: reason for name, reason in asked.items() if reason}
+
+
+def _no_compiler(kind: str, capability: tuple[int, int]) -> str:
+    """Return why torch.compile cannot make code for a device."""
+    compiler = DEVICE_KINDS[kind].compiler
+    if not compiler:
+        return f"the training step is not compiled for {kind.upper()}"
+    if compiler == "triton":
+        return _no_triton(kind, capability)
+    if sys.platform == "win32" and not shutil.which("cl"):
+        return "torch.compile needs the C++ compiler of Visual Studio (cl), which was not found"
+    if sys.platform != "win32" and not _first("CXX", COMPILERS):
+        return f"torch.compile needs a C++ compiler for the CPU, and none of {', '.join(COMPILERS)} was found"
+    return _no_headers()
+
+
+def _no_triton(kind: str, capability: tuple[int, int]) -> str:
+    """Return why Triton cannot make code for a device; it has a C compiler build what launches that code."""
+    if importlib.util.find_spec("triton") is None:
+        return "torch.compile needs the package triton for this device"
+    if DEVICE_KINDS[kind].tf32 and capability < VOLTA:
+        return "torch.compile needs an NVIDIA GPU of compute capability 7.0 or later"
+    if sys.platform == "win32":
+        return ""  # it brings its own there
+    if not _first("CC", TRITON_COMPILERS):
+        return f"torch.compile needs a C compiler for this device, and none of {', '.join(TRITON_COMPILERS)} was found"
+    return _no_headers()
+
+
+def _no_headers() -> str:
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        return "torch.compile needs the header files of Python (Python.h), which are not installed"
+    return ""
+
+
+def _first(variable: str, names: Sequence[str]) -> str | None:
+    """Return the first compiler that is here: what a variable names, or else one of these."""
+    return next(filter(None, map(shutil.which, (os.environ.get(variable) or "", *names))), None)
+
+
+@functools.cache
+def _find_fused_kinds() -> frozenset[str]:
+    """Return the kinds of devices for which this PyTorch has a fused optimizer."""
+    from torch.utils import _foreach_utils
+
+    named = _foreach_utils._get_fused_kernels_supported_devices()
+    return frozenset(name for name, kind in DEVICE_KINDS.items() if kind.torch_type in named)
+
+
+def _no_tf32(kind: str, capability: tuple[int, int]) -> str:
+    if not DEVICE_KINDS[kind].tf32:
+        return "only NVIDIA GPUs compute in TF32"
+    if capability < AMPERE:
+        return "TF32 needs an NVIDIA GPU of compute capability 8.0 or later"
+    return ""
+
+
+def _no_bf16(kind: str, capability: tuple[int, int]) -> str:
+    if DEVICE_KINDS[kind].tf32 and capability < AMPERE:
+        return "bfloat16 needs an NVIDIA GPU of compute capability 8.0 or later"
+    return "" if DEVICE_KINDS[kind].bf16 else f"autocast to bfloat16 is not offered for {kind.upper()} here"
+
+
+def _no_fp16(kind: str, capability: tuple[int, int]) -> str:
+    if DEVICE_KINDS[kind].tf32 and capability < VOLTA:
+        return "fast float16 needs an NVIDIA GPU of compute capability 7.0 or later"
+    if DEVICE_KINDS[kind].torch_type != "cuda":
+        return f"training in float16 is not offered for {kind.upper()} here, only for NVIDIA and AMD GPUs"
+    return "" if kind in _find_fused_kinds() else "float16 needs the fused SGD, which this PyTorch lacks for the device"
+
+
+def _no_benchmark(kind: str) -> str:
+    return "" if DEVICE_KINDS[kind].torch_type == "cuda" else "only NVIDIA and AMD GPUs time their convolutions"
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
+"""Numbers of glibc's parameters (malloc.h)."""
+
+_HANDED_BACK = {_MMAP_MAX: 65_536, _MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 64 << 20}
+"""glibc's default and the highest limits that it moves to by itself, in bytes on 64-bit systems."""
+
+_KEPT = {_MMAP_MAX: 0, _TRIM_THRESHOLD: -1}
+"""No block comes from outside the heap, and the heap never shrinks."""
+
+
+def set_memory_retention(*, keep: bool) -> None:
+    """Reuse memory that is freed from now on, or return it to the system together with all that was retained.
+
+    Without glibc nothing happens: `why_not` gives the reason.
+    """
+    library = _glibc()
+    if library is None or _Now.kept is keep:
+        return
+    for parameter, value in (_KEPT if keep else _HANDED_BACK).items():
+        library.mallopt(parameter, value)
+    if not keep:
+        library.malloc_trim(0)
+    _Now.kept = keep
+
+
+def why_not(kind: str) -> str:
+    """Return why memory cannot be retained for a kind of device, such as `cpu` or `cuda`; empty if it can."""
+    if kind != "cpu":
+        return "PyTorch keeps the memory of this device in any case"
+    return "" if _glibc() else "keeping memory needs the C library glibc, which this system does not use"
+
+
+class _Now:
+    """Setting of this process; None before the first use."""
+
+    kept: bool | None = None
+
+
+@functools.cache
+def _glibc() -> ctypes.CDLL | None:
+    return ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None

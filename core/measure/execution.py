@@ -1,18 +1,31 @@
 """How steps are run: one training step, several compiled into one function, or recorded and replayed as a CUDA graph.
 
-Cross entropy, plain SGD, nothing else. A lane of micro-batches adds up gradients before it updates. Nothing here knows
-a clock, where data come from, or how many steps there are.
+Cross entropy and SGD without momentum, nothing else. A variant with micro-batches adds up gradients before it updates.
+Nothing here depends on a clock, the source of the data, or the number of steps.
+
+Compiled code on disk, so that this machine need not compile a function again, with the seconds of compiling it.
+
+Each function has a folder: the caches of torch as compiling into empty ones filled them, and the seconds. The start-up
+cost of a variant must not depend on earlier compilations, so a row has those seconds even if the code comes from here.
+Code from a folder is run, so a folder that others can write to is never used.
 """
 
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import importlib
+import json
 import logging
+import os
+import shutil
+import stat
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,28 +33,37 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value
 from torch.nn import functional
 
+from ..files import atomic
+from ..files.project import DATA
 from ..question.lanes import PLAIN, Lane
-from .compile_cache import CompiledCode
+from ..results import environment
 
 Batch = tuple[Tensor, Tensor]
 """Samples (batch, *shape) in the numbers of the weights, and labels (batch,) int64."""
+
+
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+"""Types of numbers that autocast computes in, by the word of a variant."""
 
 
 class Step:
     """The step of one network, which is on the device already."""
 
     def __init__(self, network: nn.Module, *, learning_rate: float, lane: Lane = PLAIN) -> None:
-        """Take over a network; its memory format becomes that of the lane."""
+        """Wrap a network, and convert it to the memory format of the variant."""
         if lane.memory_format == "channels_last":
             network.to(memory_format=torch.channels_last)
         self.network, self.learning_rate, self.lane = network, learning_rate, lane
         self.parameters = list(network.parameters())
-        chosen: dict[str, Any] = {} if lane.optimizer == "default" else {lane.optimizer: True}
+        is_scaled = lane.precision == "fp16"
+        update = "fused" if is_scaled else lane.optimizer  # any other update asks the device whether to skip it
+        chosen: dict[str, Any] = {} if update == "default" else {update: True}
         self.optimizer = torch.optim.SGD(self.parameters, lr=learning_rate, **chosen)
-        self._plain = lane.precision != "bf16" and not lane.micro_batch
+        self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=is_scaled)
+        self._plain = lane.precision not in AUTOCAST and not lane.micro_batch
 
     def train(self, batch: Batch) -> Tensor:
-        """One update on a batch that is on the device; returns the loss, still there."""
+        """Train on a batch that is on the device; returns the loss, still there."""
         for parameter in self.parameters:  # as the optimizer's zero_grad, which also talks to the profiler
             parameter.grad = None
         if not self._plain:
@@ -52,35 +74,44 @@ class Step:
         return loss.detach()
 
     def pieces(self, batch: Batch) -> Sequence[Batch]:
-        """What goes forward and backward at once: the batch, or its micro-batches."""
+        """Return the parts of a batch that go forward and backward at once: its micro-batches, or the batch."""
         size = self.lane.micro_batch
         return list(zip(*(part.split(size) for part in batch), strict=True)) if size else (batch,)
 
     def loss(self, piece: Batch, pieces: int = 1) -> Tensor:
-        """Forward pass and loss of one of so many pieces of a batch: its share in the batch's mean."""
+        """Compute forward pass and loss of one of so many pieces of a batch: its share in the batch's mean."""
         return self.compute_loss(self.network, piece, pieces)
 
     def compute_loss(self, network: Callable[[Tensor], Tensor], piece: Batch, pieces: int) -> Tensor:
-        """The step with its network called in another way."""
+        """Return the loss of the step with its network called in another way."""
         with self._arithmetic(piece[1].device.type):
             loss = functional.cross_entropy(network(piece[0]), piece[1])
         return loss / pieces if pieces > 1 else loss
+
+    def go_backward(self, loss: Tensor) -> None:
+        """Add the gradients of a loss, which is scaled first in fp16."""
+        self.scaler.scale(loss).backward()
+
+    def update(self) -> None:
+        """Update the weights; in fp16 by unscaled gradients, not at all where one overflowed, with a new scale then."""
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
 
     def _train_in_its_way(self, batch: Batch) -> Tensor:
         pieces, losses = self.pieces(batch), []
         for piece in pieces:
             loss = self.loss(piece, len(pieces))
-            loss.backward()
+            self.go_backward(loss)
             losses.append(loss.detach())
-        self.optimizer.step()
+        self.update()
         return sum(losses[1:], losses[0])
 
     def _arithmetic(self, device_type: str) -> contextlib.AbstractContextManager[Any]:
         """TF32 is no context but a setting of the process, see `core.measure.devices.use_tf32`."""
-        if self.lane.precision != "bf16":
+        if self.lane.precision not in AUTOCAST:
             return contextlib.nullcontext()
         # without its cache of cast weights, which neither a graph nor a compiled step may keep from step to step
-        return torch.autocast(device_type, dtype=torch.bfloat16, cache_enabled=False)
+        return torch.autocast(device_type, dtype=AUTOCAST[self.lane.precision], cache_enabled=False)
 
 
 Steps = Callable[[list[Tensor], Tensor, Tensor], Tensor]
@@ -130,7 +161,7 @@ class Compiled:
         return self._call(count, self._weights, samples.view(count, size, *samples.shape[1:]), labels.view(count, size))
 
     def _identity(self, count: int, example: Batch) -> dict[str, object]:
-        """What the function of so many steps depends on, beside the machine."""
+        """Return all that the function of `count` steps depends on, except the machine."""
         step, (samples, labels) = self._step, example
         tensors = (*step.parameters, samples, labels)
         return {
@@ -163,7 +194,7 @@ def import_compiler() -> float:
 
 
 def _compile(step: Step) -> Steps:
-    """A function of whole steps; torch keeps compiled code by code object, so each gets one of its own."""
+    """Return a function of whole steps; torch keeps compiled code by code object, so each gets one of its own."""
     names = [name for name, _ in step.network.named_parameters()]
     rate = step.learning_rate
 
@@ -190,7 +221,7 @@ def _compile(step: Step) -> Steps:
 
 
 def _device_identity(tensor: Tensor) -> str:
-    """The device by what its code depends on: its kind and model, whatever its number."""
+    """Return the device by what its code depends on: its kind and model, whatever its number."""
     return torch.cuda.get_device_name(tensor.device) if tensor.is_cuda else tensor.device.type
 
 
@@ -225,7 +256,7 @@ class Recorder:
         self._device = device
 
     def warm_up(self, work: Callable[[], object]) -> None:
-        """Do work beside the recording stream, and wait for it."""
+        """Do work on a stream other than the recording one, and wait for it."""
         with torch.cuda.device(self._device):
             side = torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
@@ -239,7 +270,8 @@ class Recorder:
         with torch.cuda.device(self._device):
             graph = torch.cuda.CUDAGraph()
             # left out, the stream would be that of whichever device recorded first in this process
-            with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
+            # thread_local: a loader of another contender may pin memory in a thread of its own meanwhile
+            with torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
                 work()
         return graph.replay
 
@@ -307,10 +339,139 @@ class Graph:
         return recording.losses.clone()
 
     def recording(self, count: int) -> RecordedSteps:
-        """The graph of so many steps, recorded when it is first asked for."""
+        """Return the graph of `count` steps, recorded at its first use."""
         if count not in self._recordings:
             if self._example is None:
                 message = "a graph is recorded after it was prepared with an example"
                 raise RuntimeError(message)
             self._recordings[count] = RecordedSteps(self._step, self._recorder, self._example, count, self._gather)
         return self._recordings[count]
+
+
+COMPILED_VARIABLE = "CROSSOVER_COMPILED"
+"""Environment variable that names another folder of compiled code, which only its owner may write to."""
+
+MOST_FUNCTIONS = 100
+"""Functions whose code stays on disk, the most recently used; one needs a few megabytes."""
+
+_CODE, _COLD = "code", "cold.json"
+_OURS = [Path(__file__).with_name("execution.py")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compilation:
+    """How one function was made ready.
+
+    Attributes:
+        cold_s: seconds that it took with empty caches, now or when the code was made.
+        spent_s: seconds that it took now.
+    """
+
+    cold_s: float
+    spent_s: float
+
+
+class CompiledCode:
+    """The place of one function's code on disk."""
+
+    def __init__(self, function: Mapping[str, object]) -> None:
+        """Identify what the function depends on: `function`, this machine, its software, and the project's code."""
+        here = environment.read_environment()
+        ours = hashlib.sha256(b"".join(path.read_bytes() for path in _OURS)).hexdigest()
+        all_of_it = {**function, "environment": [here.machine_id, here.python_version, here.torch_version, ours]}
+        name = hashlib.sha256(json.dumps(all_of_it, sort_keys=True).encode()).hexdigest()[:32]
+        root = _root()
+        self._folder = root / name if root else None
+
+    @contextlib.contextmanager
+    def compiling(self) -> Iterator[list[Compilation]]:
+        """Compile with the cached code of this function, or else with empty caches that are stored afterwards.
+
+        Yields:
+            A list, which has how the code was made ready afterwards.
+        """
+        from torch._inductor import utils
+
+        told: list[Compilation] = []
+        cold_s = self._cold_s()
+        place, before = self._place(empty=cold_s is None), _count_cache_hits()
+        with _redirect_caches(place) if place else utils.fresh_cache():
+            begin = time.perf_counter()
+            yield told
+            spent_s = time.perf_counter() - begin
+        if cold_s is not None and _count_cache_hits() > before:
+            told.append(Compilation(cold_s=cold_s, spent_s=spent_s))
+            return
+        told.append(Compilation(cold_s=spent_s, spent_s=spent_s))
+        if place and cold_s is None:
+            _keep(place.parent, spent_s)
+        elif place:
+            shutil.rmtree(place.parent, ignore_errors=True)  # torch wants none of it
+
+    def _place(self, *, empty: bool) -> Path | None:
+        """Return the folder to compile in; None if it cannot be had."""
+        if self._folder is None:
+            return None
+        place = self._folder / _CODE
+        with contextlib.suppress(OSError):
+            if empty:
+                shutil.rmtree(self._folder, ignore_errors=True)  # its maker was killed as he compiled
+                place.mkdir(parents=True)
+            os.utime(self._folder)
+            return place
+        return None
+
+    def _cold_s(self) -> float | None:
+        """Return the seconds that compiling took when this code was made; None if there is none."""
+        try:
+            return float(json.loads((self._folder / _COLD).read_bytes())) if self._folder else None
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def _keep(folder: Path, seconds: float) -> None:
+    """Say that a function's code is complete, and remove what was not used for longest."""
+    with contextlib.suppress(OSError):
+        atomic.write_json(folder / _COLD, seconds)
+        others = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in others[MOST_FUNCTIONS:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _count_cache_hits() -> int:
+    """Return how many functions torch has loaded from a cache on disk so far."""
+    from torch._dynamo.utils import counters
+
+    return int(counters["inductor"]["fxgraph_cache_hit"])
+
+
+def _root() -> Path | None:
+    """Return the folder of all compiled code; None if it cannot be had, or somebody else may write to it."""
+    root = Path(os.environ.get(COMPILED_VARIABLE) or DATA / "compiled")
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = root.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "getuid") or (facts.st_uid == os.getuid() and not facts.st_mode & 0o022)
+    return root.absolute() if mine and stat.S_ISDIR(facts.st_mode) else None
+
+
+@contextlib.contextmanager
+def _redirect_caches(folder: Path) -> Iterator[None]:
+    """Let torch find and leave its code in a folder, and remember none of it beyond."""
+    from torch._inductor import utils
+
+    places = {"TORCHINDUCTOR_CACHE_DIR": str(folder), "TRITON_CACHE_DIR": str(folder / "triton")}
+    before = {name: os.environ.get(name) for name in places}
+    utils.clear_caches()
+    os.environ.update(places)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        utils.clear_caches()

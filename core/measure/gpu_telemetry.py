@@ -1,13 +1,15 @@
-"""What a card says of itself around a block: clocks, power, heat, what slows it, who else uses it.
+"""Telemetry of a GPU around a block: clocks, power, temperature, throttling, other processes.
 
-NVIDIA's cards are asked through NVML, AMD's through what PyTorch offers of AMD SMI, which comes with ROCm; of others
-nothing is known. A card is known by its UUID or its place on the PCI bus, since its number depends on
-CUDA_VISIBLE_DEVICES. Whatever cannot be read is None, each value on its own, and no refusal of a driver ever disturbs
-a measurement. Nothing is asked while a block is timed: what happened within it is told by the card's own counters.
+NVIDIA's GPUs are queried through NVML, and AMD's through PyTorch's functions for AMD SMI, which comes with ROCm. Other
+GPUs have no telemetry. A GPU is identified by its UUID or its place on the PCI bus, since its number depends on
+CUDA_VISIBLE_DEVICES. Each value that cannot be read is None, and no refusal of a driver ever disturbs a measurement.
+Nothing is queried while a block is timed: the GPU's own counters report what happened within it.
 """
 
+import contextlib
 import functools
 import re
+import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -22,18 +24,18 @@ Value = TypeVar("Value")
 
 
 Columns = dict[str, Any]
-"""Values by the name of their column, None where one is not known; empty of what is no card."""
+"""Values by the name of their column, None where unknown; empty for a device that is not a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuState:
-    """A card at one moment; None where it is not known.
+    """A GPU at one moment; unknown values are None.
 
     Attributes:
         energy_j: used since its driver was loaded.
-        throttle: bits of NVML's `nvmlClocksEventReasons`: what holds its clock down.
+        throttle: bits of NVML's `nvmlClocksEventReasons`: what limits its clock.
         throttled_s: for how long policies of `SLOWING` lowered its clocks since its driver was loaded.
-        use: share of NVML's last sample period, up to a second, in which it worked, for whomever.
+        use: share of NVML's last sample period, up to a second, in which it worked, for any process.
         other_processes: processes that compute on it and can be seen from here, without this one.
     """
 
@@ -48,10 +50,10 @@ class GpuState:
 
 
 class GpuMonitor:
-    """Looks at a device before and after each block.
+    """Reads the state of a device before and after each block.
 
     Attributes:
-        limits: what its card is held to: `device_…` columns.
+        limits: limits that its GPU runs under: `device_…` columns.
     """
 
     def __init__(self, device: torch.device, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -85,7 +87,7 @@ class GpuMonitor:
 
 
 def nvml() -> Any:
-    """NVML's functions, ready to be called.
+    """Return NVML's functions, ready to be called.
 
     Raises:
         ImportError: its bindings are missing.
@@ -99,7 +101,7 @@ def nvml() -> Any:
 
 @functools.cache
 def _find_gpu(device: torch.device) -> "_NvidiaGpu | _AmdGpu | None":
-    """The card of a device; None where it cannot be asked."""
+    """Return the GPU behind a device; None if it cannot be queried."""
     if device.type != "cuda":
         return None
     if torch.version.hip:
@@ -137,7 +139,7 @@ class _NvidiaGpu:
             temperature_c=_read_or_none(
                 lambda: float(library.nvmlDeviceGetTemperature(card, library.NVML_TEMPERATURE_GPU))
             ),
-            throttle=_read_or_none(lambda: int(library.nvmlDeviceGetCurrentClocksEventReasons(card))),
+            throttle=_read_or_none(self._read_throttle_reasons),
             throttled_s=_read_or_none(self._read_throttled_s),
             use=_read_or_none(lambda: library.nvmlDeviceGetUtilizationRates(card).gpu / 100),
             other_processes=_read_or_none(self._others),
@@ -151,14 +153,25 @@ class _NvidiaGpu:
         place = properties.pci_domain_id, properties.pci_bus_id, properties.pci_device_id
         return self._nvml.nvmlDeviceGetHandleByPciBusId("{:08x}:{:02x}:{:02x}.0".format(*place))
 
+    def _read_throttle_reasons(self) -> int:
+        """Return the bits of throttle reasons; drivers before 535 only have the function's older name."""
+        try:
+            return int(self._nvml.nvmlDeviceGetCurrentClocksEventReasons(self._whole))
+        except Exception:
+            return int(self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._whole))
+
     def _read_throttled_s(self) -> float:
         policies = (getattr(self._nvml, f"NVML_PERF_POLICY_{name}") for name in SLOWING)
         ask = self._nvml.nvmlDeviceGetViolationStatus
         return sum(int(ask(self._whole, policy).violationTime) for policy in policies) / 1e9
 
     def _others(self) -> int | None:
-        processes = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._part)
-        return _others([process.pid for process in processes])
+        """Count the other processes that compute, not those that draw windows; None on Windows, which mixes both."""
+        if sys.platform == "win32":
+            return None
+        computing = {process.pid for process in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._part)}
+        drawing = _read_or_none(lambda: self._nvml.nvmlDeviceGetGraphicsRunningProcesses(self._part)) or ()
+        return _others(computing - {process.pid for process in drawing} if len(computing) > 1 else computing)
 
 
 @dataclass(frozen=True)
@@ -186,19 +199,22 @@ class _AmdGpu:
 
 
 def _others(pids: Collection[int]) -> int | None:
-    """Processes besides ours, which is on the card whenever it is asked; None where no process can be seen.
+    """Count the processes except this one, which is always on the GPU; None where no process can be seen.
 
-    In a container some drivers list the pids of the host, of which one is ours under another number.
+    In a container some drivers list the pids of the host, of which one is this process under another number.
     """
     return len(pids) - 1 if pids else None
 
 
 def _read_or_none(read: Callable[[], Value]) -> Value | None:
-    """What is read; None where it cannot be, for whatever reason: a driver may refuse any of its functions."""
-    try:
-        return read()
-    except Exception:
-        return None
+    """Return the value that `read` returns, or None if it fails twice: a driver may refuse any of its functions.
+
+    One that is refused for good costs microseconds more; one that is refused once would cost a row its whole column.
+    """
+    for _ in range(2):
+        with contextlib.suppress(Exception):
+            return read()
+    return None
 
 
 def _thousandth(value: int | None) -> float | None:
@@ -206,5 +222,5 @@ def _thousandth(value: int | None) -> float | None:
 
 
 def _since(before: float | None, after: float | None) -> float | None:
-    """What a counter counted; None where it is not known, or was set back in between."""
+    """Return the increase of a counter; None if it is unknown or was reset in between."""
     return None if before is None or after is None or after < before else after - before

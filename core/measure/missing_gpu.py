@@ -1,11 +1,14 @@
-"""Why an accelerator is not seen, or has no code in this PyTorch, and what would change it, in sentences."""
+"""Why an accelerator is not seen, or has no code in this PyTorch, and the command that changes it, in sentences."""
 
 import contextlib
 import os
 import platform
 import re
 import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,33 +24,100 @@ STATES = {
 }
 """By NVML's error: NVML_ERROR_DRIVER_NOT_LOADED and NVML_ERROR_LIB_RM_VERSION_MISMATCH."""
 
+WHEELS = "https://download.pytorch.org/whl"
+"""Address of PyTorch's own indexes: one for each build that PyPI does not have."""
+
+BUILD, OLD_BUILD, OLDEST_DRIVER = "cu130", "cu126", (12, 0)
+"""Builds for NVIDIA GPUs: of CUDA 13, and the one for drivers and cards that CUDA 13 leaves out. A driver that runs a
+CUDA below the third has no build of PyTorch 2.9 or later."""
+
+ROCM_BUILD, XPU_BUILD = "rocm7.2", "xpu"
+
+OLDEST_CAPABILITY, TURING = (5, 0), (7, 5)
+"""First compute capabilities for which PyTorch's builds with CUDA 12.6 and with CUDA 13 have code."""
+
+VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
+"""PCI numbers of makers, as Linux writes them."""
+
+AMD_TOOLS = ("amd-smi", "rocm-smi", "rocminfo")
+
+NOTEBOOK_HOSTS = {"COLAB_RELEASE_TAG": "Colab", "KAGGLE_KERNEL_RUN_TYPE": "Kaggle"}
+"""Variables of notebook hosts whose own Python has a PyTorch for their GPU."""
+
 _QUOTED = 40
 """Characters of a variable that are quoted."""
 
 
 def hint() -> str:
-    """What stands between this process and accelerators, in a sentence or two; empty where nothing does."""
+    """Explain in a sentence or two why this process cannot use an accelerator; empty if it can."""
     if torch.accelerator.is_available():
         found = torch.accelerator.current_accelerator()
         cuda = found is not None and found.type == "cuda"
         return " ".join(filter(None, map(no_kernels, range(torch.accelerator.device_count() if cuda else 0))))
-    if sentence := _nvidia():
+    vendors = _find_vendors()
+    if sentence := _explain_notebook_host() or _explain_nvidia() or _explain_amd(vendors) or _explain_intel(vendors):
         return sentence
-    if shutil.which("rocm-smi"):
-        if torch.version.hip is None:
-            return "An AMD driver is installed, but this PyTorch is built without ROCm: install a build with ROCm."
-        if sentence := _find_hiding_variable():
-            return sentence
     if platform.system() == "Darwin":
         return "PyTorch sees no Apple GPU: MPS needs Apple silicon, macOS 14 or later and a native arm64 Python."
+    if "NVIDIA" in vendors:
+        return "An NVIDIA GPU is installed without NVIDIA's driver: install version 580 or later, then restart."
+    return "PyTorch sees no GPU on this machine. If it has one, install the driver of its maker, then restart."
+
+
+def install_command(build: str) -> str:
+    """Return the command that replaces PyTorch by another build, such as `cu126`; with uv if installed."""
+    if shutil.which("uv"):
+        return f"uv pip install --reinstall torch torchvision --torch-backend={build}"
+    return f"pip install --force-reinstall torch torchvision --index-url {WHEELS}/{build}"
+
+
+def _find_vendors(root: Path = Path("/")) -> set[str]:
+    """Return the makers of the GPUs that Linux knows, whether their tools are installed or not."""
+    found = {"AMD"} if (root / "dev/kfd").exists() else set[str]()
+    for vendor in root.glob("sys/class/drm/card*/device/vendor"):
+        with contextlib.suppress(OSError):
+            found.add(VENDORS.get(vendor.read_text(encoding="ascii", errors="replace").strip(), ""))
+    return found - {""}
+
+
+def _explain_notebook_host() -> str:
+    """Return why a virtual environment on a notebook host sees no GPU; empty elsewhere."""
+    host = next((name for variable, name in NOTEBOOK_HOSTS.items() if os.environ.get(variable)), "")
+    if not host or sys.prefix == sys.base_prefix:
+        return ""
     return (
-        "PyTorch sees no accelerator on this machine: there is no NVIDIA or AMD driver. "
-        "With a GPU and its driver installed, it appears here after a restart."
+        f"This virtual environment hides the PyTorch that {host} has for its GPU. "
+        f"Use {host}'s own Python, and install there: pip install -r requirements.txt"
     )
 
 
+def _explain_amd(vendors: set[str]) -> str:
+    """Return why no AMD GPU is seen although there is one, or a tool for it; empty if there is neither."""
+    if "AMD" not in vendors and not any(map(shutil.which, AMD_TOOLS)):
+        return ""
+    if torch.version.hip is None:
+        what = "An AMD GPU is installed" if "AMD" in vendors else "An AMD driver is installed"
+        return f"{what}, but this PyTorch is built without ROCm. Install one with it: {install_command(ROCM_BUILD)}"
+    return _find_hiding_variable() or (
+        "PyTorch cannot open the AMD GPU: it needs the kernel's driver (amdgpu) and access to /dev/kfd, "
+        "which members of the groups render and video have."
+    )
+
+
+def _explain_intel(vendors: set[str]) -> str:
+    """Return why no Intel GPU is seen although there is one; empty if there is none."""
+    if "Intel" not in vendors:
+        return ""
+    if getattr(torch.version, "xpu", None) is None:
+        return (
+            "An Intel GPU is installed, but this PyTorch is built without XPU, which trains on Arc and Core Ultra. "
+            f"Install one with it: {install_command(XPU_BUILD)}"
+        )
+    return "PyTorch cannot use the Intel GPU: XPU needs Arc or Core Ultra graphics and Intel's compute runtime."
+
+
 def no_kernels(index: int) -> str:
-    """Why this PyTorch has nothing that runs on an NVIDIA or AMD GPU, in a sentence; empty if it has."""
+    """Return why this PyTorch has nothing that runs on an NVIDIA or AMD GPU, in a sentence; empty if it has."""
     built: Sequence[str] = ()
     with contextlib.suppress(RuntimeError, AssertionError):  # a card in trouble says so when it is used
         built, properties = torch.cuda.get_arch_list(), torch.cuda.get_device_properties(index)
@@ -62,13 +132,22 @@ def no_kernels(index: int) -> str:
     if runs:
         return ""
     return (
-        f"cuda:{index} ({properties.name}, {name}) is left out: this PyTorch has kernels for {', '.join(built)} only, "
-        "so install a build that has them for it."
+        f"cuda:{index} ({properties.name}, {name}) is left out: this PyTorch has kernels for {', '.join(built)} only. "
+        + ("Install a build that has them for it." if torch.version.hip else _advise_build(properties))
     )
 
 
+def _advise_build(properties: Any) -> str:
+    """Return the advice for an NVIDIA GPU that a build of PyTorch has no kernels for."""
+    capability = properties.major, properties.minor
+    if capability < OLDEST_CAPABILITY:
+        return "No build of PyTorch 2.9 or later has them for it."
+    build = OLD_BUILD if capability < TURING else BUILD
+    return f"Install a build that has them for it: {install_command(build)}"
+
+
 def has_kernels(capability: tuple[int, int], built: Sequence[str]) -> bool:
-    """Whether something that was built runs on an NVIDIA GPU.
+    """Return whether any built kernel runs on an NVIDIA GPU.
 
     Machine code (`sm_86`) runs on GPUs of its major version from its minor version on, that for one kind alone
     (`sm_90a`) on no other; the intermediate code PTX (`compute_90`) is compiled for any later GPU.
@@ -89,34 +168,44 @@ def _can_run_kernel(capability: tuple[int, int], name: str) -> bool:
     return capability >= (major, minor)
 
 
-def _nvidia() -> str:
-    """Why no NVIDIA GPU is seen although there is something of NVIDIA; empty if there is nothing."""
-    driver = cuda = ""
+def _explain_nvidia() -> str:
+    """Return why no NVIDIA GPU is seen although there is something of NVIDIA; empty if there is nothing."""
+    driver, cuda, capability = "", (0, 0), TURING
     try:
         library = gpu_telemetry.nvml()
         number = library.nvmlSystemGetCudaDriverVersion()
-        driver, cuda = library.nvmlSystemGetDriverVersion(), f"{number // 1000}.{number % 1000 // 10}"
+        driver, cuda = library.nvmlSystemGetDriverVersion(), (number // 1000, number % 1000 // 10)
     except Exception as error:  # no bindings or no driver; some errors say more
         if sentence := STATES.get(getattr(error, "value", None) or 0):
             return sentence
         if not shutil.which("nvidia-smi"):
             return ""
+    else:
+        with contextlib.suppress(Exception):  # the first GPU represents all
+            capability = tuple(library.nvmlDeviceGetCudaComputeCapability(library.nvmlDeviceGetHandleByIndex(0)))
+    runs = f"{cuda[0]}.{cuda[1]}"
+    if (0, 0) < cuda < OLDEST_DRIVER:
+        return f"The NVIDIA driver {driver} is too old: it runs CUDA {runs}. Update it to version 580 or later."
+    build = OLD_BUILD if (0, 0) < cuda < (13, 0) or capability < TURING else BUILD
     built = torch.version.cuda
     if built is None:
-        return "An NVIDIA driver is installed, but this PyTorch is built without CUDA: install a build with CUDA."
-    if cuda and int(cuda.partition(".")[0]) < int(built.partition(".")[0]):
         return (
-            f"The NVIDIA driver {driver} is too old: it runs CUDA {cuda}, and this PyTorch is built for CUDA {built}. "
-            "Update the driver, or install a PyTorch built for an older CUDA."
+            "An NVIDIA driver is installed, but this PyTorch is built without CUDA. "
+            f"Install one with it: {install_command(build)}"
+        )
+    if cuda > (0, 0) and cuda[0] < int(built.partition(".")[0]):
+        return (
+            f"The NVIDIA driver {driver} runs CUDA {runs}, and this PyTorch is built for CUDA {built}. "
+            f"Update the driver to version 580 or later, or install an older build: {install_command(build)}"
         )
     return _find_hiding_variable() or (
-        f"An NVIDIA driver is installed, but PyTorch's CUDA {built} cannot use it: "
-        "update the driver, or install a PyTorch built for an older CUDA."
+        f"An NVIDIA driver is installed, but PyTorch's CUDA {built} cannot use it. "
+        f"Update the driver to version 580 or later, or install an older build: {install_command(OLD_BUILD)}"
     )
 
 
 def _find_hiding_variable() -> str:
-    """Which variable leaves PyTorch no GPU; empty if none is set."""
+    """Return which variable leaves PyTorch no GPU; empty if none is set."""
     for name in HIDING:
         value = os.environ.get(name)
         if value is not None:

@@ -1,4 +1,4 @@
-"""Torch modules from the plain layers of `core.question.models`, with weights that depend on the seed alone.
+"""Torch modules from the layer descriptions of `core.question.models`, with weights that depend on the seed alone.
 
 Scripts that repeat a run contain the very lines of the classes here.
 """
@@ -117,10 +117,10 @@ MODULES: dict[str, type[nn.Module]] = {
 
 
 def build(network: models.Network, seed: int) -> nn.Sequential:
-    """A module with the layers of `network`, on the host, where weights are drawn so that every device starts equal.
+    """Build the module of `network` on the host, where weights are initialized, so that every device starts equal.
 
     Returns:
-        Module from (batch, *network.input_shape) to logits (batch, network.classes). Weights are drawn in fp32 and
+        Module from (batch, *network.input_shape) to logits (batch, network.classes). Weights are generated in fp32 and
         are the same numbers in float64.
     """
     with torch.random.fork_rng(devices=()):

@@ -1,9 +1,20 @@
-"""Checks before the blocks: distinct contenders, enough memory, a step within the budget; fresh trainings."""
+"""Checks before the blocks: distinct contenders, enough memory, a step within the budget; fresh trainings.
 
+Limits of a device, and the cost of reading the clock, measured in a process that did nothing before.
+
+    python -m core.measure.preflight cuda:0
+
+Prints JSON. No step of a training can be faster than these figures allow, so they say whether its times are plausible.
+"""
+
+import argparse
 import functools
+import json
+import statistics
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
@@ -14,13 +25,13 @@ from .. import units
 from ..errors import OutOfMemory, SameTraining, TooSlow
 from ..question.experiment import Contender, Experiment, Point
 from ..question.lanes import Lane
-from ..question.models import cost
+from ..question.models import operations
 from . import batches, datasets, devices, networks
 from .batches import Feed
 from .datasets import Data, Split
 from .devices import Device
 from .execution import Batch
-from .timer import MIN_BLOCK_STEPS
+from .timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer
 from .training import Training
 
 _RESIDENT: WeakValueDictionary[tuple[str, str, str], Split] = WeakValueDictionary()
@@ -48,11 +59,11 @@ class FreshTrainings:
         self.resident = _RESIDENT.setdefault(key, self.data.train.to(self.device))
 
     def training(self, lane: Lane) -> Training:
-        """A fresh network in training, with a feed that begins with the first step."""
+        """Return a fresh network in training, with a feed that begins with the first step."""
         return Training(self.network(), self.feed(0), learning_rate=self.point.learning_rate, lane=lane)
 
     def build_float32_training(self, lane: Lane) -> Training:
-        """The same in float32."""
+        """Return the same training in float32."""
         point = replace(self.point, dtype="float32")
         single = FreshTrainings(point=point, data=datasets.load_point_data(point), device=self.device)
         if self.resident is not None:
@@ -60,22 +71,22 @@ class FreshTrainings:
         return single.training(lane)
 
     def network(self) -> nn.Module:
-        """A fresh network on the device."""
+        """Return a fresh network on the device."""
         return networks.build(self.point.network, self.point.seed).to(self.device)
 
     def weights(self) -> list[Tensor]:
-        """The first weights."""
+        """Return the first weights."""
         return list(self.network().parameters())
 
     def feed(self, first_step: int) -> Feed:
-        """The batches from a step on."""
+        """Return the batches from a step on."""
         resident = self.data.train if self.resident is None else self.resident
         feed = batches.feed(self.point, self.data, resident, self.device, first_step=first_step)
         self.prefetched = feed.prefetched
         return feed
 
     def example(self) -> Batch:
-        """A batch on the device, which nobody trains on."""
+        """Return a batch on the device, which is not trained on."""
         samples, labels = (
             part[: self.point.batch_size].to(self.device) for part in (self.data.train.samples, self.data.train.labels)
         )
@@ -86,7 +97,7 @@ def check_distinct(contenders: Sequence[Contender], threads: Sequence[int]) -> N
     """Refuse a comparison of a training with itself; `threads` are those with which each would train.
 
     Raises:
-        SameTraining: there are several, and all train on the same device in the same lane on equally many threads.
+        SameTraining: there are several, and all train on the same device in the same variant on equally many threads.
     """
     sorts = {(one.device, one.lane, count) for one, count in zip(contenders, threads, strict=True)}
     if len(contenders) < 2 or len(sorts) > 1:
@@ -107,7 +118,7 @@ PATIENCE = 2.0
 
 SLOWEST_FLOPS = {"cpu": 5e9}
 SLOWEST_ACCELERATOR_FLOPS = 5e11
-"""Operations a second that any device manages: what takes no longer than the budget with these needs no look."""
+"""Operations per second that any device reaches; a training that fits the budget with these needs no check."""
 
 PRODUCT_SIZE = {"cpu": 1024}
 ACCELERATOR_PRODUCT_SIZE = 4096
@@ -136,7 +147,7 @@ def check_speed(flops_per_step: int, budget_s: float, device: Device, called: st
 
 @functools.cache
 def product_flops(device: Device) -> float:
-    """Operations a second of a matrix product in fp32 on a device, by the quicker of two."""
+    """Return the operations per second of a matrix product in fp32 on a device, the faster of two."""
     size = PRODUCT_SIZE.get(device.torch.type, ACCELERATOR_PRODUCT_SIZE)
     factor = torch.ones(size, size, device=device.torch)
     quickest_s = min(_product_s(factor, device) for _ in range(2))
@@ -152,7 +163,7 @@ def _product_s(factor: torch.Tensor, device: Device) -> float:
 
 
 SHARE = 0.7
-"""Share of what is free that trainings which are kept alive may take; the rest is for what is not counted here."""
+"""Share of free memory that trainings which stay alive may use; the rest is for what is not counted here."""
 
 SHARING_HOST = ("mps",)
 """Devices that have no memory of their own."""
@@ -174,7 +185,7 @@ def check_memory(point: Point, contender: Contender, data: Data, device: Device)
 
 
 def can_fit_in_memory(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
-    """Whether trainings can be kept alive at once, beside others whose next step may need as much again as is free.
+    """Return whether trainings can stay alive at once, while others' next step may need as much again as is free.
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine.
@@ -194,7 +205,7 @@ def can_fit_in_memory(new: Sequence[Experiment], alive: Sequence[Experiment] = (
 
 
 def _count_training_bytes(experiment: Experiment) -> Counter[str]:
-    """Device → bytes of the trainings there, without samples that stay."""
+    """Return device → bytes of the trainings there, without samples that stay."""
     found = Counter[str]()
     for contender in experiment.contenders:
         found[_memory_device(contender)] += _training_bytes(experiment.point, contender)
@@ -202,7 +213,7 @@ def _count_training_bytes(experiment: Experiment) -> Counter[str]:
 
 
 def _samples(experiment: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int]]:
-    """The samples that a training has on the host, and on its devices where they stay there, with their bytes."""
+    """Yield the samples that a training has on the host, and on its devices where they stay there, with their bytes."""
     point = experiment.point
     staying = map(_memory_device, experiment.contenders) if point.data_path == "resident" else ()
     for device in {"cpu", *staying}:
@@ -216,12 +227,12 @@ def _samples(experiment: Experiment) -> Iterator[tuple[tuple[str, int, int, str]
 
 
 def _memory_device(contender: Contender) -> str:
-    """The device whose memory it takes."""
+    """Return the device whose memory a training uses."""
     return "cpu" if contender.device in SHARING_HOST else contender.device
 
 
 def estimate_memory_bytes(point: Point, contender: Contender, data: Data) -> int:
-    """Bytes that a training holds at once, with its samples where they stay on the device."""
+    """Return the bytes that a training needs at once, with its samples where they stay on the device."""
     samples = data.train.samples
     resident = samples.numel() * samples.element_size() if point.data_path == "resident" else 0
     return _training_bytes(point, contender) + resident
@@ -234,4 +245,49 @@ def _training_bytes(point: Point, contender: Contender) -> int:
     """
     at_once = contender.lane.micro_batch or point.batch_size
     waiting = point.batch_size * contender.lane.steps_per_call - at_once
-    return cost.step_bytes(point, at_once) + max(0, waiting) * point.network.sample_bytes
+    return operations.step_bytes(point, at_once) + max(0, waiting) * point.network.sample_bytes
+
+
+READINGS = 15
+"""Readings of each figure, of which the median counts."""
+
+SELF_CHECK_SIZE, HOST_PRODUCT_SIZE = 4096, 1024
+"""Edge of the square matrices; large enough that a device computes as fast as it can."""
+
+PASS_BYTES, HOST_PASS_BYTES = 2**30, 2**27
+"""Bytes of the numbers that a memory pass reads and writes; more than a device's caches hold."""
+
+
+def check_device(name: str) -> dict[str, float]:
+    """Return the figures of one device.
+
+    Returns:
+        `drain_share`: share of the shortest block that two synchronizations and clock readings of an idle device take;
+        `flops`: operations per second of a product of fp32 matrices; `bytes_per_s`: of memory, read and written.
+    """
+    device = devices.open_device(name)
+    on_host = device.torch.type == "cpu"
+    timer = Timer(device=device)
+    size, count = (HOST_PRODUCT_SIZE, HOST_PASS_BYTES) if on_host else (SELF_CHECK_SIZE, PASS_BYTES)
+    matrix, values = torch.ones(size, size, device=device.torch), torch.zeros(count // 4, device=device.torch)
+    return {
+        "drain_share": _median_s(timer, lambda: None) / MIN_BLOCK_S,
+        "flops": 2 * size**3 / _median_s(timer, lambda: matrix @ matrix),
+        "bytes_per_s": 2 * count / _median_s(timer, lambda: values.add_(1)),
+    }
+
+
+def _median_s(timer: Timer, work: Callable[[], object]) -> float:
+    timer.time(work)
+    return statistics.median(timer.time(work).seconds for _ in range(READINGS))
+
+
+def report_self_check(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures of one device as JSON."""
+    parser = argparse.ArgumentParser(prog=f"{__package__}.preflight", description="Check the clock and a device.")
+    parser.add_argument("device", help="device, such as cpu or cuda:0")
+    sys.stdout.write(json.dumps(check_device(parser.parse_args(arguments).device)) + "\n")
+
+
+if __name__ == "__main__":
+    report_self_check()

@@ -17,6 +17,7 @@ class RawValues:
     device_power_limit_w: float | None = None
     device_clock_limit_mhz: float | None = None
     device_ecc_errors: int | None = None
+    fp32_precision: str = ""
     threads: int = 0
     threads_tried: list[int] = field(default_factory=list)
     threads_tried_step_s: list[float] = field(default_factory=list)
@@ -24,13 +25,16 @@ class RawValues:
     warmup_steps: list[int] = field(default_factory=list)
     warmup_s: list[float] = field(default_factory=list)
     block_pair: list[int] = field(default_factory=list)
+    block_round: list[int] = field(default_factory=list)
     block_first_step: list[int] = field(default_factory=list)
     block_steps: list[int] = field(default_factory=list)
     block_begin_ns: list[int] = field(default_factory=list)
     block_end_ns: list[int] = field(default_factory=list)
     block_load: list[float] = field(default_factory=list)
     block_steal: list[float] = field(default_factory=list)
-    block_switches: list[int] = field(default_factory=list)
+    block_switches: list[int | None] = field(default_factory=list)
+    block_waiting: list[float | None] = field(default_factory=list)
+    block_other_use: list[float | None] = field(default_factory=list)
     block_clock_before_mhz: list[float | None] = field(default_factory=list)
     block_clock_mhz: list[float | None] = field(default_factory=list)
     block_power_w: list[float | None] = field(default_factory=list)
@@ -39,7 +43,10 @@ class RawValues:
     block_throttled_s: list[float | None] = field(default_factory=list)
     block_use_before: list[float | None] = field(default_factory=list)
     block_other_processes: list[int | None] = field(default_factory=list)
+    machine_shift: float | None = None
+    machine_repeats: int = 0
     startup_device_s: float | None = None
+    startup_device_readings_s: tuple[float, ...] = ()
     startup_fresh: bool = False
     startup_build_s: float | None = None
     startup_transfer_s: float | None = None
@@ -79,6 +86,9 @@ class RawValues:
     own_pinned_s: tuple[float, ...] = ()
     own_resident_s: tuple[float, ...] = ()
     own_larger_s: tuple[float, ...] = ()
+    own_single_s: tuple[float, ...] = ()
+    own_heavy_at: str = ""
+    own_first_at: str = ""
     own_printed: int = 0
     own_threads_set: bool = False
     own_learns: bool | None = None
@@ -91,7 +101,7 @@ class RawValues:
     predictions: tuple[int, ...] = ()
 
     def columns(self) -> dict[str, Any]:
-        """Values for a row: lists become tuples, predictions bytes; a list of which a value is not known is empty."""
+        """Return the values for a row: lists as tuples, predictions as bytes; a list with an unknown value is empty."""
         values = {name: _tuple(v) if isinstance(v, list) else v for name, v in dataclasses.asdict(self).items()}
         return {**values, "predictions": bytes(self.predictions)}
 
@@ -117,7 +127,7 @@ class RawValues:
         load: LoadReading,
         card: Mapping[str, float | None],
     ) -> None:
-        """Take in a timed block of the round `pair`; what its card said is named as its columns."""
+        """Add a timed block of the round `pair`; the values of `card` have the names of its columns."""
         self.block_pair.append(pair)
         self.block_first_step.append(first_step)
         self.block_steps.append(steps)
@@ -126,6 +136,8 @@ class RawValues:
         self.block_load.append(load.load)
         self.block_steal.append(load.steal)
         self.block_switches.append(load.switches)
+        self.block_waiting.append(load.waiting)
+        self.block_other_use.append(load.other_use)
         for name, value in card.items():
             getattr(self, name).append(value)
 

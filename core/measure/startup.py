@@ -1,11 +1,12 @@
-"""What the first use of a device costs, taken in a process that has used nothing before.
+"""The cost of the first use of a device, measured in a process that has used nothing before.
 
     python -m core.measure.startup cuda:0+bf16 --layers convolution
 
-In the measuring process it cannot be had: a look at the devices starts the driver before any clock, one device profits
-from what another loaded, and a network of fully connected layers pays for the libraries of convolutions. What a
-training adds to it (moving its data, building its network, its first step) depends on its size, and is timed where it
-is trained. A CPU needs none of this; it is ready with the process.
+The measuring process cannot measure it. A look at the devices starts the driver before any clock, and one device
+profits from what another loaded. Fully connected layers would pay for the libraries of convolutions. A training adds
+more
+(moving its data, building its network, its first step). That depends on its size, and is timed where it is trained.
+A CPU needs none of this; it is ready with the process.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from dataclasses import replace
 
 import torch
 
-from ..files.project import PROJECT
+from ..files.project import START_FOLDER, locate_module
 from ..question.experiment import Contender, Point
 from ..question.models import Network
 from . import devices, networks
@@ -48,34 +49,48 @@ BATCH = 4
 PATIENCE_S = 60.0
 """Seconds after which a process is ended: importing torch from a cold disk takes ten, a first use seldom more."""
 
+READINGS, READINGS_S = 3, 20.0
+"""Processes that are started one after the other, and seconds after which no further one is."""
+
 _log = logging.getLogger(__name__)
 
 
-def cold_s(contender: Contender, network: Network) -> float | None:
-    """Seconds of the first use of a contender's device in a fresh process, with a network's kind of layers.
+def cold_s(contender: Contender, network: Network) -> tuple[float, ...]:
+    """Return the seconds of a device's first use in each of three fresh processes, with one kind of layers.
 
-    A process is started once for each device, kind of layers and lane. None on a CPU, of what has no layers, and where
-    it failed: then the measuring process must do.
+    They are started once for each device, kind of layers and lane; the first may have read its libraries from a cold
+    disk. None on a CPU, of what has no layers, and where it failed: then the measuring process must do.
     """
     if contender.on_host or not network.layers:
-        return None
+        return ()
     lane = replace(contender.lane, execution="eager", steps_per_call=1)  # what compiling takes has a column of its own
-    return _measure_in_fresh_process(Contender(device=contender.device, lane=lane), layers(network))
+    return _measure_in_fresh_processes(Contender(device=contender.device, lane=lane), layers(network))
 
 
 def layers(network: Network) -> str:
-    """Of which kind the layers of a network are, a key of `SMALL`."""
+    """Return the kind of a network's layers, a key of `SMALL`."""
     names = (layer.module[0] for layer in network.layers)
     return next((LAYER_KINDS[name] for name in names if name in LAYER_KINDS), "fully connected")
 
 
 @functools.cache
+def _measure_in_fresh_processes(contender: Contender, kind: str) -> tuple[float, ...]:
+    """Return one reading after another, until there are three, one fails, or their total time is over."""
+    began, readings = time.monotonic(), list[float]()
+    while len(readings) < READINGS and time.monotonic() - began < READINGS_S:
+        reading = _measure_in_fresh_process(contender, kind)
+        if reading is None:
+            break
+        readings.append(reading)
+    return tuple(readings)
+
+
 def _measure_in_fresh_process(contender: Contender, kind: str) -> float | None:
-    command = [sys.executable, "-m", f"{__package__}.startup", str(contender), "--layers", kind]
+    command = [sys.executable, "-m", locate_module(__package__, "startup"), str(contender), "--layers", kind]
     try:
         done = subprocess.run(
             command,
-            cwd=PROJECT,
+            cwd=START_FOLDER,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -98,6 +113,7 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
     """
     device = Device(devices.to_torch_device(contender.device))
     devices.use_tf32(contender.lane.precision == "tf32")
+    torch.backends.cudnn.benchmark = contender.lane.cudnn == "benchmark"
     began = time.perf_counter()
     torch.zeros(1, device=device.torch)
     device.synchronize()

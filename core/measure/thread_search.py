@@ -1,7 +1,7 @@
-"""How many CPU threads train fastest: which counts are tried, when one is given up, and how a count is timed.
+"""Search for the number of CPU threads that trains fastest: which counts to try, when to drop one, how to time one.
 
-The choice is a rule that is given a way to time one count, so that a simulated processor can be chosen for as well as
-this one (`tests.benchmarks.thread_choice`). Counts take turns, so that a disturbance meets all of them.
+The choice is a rule that is given a way to time one count. So it can be applied to a simulated processor as well as to
+this one (`tests.benchmarks.thread_choice`). Counts take turns, so that a disturbance affects all of them.
 """
 
 import math
@@ -21,9 +21,11 @@ ROUNDS = 10
 """Each count is tried so often at most."""
 
 FIRST_ROOM, ROOM, GAIN = 2.0, 0.3, 0.04
-"""Who takes twice as long at first sight is given up; later who is slower by more than 0.3 / √rounds less 4 %.
+"""Limits beyond which a count is dropped.
 
-A reading of 30 ms scatters by 2 to 10 %, and to win or lose 4 % is not worth more readings."""
+A count that takes twice as long in the first reading is dropped. Later one that is slower by more than 0.3 / √rounds
+less 4 % is dropped. A reading of 30 ms varies by 2 to 10 %, and to win or lose 4 % is not worth more readings.
+"""
 
 MOST_FINALISTS = 3
 """Counts that stay beyond the second round."""
@@ -35,7 +37,7 @@ LONG_S = 0.5
 """Steps of so long need none before them that is not timed: caches are full again after a small part of one."""
 
 COMPILED_FOR = 2
-"""A compiled lane of a CPU is compiled for so many counts, those with which plain steps train fastest."""
+"""Number of thread counts for which a CPU variant is compiled, those with which eager steps train fastest."""
 
 Late = Callable[[], bool]
 """Asked between rounds whether the choice must do with what is known."""
@@ -51,18 +53,20 @@ def require_usable(threads: int) -> None:
 
 
 def candidates() -> tuple[int, ...]:
-    """Thread counts worth trying here, ascending: 1, 2, 4, 8, … all that are usable, and as many as there are cores."""
-    usable = environment.usable_cores()
-    return list_doublings(usable, environment.physical_cores())
+    """Return thread counts worth trying here, ascending: 1, 2, 4, 6, 8, 12, … all, and numbers of cores."""
+    cores = environment.physical_cores(), environment.performance_cores(), environment.socket_cores()
+    return list_thread_counts(environment.usable_cores(), *cores)
 
 
-def list_doublings(usable: int, physical: int) -> tuple[int, ...]:
-    """The powers of two up to `usable`, and both numbers."""
-    return tuple(sorted({2**power for power in range(usable.bit_length())} | {physical, usable}))
+def list_thread_counts(usable: int, *cores: int) -> tuple[int, ...]:
+    """Powers of two and, from 6 on, what lies midway between them, up to `usable`; and numbers of cores that count."""
+    powers = {2**power for power in range(usable.bit_length())}
+    midway = {3 * 2**power for power in range(1, usable.bit_length())}
+    return tuple(sorted(count for count in powers | midway | {usable, *cores} if 0 < count <= usable))
 
 
 def no_deadline() -> bool:
-    """Nobody is in a hurry."""
+    """Return False; a deadline check that never expires."""
     return False
 
 
@@ -90,18 +94,18 @@ def choose_thread_times(
 
 
 def median_times(times: Times) -> dict[int, float]:
-    """The median of each, the lower of two: what disturbs a step only ever makes it longer."""
+    """Return the median of each, the lower of two: disturbances only ever make a step longer."""
     return {count: statistics.median_low(readings) for count, readings in times.items()}
 
 
 def rank_thread_counts(times: Times) -> list[int]:
-    """The counts that were tried, the fastest first."""
+    """Return the counts that were tried, the fastest first."""
     step_s = median_times(times)
     return sorted(step_s, key=step_s.__getitem__)
 
 
 def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
-    """Counts that may still be the fastest after so many rounds, ascending."""
+    """Return counts that may still be the fastest after so many rounds, ascending."""
     room = FIRST_ROOM if rounds == 1 else 1 + ROOM / math.sqrt(rounds) - GAIN
     near = [count for count, seconds in step_s.items() if seconds <= room * min(step_s.values())]
     return near if rounds == 1 else sorted(sorted(near, key=step_s.__getitem__)[:MOST_FINALISTS])
@@ -112,7 +116,7 @@ class Look:
     """Trains a little with a number of threads.
 
     Attributes:
-        prepare: makes the lane ready for the number of threads that is set; seconds. Most lanes need no such thing.
+        prepare: makes the variant ready for the current number of threads; seconds. Most variants do not need it.
         prepare_s: thread count → seconds that it took.
     """
 
@@ -123,7 +127,7 @@ class Look:
     _step_s: float | None = field(default=None, init=False)
 
     def __call__(self, count: int) -> float:
-        """Seconds a step with `count` threads."""
+        """Return the seconds per step with `count` threads."""
         self.training.use_threads(count)
         if self.prepare and count not in self.prepare_s:
             self.prepare_s[count] = self.prepare()

@@ -1,8 +1,8 @@
-"""The synchronized timer: drain, read, work, drain, read; one host clock for every device.
+"""The synchronized timer: synchronize, read, work, synchronize, read; one host clock for every device.
 
-An accelerator only queues what it is told, so a clock read without waiting for it times the queueing. Both
-readings are therefore taken with the device drained. Events are not used: a CPU has none and MPS's cannot be
-relied on, and two clocks cannot be compared as one. The timer knows nothing of training.
+An accelerator only queues its work, so a clock read without waiting for it times the queueing. Both readings therefore
+follow a synchronization of the device. Events are not used: a CPU has none and MPS's cannot be relied on, and two
+clocks cannot be compared as one. The timer knows nothing of training.
 """
 
 import gc
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MIN_BLOCK_S = 0.1
-"""Shortest block worth reading the clock for: a drain costs up to tens of microseconds, here at most 1 in 10³."""
+"""Shortest block that is timed: a synchronization costs up to tens of microseconds, here at most 1 in 10³."""
 
 MIN_BLOCK_STEPS = 5
 """Fewest steps of a block, so that a block is a mean over steps also where steps are slow."""
@@ -58,7 +58,7 @@ class Timer:
     """Times work on one device.
 
     Attributes:
-        device: drained before each reading.
+        device: synchronized before each reading.
         clock: `time.perf_counter_ns`, the highest-resolution monotonic clock (PEP 418), unless a test says otherwise.
     """
 
@@ -66,12 +66,12 @@ class Timer:
     clock: Clock = time.perf_counter_ns
 
     def read(self) -> int:
-        """Drain the device, then read the clock."""
+        """Synchronize the device, then read the clock."""
         self.device.synchronize()
         return self.clock()
 
     def time(self, work: Callable[[], object]) -> Reading:
-        """Do `work` once between two drained readings; the garbage collector rests meanwhile, as in timeit."""
+        """Do `work` once between two synchronized readings; the garbage collector rests meanwhile, as in timeit."""
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -84,14 +84,14 @@ class Timer:
 
 
 def block_steps(step_s: float) -> int:
-    """Steps that make a block long enough, given the seconds of one step."""
+    """Return the number of steps that make a block long enough, given the seconds of one step."""
     if step_s <= 0:
         return MIN_BLOCK_STEPS
     return max(MIN_BLOCK_STEPS, int(BLOCK_MARGIN * MIN_BLOCK_S / step_s) + 1)
 
 
 def lead_in_steps(step_s: float, *, idle_s: float = 0.0) -> int:
-    """Untimed steps before a block.
+    """Return the number of untimed steps before a block.
 
     Args:
         step_s: seconds of one step.

@@ -1,4 +1,4 @@
-"""The training loop: whole steps, in whatever lane they are run. It knows no file and no screen, and reads no clock.
+"""The training loop: whole steps, in any variant. It uses no file and no screen, and reads no clock.
 
 Losses stay on the device as the loop runs; reading them waits for the device, so that happens between blocks.
 """
@@ -27,12 +27,15 @@ EVALUATION_BATCH = 4096
 ROUNDINGS = 8
 """By which weights are moved, to see how far training carries rounding on."""
 
+MOST_JOINED = 512
+"""Losses that one operation joins: MPS builds a graph of all its inputs, which takes long for thousands."""
+
 Classifier = Callable[[Tensor], Tensor]
 """From samples to a number for each class, (samples, classes), of which the highest wins; a network is one."""
 
 
 Engine = Compiled | Graph
-"""What runs several whole steps as one thing."""
+"""Type that runs several whole steps as one call."""
 
 
 class Training:
@@ -61,14 +64,14 @@ class Training:
         torch.set_num_threads(count)
 
     def prepare(self, example: Batch, *, remainder: bool) -> float:
-        """Compile or record what the lane needs, before the first step.
+        """Compile or record what the variant needs, before the first step.
 
         Args:
             example: a batch on the device, which is not trained on.
             remainder: whether single steps will be trained as well, besides whole calls.
 
         Returns:
-            Seconds; 0 in an eager lane.
+            Seconds; 0 in an eager variant.
         """
         if self._engine is None:
             return 0.0
@@ -83,7 +86,7 @@ class Training:
     def advance(self, steps: int) -> None:
         """Train `steps` whole steps; on an accelerator this returns before they are done.
 
-        Steps that do not fill a call of the lane are trained one by one, in the same lane.
+        Steps that do not fill a call of the variant are trained one by one, in the same variant.
         """
         if self._engine is None:
             self._advance_by_steps(steps)
@@ -100,15 +103,18 @@ class Training:
         self._losses.clear()
 
     def draw(self) -> Batch:
-        """The next batch as the loader makes it, not yet placed."""
+        """Return the next batch as the loader makes it, not yet placed."""
         return next(self._feed.batches)
 
     def place(self, batch: Batch) -> Batch:
-        """Put a drawn batch on the device."""
+        """Put a batch of the loader on the device."""
         return self._feed.place(batch)
 
     def rehearsal(self) -> Callable[[], object]:
-        """Work that trains one call's steps on what is on the device already; weights change, no loss is kept."""
+        """Return work that trains one call's steps on data that is on the device already.
+
+        Weights change, and no loss is recorded.
+        """
         count = self.lane.steps_per_call
         drawn = self._draw(count)
         if isinstance(self._engine, Graph):
@@ -119,10 +125,14 @@ class Training:
         return partial(self.step, placed) if engine is None else partial(engine.run, placed, count)
 
     def read_losses(self) -> list[float]:
-        """Losses of the steps since the last call, in order. Waits for the device."""
+        """Return losses of the steps since the last call, in order. Waits for the device."""
         if not self._losses:
             return []
-        losses: list[float] = torch.cat([loss.reshape(-1) for loss in self._losses]).tolist()
+        pieces = [loss.reshape(-1) for loss in self._losses]
+        while len(pieces) > 1:
+            starts = range(0, len(pieces), MOST_JOINED)
+            pieces = [torch.cat(pieces[start : start + MOST_JOINED]) for start in starts]
+        losses: list[float] = pieces[0].tolist()
         self._losses.clear()
         return losses
 
@@ -148,7 +158,7 @@ class Training:
             self._losses.append(engine.run(what, count))
 
     def weights(self, device: str | None = None) -> list[Tensor]:
-        """Copies of all parameters, on their own device unless another is given."""
+        """Return copies of all parameters, on their own device unless another is given."""
         return [parameter.detach().to(device, copy=True) for parameter in self.network.parameters()]
 
     def set_weights(self, weights: list[Tensor]) -> None:
@@ -163,7 +173,7 @@ class Training:
 
 
 def nudge_weight(weight: Tensor) -> Tensor:
-    """A weight with each number moved by up to `ROUNDINGS` roundings, up or down, alike each time.
+    """Return a weight with each number moved by up to `ROUNDINGS` roundings, up or down, the same each time.
 
     As far apart are sums of some hundred products in another order. One rounding is less than what a lane does, and
     missed where training carries it on.
@@ -173,7 +183,7 @@ def nudge_weight(weight: Tensor) -> Tensor:
 
 
 def _engine(step: Step, feed: Feed, recorder: Recorder | None) -> Engine | None:
-    """What runs several steps as one thing; None in an eager lane."""
+    """Return the engine that runs several steps in one call; None in an eager variant."""
     match step.lane.execution:
         case "compiled":
             return Compiled(step)
@@ -187,7 +197,7 @@ class LossCurve:
     """Mean loss over equal segments of a training; steps past its end are left out.
 
     Attributes:
-        steps: steps taken in so far.
+        steps: steps added so far.
         sums: sum of losses of each segment begun.
     """
 
@@ -228,7 +238,7 @@ class LossCurve:
 
 @torch.no_grad()
 def classify(network: Classifier, split: Split, device: torch.device, *, at_most: int | None = None) -> Tensor:
-    """Predicted class of each sample, int64 (n,), on the host. Waits for the device."""
+    """Return the predicted class of each sample, int64 (n,), on the host. Waits for the device."""
     samples, size, predicted = split.samples[:at_most], EVALUATION_BATCH, torch.empty(0, dtype=torch.int64)
     while len(predicted) < len(samples):
         chunk, found = samples[len(predicted) :][:size], list[Tensor]()

@@ -7,26 +7,28 @@ written elsewhere.
 
 import dataclasses
 import random
-import time
+import statistics
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from time import perf_counter, sleep  # bound here, so that a custom script that replaces them changes no time here
 from typing import Any, Generic, TypeVar
 
 from ..errors import LaneUnavailable
 from ..progress import Progress
 from ..question import lanes
-from ..question.defaults import LOOKS
 from ..question.experiment import BEST_THREADS, EVERY_EPOCH, PROTOCOL_VERSION, Experiment
 from ..question.lanes import PLAIN
+from ..question.presets import LOOKS, ROUND_PAIRS
 from ..results import environment
 from ..results.schema import Outcome, Trial
 from . import datasets, devices, preflight, startup, thread_search
 from .boosting import BoostingContender
 from .contender import MeasuredContender
 from .custom import contender as own
+from .custom.watchdog import Limits
 from .datasets import Data
 
 Taker = TypeVar("Taker")
@@ -47,7 +49,7 @@ class Orders(Generic[Taker]):
         self._coming: list[list[Taker]] = []
 
     def next(self, takers: Sequence[Taker]) -> list[Taker]:
-        """The order of the next round; who came or went since the last one begins another square."""
+        """Return the order of the next round; a changed set of contenders begins another square."""
         if not self._coming or self._takers != list(takers):
             self._takers = list(takers)
             self._coming = self._square()
@@ -79,7 +81,7 @@ def final_outcome(measured: MeasuredContender, experiment: Experiment, pairs: in
 
 
 def common_test_step(contenders: Sequence[MeasuredContender]) -> int:
-    """The step after which all are tested, so that what they learned can be compared; 0 for none.
+    """Return the step after which all are tested, so that their accuracy is comparable; 0 for none.
 
     A budget ends for each after another step. Of these it is the one that all reach in the least time: who is behind
     trains on, who is ahead trains anew up to there. For two that takes at most a third of the time of their blocks.
@@ -95,7 +97,7 @@ def common_test_step(contenders: Sequence[MeasuredContender]) -> int:
 def row(
     experiment: Experiment, measured: MeasuredContender, data: Data, outcome: Outcome, *, run_id: str, started_at: str
 ) -> Trial:
-    """The row as it is if the measurement ends now."""
+    """Return the row as it is if the measurement ends now."""
     point = experiment.point
     return Trial(
         trial_id=f"{run_id}-{experiment.contenders.index(measured.contender)}",
@@ -140,7 +142,7 @@ TARGET_PAIRS = 20
 At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
 
 MOST_PAIRS = LOOKS[-1]
-"""What is not enough yet is measured no further than so many rounds, unless epochs are left that were asked for."""
+"""Maximum number of rounds of an undecided measurement, unless all epochs were requested and some are left."""
 
 THREADS_SHARE = 0.15
 """Share of the budget, for all contenders together, after which the thread counts that are known suffice."""
@@ -148,26 +150,43 @@ THREADS_SHARE = 0.15
 WARM_UP_SHARE = 0.25
 """Share of the budget after which slow contenders count as warm, all together."""
 
+SCRIPT_BUDGETS, COMPILING_S = 1.8, 300.0
+"""Budgets that a custom script may run, all its calls together, and seconds more where it is compiled: so the whole
+measurement ends within two budgets whatever the script does."""
+
+PAUSE_S = 0.2
+"""Between two rounds, in which nothing is timed: the system may move threads and memory, and change clocks."""
+
+ROUND_SHARE = 10
+"""A round has at least one of so many parts of all pairs so far, so that long trainings do not pause all the time."""
+
 KEEP_EVERY_S = 5.0
 """How often the rows so far are given away, in case the measuring process is killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hooks:
-    """What a measurement tells and asks; everything is called between timed blocks.
+    """Callbacks of a measurement; all are called between timed blocks.
 
     Attributes:
-        progress: told how far it is.
-        should_stop: asked whether someone wants it stopped.
+        progress: receives how far it is.
+        should_stop: returns whether a user wants it stopped.
         keep: given the rows every few seconds as they would be if it ended now, with the outcome `interrupted`.
-        enough: asked about such rows now and then, whether they say what it was measured for; a whole training is over
+        enough: receives such rows now and then, and returns whether they answer the question; a whole training is over
             by then.
+        machine_shift: column of the rows, as `machine_repeats`; None without repeated runs.
+        folder: working folder of a custom script; by default the folder of its file.
+        give_up: ends this process with a sentence, where a custom script cannot be interrupted.
     """
 
     progress: Callable[[Progress], None] = lambda _: None
     should_stop: Callable[[], bool] = lambda: False
     keep: Callable[[Sequence[Trial]], None] = lambda _: None
     enough: Callable[[Sequence[Trial]], bool] = lambda _: True
+    folder: str = ""
+    machine_shift: float | None = None
+    machine_repeats: int = 0
+    give_up: Callable[[str], None] | None = None
 
 
 class _Stopped(BaseException):
@@ -178,12 +197,18 @@ class _BudgetSpent(BaseException):
     """The budget was over before the first pair could be timed; no failure either."""
 
 
+def limit_script(experiment: Experiment) -> float:
+    """Return the seconds that a custom script may run, all its calls together."""
+    compiled = any(contender.lane.execution == "compiled" for contender in experiment.contenders)
+    return SCRIPT_BUDGETS * experiment.budget_s + COMPILING_S * compiled
+
+
 def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[Trial]:
     """Measure one experiment on this machine.
 
     Args:
         experiment: the training, its contenders and the budget.
-        hooks: how to tell of progress, ask for a stop, and keep what is measured.
+        hooks: report progress, request a stop, and store what is measured.
         run_id: name of the run, 12 hexadecimal digits; a new one unless given.
 
     Returns:
@@ -191,9 +216,9 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine; nothing was run.
-        LaneUnavailable: its device does not have the lane that was asked for; nothing was run.
+        LaneUnavailable: its device does not support the requested variant; nothing was run.
         DatasetUnavailable: the files of the data set are missing.
-        InvalidValue: more threads or samples were asked for than there are.
+        InvalidValue: more threads or samples were requested than there are.
         TooSlow: not even the first blocks could be timed within the budget; nothing was run.
         SameTraining: all contenders train alike, on equally many threads; nothing was timed.
     """
@@ -223,6 +248,8 @@ class Measurement:
     _kept_at: float = 0.0
     _cut: bool = False
     _next_look: int = 0
+    _round: int = 0
+    _round_began: int = 0
 
     def __post_init__(self) -> None:
         self._next_look = 0 if self.experiment.whole else LOOKS[0]
@@ -240,7 +267,10 @@ class Measurement:
         return next(self._course, False)
 
     def rows(self) -> list[Trial]:
-        """A row for each contender of which something was measured; `interrupted` where it has not come to its end."""
+        """Return a row for each contender of which something was measured.
+
+        `interrupted` where it has not come to its end.
+        """
         run = {"run_id": self.run_id, "started_at": self.started_at}
         return [
             row(self.experiment, measured, self._data, measured.outcome or "interrupted", **run)
@@ -283,7 +313,7 @@ class Measurement:
         self._tell("loading data")
         point = self.experiment.point
         if point.training:
-            mine, self._data = own.build_custom_contenders(self.experiment)
+            mine, self._data = own.build_custom_contenders(self.experiment, self.hooks.folder, self._limits())
             self.all_measured = list[MeasuredContender](mine)
             return
         self._data = datasets.load_point_data(point)
@@ -291,11 +321,20 @@ class Measurement:
         sort = BoostingContender if point.is_fit else MeasuredContender
         self.all_measured = [sort(contender, point, self._data) for contender in contenders]
         for measured in self.all_measured:
-            measured.raw.startup_device_s = startup.cold_s(measured.contender, point.network)
+            readings = startup.cold_s(measured.contender, point.network)
+            measured.raw.startup_device_readings_s = readings
+            measured.raw.startup_device_s = statistics.median(readings) if readings else None
+
+    def _limits(self) -> Limits:
+        """Return the limits of a custom script, with the function that reports its line while it takes long."""
+        return Limits(seconds=limit_script(self.experiment), report=self._report, give_up=self.hooks.give_up)
 
     def _prepare(self) -> None:
-        self._began = self._kept_at = time.perf_counter()
+        self._began = self._kept_at = perf_counter()
         for measured in self.all_measured:
+            if self._has_rounds:
+                measured.raw.machine_shift = self.hooks.machine_shift
+                measured.raw.machine_repeats = self.hooks.machine_repeats
             self._tell(f"starting up {measured.contender.spoken}")
             self._attempt(measured, partial(self._start, measured))
         if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own
@@ -323,24 +362,54 @@ class Measurement:
         self._drive(tried(lambda: self._read_elapsed_s() >= ends_s))
 
     def _train(self) -> Generator[bool, None, None]:
-        """Rounds of blocks until every contender has what was asked for; yields between them."""
+        """Run rounds of blocks until every contender has all the requested ones; yield between them."""
         orders = Orders[MeasuredContender](self.run_id)
         while self._read_elapsed_s() < self.experiment.budget_s:
             due = self._due()
             if not due:
                 return
             if self.pairs:
-                spent_s = time.perf_counter() - self._began
+                spent_s = perf_counter() - self._began
                 yield True
-                self._began = time.perf_counter() - spent_s
+                self._began = perf_counter() - spent_s
+            if self._is_round_over:
+                self._begin_round(due)
+                if not (due := [one for one in due if one.outcome is None]):
+                    continue
+                orders = Orders[MeasuredContender](f"{self.run_id} {self._round}")
             for measured in orders.next(due):
-                self._attempt(measured, partial(measured.block, self.pairs))
+                self._attempt(measured, partial(self._time_block, measured))
                 self._tell("training")
             self.pairs += 1
             self._keep_if_due()
 
+    @property
+    def _has_rounds(self) -> bool:
+        """Return whether it goes in rounds of its own: sizes of a sweep take turns with each other."""
+        return self.experiment.pairs == EVERY_EPOCH
+
+    @property
+    def _is_round_over(self) -> bool:
+        return self._has_rounds and self.pairs - self._round_began >= max(ROUND_PAIRS, self.pairs // ROUND_SHARE)
+
+    def _begin_round(self, due: Sequence[MeasuredContender]) -> None:
+        """Pause, and build those that have blocks to come anew, in another order each time."""
+        self._round, self._round_began = self._round + 1, self.pairs
+        self._tell("pausing between rounds")
+        sleep(PAUSE_S)
+        for measured in random.Random(f"{self.run_id} {self._round}").sample(due, len(due)):
+            self._attempt(measured, measured.begin_round)
+
+    def _time_block(self, measured: MeasuredContender) -> None:
+        measured.block(self.pairs)
+        if self._has_rounds:
+            measured.raw.block_round.append(self._round)
+
     def _due(self) -> list[MeasuredContender]:
-        """Who has another block to come: until enough is timed, and all epochs are trained if they were asked for."""
+        """Return the contenders that have another block to come.
+
+        Rounds go on until enough is timed, and until all epochs are trained if these were requested.
+        """
         asked, alive = self.experiment, self._active_contenders()
         if asked.pairs != EVERY_EPOCH:
             return alive if self.pairs < asked.pairs else []
@@ -355,7 +424,10 @@ class Measurement:
         return []
 
     def _is_enough(self) -> bool:
-        """Whether more pairs would say no more; looked at now and then only, as each look makes the next less sure."""
+        """Return whether more pairs would say no more.
+
+        Checked only now and then, as each check makes the next less certain.
+        """
         if self.pairs >= MOST_PAIRS:
             return True
         if self.pairs < self._next_look:
@@ -365,7 +437,7 @@ class Measurement:
 
     @property
     def _times_suffice(self) -> bool:
-        """Whether nothing is tested: times alone were asked for, or training ended once they said enough."""
+        """Return whether nothing is tested: only times were requested, or training ended once they sufficed."""
         return self._cut or self.experiment.pairs != EVERY_EPOCH
 
     def _conclude(self) -> None:
@@ -392,7 +464,7 @@ class Measurement:
         measured.end(*final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
 
     def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
-        """Do a part of one contender's measurement; no memory, or a lane that fails, ends it and not the others."""
+        """Do a part of one contender's measurement; missing memory or a failing variant ends this contender alone."""
         if failed := devices.attempt(work, partial(devices.ending, measured.contender)):
             measured.end(*failed)
             measured.release()
@@ -417,6 +489,10 @@ class Measurement:
             raise _Stopped
 
     def _tell(self, phase: str) -> None:
+        self._report(phase)
+        self._raise_if_stopped()
+
+    def _report(self, phase: str) -> None:
         self.hooks.progress(
             Progress(
                 phase=phase,
@@ -426,18 +502,17 @@ class Measurement:
                 contenders=tuple(measured.progress() for measured in self.all_measured),
             )
         )
-        self._raise_if_stopped()
 
     def _read_elapsed_s(self) -> float:
-        """Seconds of the budget that are spent: from the start-up on, what was compiled or recorded left out."""
+        """Return the spent seconds of the budget, from the start-up on, without compiling and recording."""
         if not self._began:
             return 0.0
-        return time.perf_counter() - self._began - sum(measured.compiling_s for measured in self.all_measured)
+        return perf_counter() - self._began - sum(measured.compiling_s for measured in self.all_measured)
 
     def _keep_if_due(self) -> None:
-        if time.perf_counter() - self._kept_at >= KEEP_EVERY_S:
+        if perf_counter() - self._kept_at >= KEEP_EVERY_S:
             self._keep()
-            self._kept_at = time.perf_counter()
+            self._kept_at = perf_counter()
 
     def _keep(self) -> None:
         if rows := self.rows():

@@ -1,1 +1,1 @@
-"""What can be asked: plain data that check themselves. Nothing here measures, draws or reads a row."""
+"""Questions that can be measured: data classes that validate themselves. Nothing here measures or reads a row."""

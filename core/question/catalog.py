@@ -1,7 +1,7 @@
-"""What each data set is, as plain facts: shapes, classes, sizes and where it comes from.
+"""Facts about each data set: shape, classes, sizes and source.
 
-Read by the pages, the command line and the measuring half alike, so nothing here imports torch or
-touches a file; `core.measure.datasets` does the loading and holds itself to these facts.
+The pages, the command line and the measuring half all read them, so nothing here imports torch or touches a file.
+`core.measure.datasets` loads the data and checks it against these facts.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Dataset:
         summary: one sentence; a synthetic set says that it is synthetic.
         shape: shape of one sample, (features,) or (channels, height, width); of tokens (), as their number is a size.
         classes: class names in the order of their labels 0, 1, …
-        default_samples: training samples unless asked otherwise.
-        max_samples: most training samples that can be asked for.
+        default_samples: training samples by default.
+        max_samples: limit of training samples.
         needs_files: whether torchvision's files must be on disk or be downloaded.
-        bundled: its file among those that come with scikit-learn; empty where it does not.
+        bundled: its file among those that come with scikit-learn; empty if it does not come with it.
         vocabulary: how many different tokens there are, where a sample is a sequence of tokens, or of categories.
-        axes: sizes of its samples that can be asked for.
+        axes: sizes of its samples that can be set.
     """
 
     name: str
@@ -46,15 +46,15 @@ class Dataset:
 
     @property
     def called(self) -> str:
-        """The data set's title without what stands behind it in brackets, for a sentence."""
+        """The data set's title without the part in brackets, for a sentence."""
         return self.title.partition(" (")[0]
 
     def shape_for_length(self, sequence_length: int) -> tuple[int, ...]:
-        """Shape of one sample, whose length may be a size that is asked for."""
+        """Return the shape of one sample, whose length may be a setting."""
         return (sequence_length,) if "sequence_length" in self.axes else self.shape
 
     def vocabulary_for_rows(self, embedding_rows: int) -> int:
-        """How many different tokens there are, which may be a size that is asked for."""
+        """Return how many different tokens there are, which may be a setting."""
         return embedding_rows if "embedding_rows" in self.axes else self.vocabulary
 
 
@@ -70,7 +70,7 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             name="disc",
             title="Disc (synthetic)",
-            summary="Synthetic: points drawn from the unit square, inside or outside a quarter disc (1/8 of its area).",
+            summary="Synthetic: random points of the unit square, inside or outside a quarter disc (1/8 of its area).",
             shape=(2,),
             classes=("outside", "inside"),
             default_samples=1_000,
@@ -88,8 +88,8 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             name="token-order",
             title="Order of tokens (synthetic)",
-            summary="Synthetic: sequences of 32 kinds of tokens, in which a, b and c stand once each, anywhere; the "
-            "class is the order in which they come, so counting does not help.",
+            summary="Synthetic: sequences over a 32-token vocabulary. Tokens a, b and c each appear once; the label is "
+            "their order, so counting tokens isn't enough.",
             shape=(),
             classes=("abc", "acb", "bac", "bca", "cab", "cba"),
             default_samples=4_000,
@@ -100,9 +100,9 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             name="clicks",
             title="Clicks (synthetic)",
-            summary="Synthetic: 8 columns of categories of a shop's visitors, few frequent and most rare. Every model"
-            " begins with an embedding: a trained table with a row for each category, or for several, as a hash tells."
-            " Its gradient is dense, as PyTorch has it: each step updates every row.",
+            summary="Synthetic: 8 categorical columns of a shop's visitors, few categories frequent and most rare."
+            " Every model begins with an embedding: a trained table with a row for each hash of a category."
+            " Its gradient is dense, as in PyTorch: each step updates every row.",
             shape=(8,),
             classes=("leaves", "buys"),
             default_samples=20_000,
@@ -143,8 +143,8 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             name="diabetes",
             title="Diabetes (442 patients)",
-            summary="Real: 10 measures of 442 patients, bundled with scikit-learn. Its target, how far the disease went"
-            " in a year (25 to 346), was cut into thirds here: up to 100, up to 184, above.",
+            summary="Real: 10 measures of 442 patients, bundled with scikit-learn. Target: disease progression after"
+            " one year (25 to 346), split into three classes (up to 100, up to 184, above).",
             shape=(10,),
             classes=("low third", "middle third", "high third"),
             default_samples=308,
@@ -176,7 +176,7 @@ DATASETS: dict[str, Dataset] = {
 
 
 def dataset(name: str) -> Dataset:
-    """Facts of the data set called `name`.
+    """Return facts of the data set called `name`.
 
     Raises:
         InvalidValue: no data set has that name.

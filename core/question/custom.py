@@ -1,7 +1,7 @@
-"""A training of one's own: a Python file with a function that builds it, in place of a model of the catalogue.
+"""A custom training script: a Python file with a function that builds it, in place of a model of the catalogue.
 
-Its identity is the file's name, its function and a hash of its source; where the file lies is no part of that. Nothing
-here is ever read from a link, and nothing here runs the file: that is the business of `core.measure.custom`.
+Its identity is the file's name, its function and a hash of its source; the file's folder is no part of that. A custom
+script is never read from a link, and nothing here runs the file: `core.measure.custom` does.
 """
 
 import re
@@ -13,10 +13,10 @@ from ..errors import InvalidValue
 from . import models
 
 CUSTOM = "own"
-"""Data set, model and data path of a training of one's own."""
+"""Data set, model and data path of a custom script."""
 
 FIELDS = ("training", "source_hash", "size")
-"""What tells such a training from others."""
+"""Fields that identify a custom script."""
 
 DEFAULT_FUNCTION = "build"
 
@@ -30,7 +30,15 @@ SETTLED: dict[str, Any] = {
     "dtype": "float32",
     "shuffle": False,
 }
-"""What the fields of the catalogue are in a training of one's own. It means nothing, as nobody knows it."""
+"""Values of the catalogue's fields in a custom script. The values have no meaning, as the real ones are unknown."""
+
+ACTIVITIES = {
+    "compilation": "Compile within build, or leave torch.compile out and ask for the variant +compiled.",
+    "a checkpoint": "Leave saving out of build and step, for example by an interval that is never reached.",
+    "a download": "Download before the measurement, for example by running the script once.",
+    "an evaluation": "Leave evaluation out of build and step, for example by an interval that is never reached.",
+}
+"""Activities of scripts that often take long → how to leave them out."""
 
 NAME = re.compile(r"[\w .()+@=-]{1,120}\.py:[A-Za-z_]\w{0,79}", re.ASCII)
 NAMED = (
@@ -41,12 +49,12 @@ SOURCE = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, kw_only=True)
 class CustomFields:
-    """What a training of one's own is known by; empty and 0 in a training of the catalogue.
+    """Fields that identify a custom script; empty and 0 in a training of the catalogue.
 
     Attributes:
         training: name of its file and of the function that builds it, as `my_training.py:build`.
         source_hash: hash of that file and of all that it imports from its own folder, 16 hexadecimal digits.
-        size: what the function is called with.
+        size: argument of the function.
     """
 
     training: str = ""
@@ -55,7 +63,7 @@ class CustomFields:
 
 
 def check_custom_fields(fields: CustomFields) -> None:
-    """Refuse fields that are none of a training of one's own, or half of one.
+    """Check the fields of a custom script, which must be complete, or all empty.
 
     Raises:
         InvalidValue: names the first that is wrong.
@@ -63,7 +71,7 @@ def check_custom_fields(fields: CustomFields) -> None:
     if not fields.training:
         for name in ("source_hash", "size"):
             if getattr(fields, name):
-                raise InvalidValue(name, getattr(fields, name), "given with a training of one's own")
+                raise InvalidValue(name, getattr(fields, name), "given with a custom script")
         return
     if not isinstance(fields.training, str) or not NAME.fullmatch(fields.training):
         raise InvalidValue("training", fields.training, "a Python file with a function, such as my_training.py:build")
@@ -74,7 +82,7 @@ def check_custom_fields(fields: CustomFields) -> None:
 
 
 def locate_script(text: str) -> tuple[Path, str]:
-    """File and function of what was typed: `folder/my_training.py:build`, or the file alone for `build`.
+    """Parse file and function: `folder/my_training.py:build`, or the file alone for `build`.
 
     Raises:
         InvalidValue: it is neither, or there is no such file.

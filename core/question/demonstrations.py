@@ -1,8 +1,7 @@
-"""What a lesson asks of the measuring process: something to be shown, not an answer to be kept among the results.
+"""A lesson's request to the measuring process: a demonstration to show, which is not a result of the store.
 
-As with `core.question.experiment`, a `Demonstration` that exists is one that can be tried. What it shows is a
-`core.results.exhibits.Exhibit`; how it is done is the business of `core.measure.demonstrations`. Nothing here
-measures.
+As with `core.question.experiment`, a `Demonstration` that exists is one that can be tried. Its result is a
+`core.results.exhibits.Exhibit`, which `core.measure.demonstrations` produces. Nothing here measures.
 """
 
 import functools
@@ -17,11 +16,11 @@ from .lanes import PLAIN
 Kind = Literal["clock", "moving", "first_step"]
 
 LESSON_KINDS: dict[Kind, str] = {
-    "clock": "One training, timed with and without the shortcuts that people take with the clock.",
-    "moving": "What moving does to tensors and to modules, and what PyTorch says when two devices meet.",
-    "first_step": "How far loss and gradients of two devices are apart after the first step.",
+    "clock": "One training, timed correctly and with common mistakes.",
+    "moving": "Moving tensors and modules, and PyTorch's errors for tensors on two devices.",
+    "first_step": "Difference of loss and gradients between two devices after the first step.",
 }
-"""What can be shown, with a sentence for people."""
+"""Kinds of demonstration, each with a sentence for people."""
 
 SHORTCUTS: dict[str, str] = {
     "no_drain_before": "The clock is started while the device may still work on what came before.",
@@ -35,10 +34,10 @@ SHORTCUTS: dict[str, str] = {
     "wall_clock": "The system's time of day is read, time.time(), which may be set while it runs.",
     "one_repeat": "It is timed once.",
 }
-"""What can be done otherwise than `ours` does it, with a sentence for people."""
+"""Shortcuts that differ from the recipe `ours`, each with a sentence for people."""
 
 Span = Literal["block", "training", "epoch"]
-"""What is timed in one piece: a block of steps, a whole training, or each epoch of one."""
+"""Unit that is timed in one piece: a block of steps, a whole training, or each epoch of one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,18 +148,18 @@ RECIPES: dict[str, Recipe] = {
         ),
     )
 }
-"""Ways to time a training: ours, each shortcut by itself, and the four tutorials', by their names."""
+"""Ways to time a training, by name: `ours`, each shortcut by itself, and those of the four tutorials."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demonstration:
-    """Something to be shown. What does not matter to its kind is set to its default.
+    """A demonstration to show. Fields that do not matter to its kind are set to their defaults.
 
     Attributes:
         kind: key of `LESSON_KINDS`.
         point: the training (`clock`, `first_step`).
         contenders: distinct. `clock` shows each by itself, `moving` the first that is no CPU, `first_step` a pair.
-        budget_s: seconds that `clock` may take; what would take longer is left out.
+        budget_s: seconds that `clock` may take; parts that would take longer are left out.
         recipes: keys of `RECIPES` that `clock` shows, `ours` always among them; empty for all.
     """
 
@@ -190,7 +189,7 @@ class Demonstration:
         return hash_question({name: value for name, value in self.to_json().items() if name != "budget_s"})
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a file; `from_json` reads it back to an equal demonstration."""
+        """Return data for a JSON file; `from_json` reads it back to an equal demonstration."""
         return {
             "kind": self.kind,
             "point": self.point.to_json(),
@@ -201,7 +200,7 @@ class Demonstration:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """A demonstration from `to_json`'s data, checked as any other input.
+        """Build a demonstration from `to_json`'s data, checked as any other input.
 
         Raises:
             InvalidValue: the data are not those of a demonstration.
@@ -226,6 +225,6 @@ class Demonstration:
 
 
 def _recipes(names: Iterable[object]) -> tuple[str, ...]:
-    """The recipes by name, in the order of `RECIPES`, `ours` always among them; all where none is named."""
+    """Return the recipes by name, in the order of `RECIPES`, `ours` always among them; all where none is named."""
     wanted = [require_choice("recipes", name, RECIPES) for name in names]
     return tuple(name for name in RECIPES if not wanted or name == "ours" or name in wanted)

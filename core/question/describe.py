@@ -1,13 +1,19 @@
-"""A question in words: as a line for people, and as the command line asks it."""
+"""A question in words: as a line for people, and as the command line asks it.
 
+Error messages for invalid values: with names of controls on a page, with options on the command line.
+"""
+
+import functools
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from ..errors import CrossoverError, InvalidValue
 from . import models
 from .experiment import Experiment, Point
 from .fields import FIELDS, SIZE_AXES, TRAINING, axis_title, short_label, value_label
-from .models.boosting import answer_axis_name
+from .models.families import answer_axis_name
+from .presets import PRESETS
 from .sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
@@ -15,10 +21,10 @@ SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
 
 
 def describe_question(question: Point | Experiment | Sweep, *, without: Collection[str] = ()) -> str:
-    """A question in one line, e.g. "Digits, 1,257 samples · Fully connected, hidden size 128 · batch 64 · 5 epochs".
+    """Return a question in one line: "Digits, 1,257 samples · Fully connected, hidden size 128 · batch 64 · 5 epochs".
 
     Args:
-        question: a training, alone or with its devices, or a sweep, of which is said first what is varied.
+        question: a training, alone or with its devices, or a sweep, whose axes come first.
         without: fields of the training that are left out, because they are varied.
     """
     if isinstance(question, Sweep):
@@ -49,24 +55,24 @@ def describe_question(question: Point | Experiment | Sweep, *, without: Collecti
 
 
 def label_axis(axis: str, model: str) -> str:
-    """An axis of a training for people: that of a fit's samples is called rows."""
+    """Return an axis of a training for people: that of a fit's samples is called rows."""
     return axis_title(answer_axis_name(axis, model))
 
 
 def describe_training(row: Any) -> str:
-    """What a row, or a line of a study, trained, in a few words: "Fully connected on Digits", or the name of a file."""
+    """Describe the training of a row or of a study's line: "Fully connected on Digits", or the name of a file."""
     if row.training:
         return f"{row.training} (one's own, source {row.source_hash[:6]})"
     return f"{value_label('model', row.model)} on {short_label('dataset', row.dataset)}"
 
 
 def fields_set_by_axes(names: Collection[str], family: models.Family) -> set[str]:
-    """Fields that axes set, so that nothing else says what they are."""
+    """Return the fields that axes set, so that their own values have no meaning."""
     return {*names, *([family.size] if "parameters" in names else [])}
 
 
 def build_command(question: Experiment | Sweep) -> str:
-    """The command line that asks the same; what does not shape the training is left out."""
+    """Return the command line of the same question; fields that do not shape the training are left out."""
     if isinstance(question, Sweep):
         limits = {name: format_value(getattr(question, name)) for name in ("point_budget_s", "pairs")}
         what, varied, axes = "sweep", {axis.name for axis in question.axes}, _axes(question)
@@ -82,7 +88,10 @@ def build_command(question: Experiment | Sweep) -> str:
 
 
 def format_options(values: Mapping[str, object]) -> str:
-    """Values by field as options of the command line, several for a list; what is None, 0 or false is left out."""
+    """Return values by field as options of the command line, several for a list.
+
+    Values that are None, 0 or false are left out.
+    """
     words: list[str] = []
     for name, value in values.items():
         option = f"--{SPELT.get(name, name).replace('_', '-')}"
@@ -94,19 +103,19 @@ def format_options(values: Mapping[str, object]) -> str:
 
 
 def simplify_number(value: float) -> float:
-    """A number as controls hold and links spell it: 60.0 is 60."""
+    """Return a number as controls hold and links spell it: 60.0 is 60."""
     return int(value) if value == int(value) else value
 
 
 def format_value(value: object) -> str:
-    """A value as links and the command line spell it."""
+    """Return a value as links and the command line spell it."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(simplify_number(value)) if isinstance(value, float) else str(value)
 
 
 def _axes(sweep: Sweep) -> dict[str, object]:
-    """What a sweep varies, as values of options."""
+    """Return the axes of a sweep as values of options."""
     listed = {
         axis.name: ",".join(f"{value:g}" if value % 1 else str(int(value)) for value in axis.values)
         for axis in sweep.axes
@@ -121,13 +130,13 @@ def _axes(sweep: Sweep) -> dict[str, object]:
 
 
 def _unsaid(name: str, value: object) -> bool:
-    """Whether a field that came later is as it always was, and need not be said."""
+    """Return whether a newer field has the value of earlier versions, and can be omitted."""
     entry = FIELDS.get(name)
     return entry is not None and entry.later and value == entry.absent
 
 
 def _brief(name: str, value: object) -> str:
-    """A field of a training as a line says it: "batch 64", "1 epoch"."""
+    """Return a field of a training for a line: "batch 64", "1 epoch"."""
     shown = f"{value:,}" if isinstance(value, int) else short_label(name, format_value(value))
     said = FIELDS[name].brief.format(shown)
     return said.removesuffix("s") if value == 1 and FIELDS[name].brief.startswith("{} ") else said
@@ -135,3 +144,77 @@ def _brief(name: str, value: object) -> str:
 
 def _format_number(value: float) -> str:
     return f"{value:,}" if value == int(value) else f"{value:g}"
+
+
+CONTROLS: dict[str, str] = {
+    "adaptive": "Adaptive search",
+    "also": "Vary also",
+    "axes": "Vary",
+    "axis": "Vary",
+    "contenders": "Devices",
+    "device": "Devices",
+    "devices": "Devices",
+    "lesson": "Lesson",
+    "micro_batch": "Micro-batch",
+    "nickname": "Nickname",
+    "preset": "Preset",
+    "recipes": "Clocks",
+    "recorded": "Recorded accelerator",
+    "scale": "Scale",
+    "spread": "Spread",
+    "tutorial": "Tutorial",
+    **dict.fromkeys(
+        ("lane", "lanes", "execution", "precision", "optimizer", "memory_format", "host_memory", "cudnn"), "Variants"
+    ),
+    "steps_per_call": "Steps per call",
+}
+"""How pages call the control of a value that is no field."""
+
+_OPTION_OF = {
+    **{name: f"--{name.replace('_', '-')}" for name in (*TRAINING, "axis", "devices", "preset", "scale", "spread")},
+    **{
+        name: f"--{name}"
+        for name in ("basis", "clocks", "code", "days", "fair", "gpu", "name", "nickname", "on", "pairs", "price")
+    },
+    **{name: f"--{name}" for name in ("machine", "range", "size", "store", "study", "training", "unit", "values")},
+    "axes": "--axis",
+    "budget_s": "--budget",
+    "contenders": "--devices",
+    "device": "--devices",
+    "point_budget_s": "--point-budget",
+    "recipes": "--clocks",
+    "sweep_budget_s": "--budget",
+}
+"""Option of the command line that sets a value."""
+
+_OPTIONS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(("adaptive", "also", "axis"), lambda axis: FIELDS[axis].label),
+    **dict.fromkeys(("preset", "tutorial"), lambda name: PRESETS[name].title),
+    "scale": str.capitalize,
+}
+"""How controls that are no fields show their words; those of fields say it themselves."""
+
+
+def format_page_error(error: CrossoverError) -> str:
+    """Return the message with the name of the page's control and with values as the control shows them."""
+    if not isinstance(error, InvalidValue):
+        return str(error)
+    return error.format_message(
+        control(error.field), _OPTIONS.get(error.field, functools.partial(value_label, error.field))
+    )
+
+
+def format_command_error(error: CrossoverError) -> str:
+    """Return the message with the option's name and with values as they are typed on the command line."""
+    if not isinstance(error, InvalidValue):
+        return str(error)
+    return error.format_message(_OPTION_OF.get(error.field) or control(error.field))
+
+
+def control(field: str) -> str:
+    """Return the name of a control for people, also of the ends of its range.
+
+    What has no control, as the keys of a file, goes by its own name.
+    """
+    bare = field.removesuffix("_range").removesuffix("_values")
+    return FIELDS[bare].name if bare in FIELDS else CONTROLS.get(bare, field)

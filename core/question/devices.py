@@ -1,9 +1,9 @@
-"""The kinds of device that a training can run on: the one table that everything asks about a kind.
+"""The kinds of device that a training can run on: the one table of facts about each kind.
 
-Plain data, without torch. A new kind is an entry here: what it is called in contenders, in rows and in links, its
-colour in every chart and the lanes that it has follow from it. Whatever is not the CPU is drained by
-`torch.accelerator`; where PyTorch tells of memory, clock or driver in a way of its own, `core.measure.devices`
-has a line for it.
+The module contains data only and does not import torch. A new kind is an entry here, from which follow its names in
+contenders, rows and links, its colour in every chart and its variants. Every kind except the CPU is synchronized by
+`torch.accelerator`; where PyTorch reports memory, clock or driver in a special way, `core.measure.devices` has a line
+for it.
 """
 
 import re
@@ -13,18 +13,18 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceKind:
-    """What holds for all devices of a kind.
+    """Facts about all devices of a kind.
 
     Attributes:
         title: name for people.
-        torch_type: what PyTorch calls its devices; AMD's answer to the name of NVIDIA's.
-        numbered: whether there may be several, told apart as `cuda:0` and `cuda:1`.
-        colour: of the kind in every chart, told apart with every common colour blindness (Okabe & Ito 2008).
-        further: hues of a second and a third training on devices of the kind, told apart from the first likewise.
-        compiler: what torch.compile needs for it; empty where it makes no code for it.
-        foreach: whether torch's SGD updates all parameters in one operation on it unless told otherwise.
+        torch_type: PyTorch's name of its devices; AMD's answer to the name of NVIDIA's.
+        numbered: whether there may be several, distinguished as `cuda:0` and `cuda:1`.
+        colour: of the kind in every chart, distinct with every common colour blindness (Okabe & Ito 2008).
+        further: hues of a second and a third training on devices of the kind, equally distinct from the first.
+        compiler: the compiler that torch.compile needs for it; empty where torch.compile makes no code for it.
+        foreach: whether torch's SGD by default updates all parameters in one operation on it.
         graphs: whether it replays CUDA graphs.
-        tf32: whether it has NVIDIA's arithmetic of that name, from compute capability 8.0 on, as bfloat16.
+        tf32: whether it has NVIDIA's TF32 arithmetic, from compute capability 8.0 on, as bfloat16.
         bf16: whether autocast to bfloat16 is offered for it here.
         float64: whether its tensors may be in float64.
     """
@@ -76,7 +76,7 @@ DEVICE_KINDS: dict[str, DeviceKind] = {
 """By the name that rows give the kind."""
 
 OTHER = "other"
-"""Kind and name of whatever else `torch.accelerator` has, whose own name for it stands in the device's name."""
+"""Kind and name of any other device of `torch.accelerator`; PyTorch's own name for it is part of the device's name."""
 
 SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.numbered)
 """Names of devices of which a machine has one at most."""
@@ -85,20 +85,20 @@ NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values()
 """Names of devices that are followed by a number."""
 
 TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU", "other": "Accelerator"}
-"""What people call the devices of a type; those left out go by their name."""
+"""Names for people of the devices of a type; other types use their own name."""
 
 
 def kind_from_name(device: str) -> DeviceKind:
-    """The kind that a device's name says; one that answers to the name of another counts as that."""
+    """Return the kind in a device's name; a device that answers to another's name counts as that."""
     return DEVICE_KINDS[device.partition(":")[0]]
 
 
 def device_title(device: str, threads: int = 0) -> str:
-    """A device for people: `GPU`, `GPU 1`, `CPU`, `1 CPU thread`, `2 CPU threads`.
+    """Return a device's name for people: `GPU`, `GPU 1`, `CPU`, `1 CPU thread`, `2 CPU threads`.
 
     Args:
         device: as it is written, with its number.
-        threads: CPU threads that it trains with, or that serve it; 0 where they are not said.
+        threads: CPU threads that it trains with, or that serve it; 0 to omit them.
     """
     kind, _, number = device.partition(":")
     if kind == "cpu":
@@ -112,17 +112,20 @@ _SEVERAL = re.compile(r"\d+ CPU threads\b")
 
 
 def inline_device_name(name: str) -> str:
-    """The name of a device within a sentence: `the CPU`, `the GPU (NVIDIA H200)`, but `GPU 1` and `1 CPU thread`."""
+    """Return a device within a sentence: `the CPU`, `the GPU (NVIDIA H200)`, but `GPU 1` and `1 CPU thread`."""
     return f"the {name}" if _ONLY_ONE.match(name) else name
 
 
 def does(name: str, one: str, several: str) -> str:
-    """A device within a sentence with its verb: `the GPU trains`, `1 CPU thread trains`, `2 CPU threads train`."""
+    """Return a device with its verb: `the GPU trains`, `1 CPU thread trains`, `2 CPU threads train`."""
     return f"{inline_device_name(name)} {several if _SEVERAL.match(name) else one}"
 
 
 def capitalize_name(name: str) -> str:
-    """Words that begin with a device, at the beginning of a sentence; names that others gave stay as they are."""
+    """Return words that begin with a device, at the beginning of a sentence.
+
+    Foreign names stay unchanged.
+    """
     return f"The{name[3:]}" if name.startswith("the ") else name
 
 

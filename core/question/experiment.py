@@ -1,4 +1,4 @@
-"""What is asked: one training, and the contenders that it is run on.
+"""An experiment: one training, and the contenders that it is run on.
 
 An `Experiment` that exists is one that can be tried. Its identity is a hash of its canonical JSON, so that the same
 question always has the same name in links, jobs and the store. Nothing here measures, or knows this machine.
@@ -22,7 +22,7 @@ from .fields import FIELDS, LOADER_PATHS, TRAINING, Training
 from .lanes import PLAIN, Lane
 
 PROTOCOL_VERSION = 2
-"""Raised whenever the way of measuring changes so that older rows must not be put beside newer ones."""
+"""Version of the methodology, raised whenever a change makes newer rows incomparable with older ones."""
 
 MAX_CONTENDERS = 8
 
@@ -30,7 +30,7 @@ EVERY_EPOCH = 0
 """`pairs` of an experiment that trains every epoch."""
 
 CUSTOM_PAIRS = 20
-"""Pairs of blocks of one's own training, unless asked otherwise: nobody knows of how many steps an epoch of it is."""
+"""Default pairs of blocks of a custom script: the number of steps of its epoch is unknown."""
 
 BEST_THREADS = 0
 """`threads` of a contender that tries several thread counts first and trains with the best."""
@@ -56,7 +56,7 @@ class Point(Training, custom.CustomFields):
             return
         _settle(self, "samples", self.samples or catalog.dataset(self.dataset).default_samples)
         for name in self.idle:
-            _settle(self, name, models.boosting.SETTLED.get(name, 0) if self.is_fit else 0)
+            _settle(self, name, models.families.SETTLED.get(name, 0) if self.is_fit else 0)
         self._check()
 
     def _check(self) -> None:
@@ -81,14 +81,14 @@ class Point(Training, custom.CustomFields):
         """Fields that mean nothing in it: sizes of other families, workers of no loader, what a fit does not choose."""
         found = set(models.AXES) - set(models.list_model_sizes(self.model, self.dataset))
         found |= set() if self.data_path in LOADER_PATHS else {"loader_workers"}
-        return found | set(models.boosting.SETTLED if self.is_fit else ())
+        return found | set(models.families.SETTLED if self.is_fit else ())
 
     @property
     def network(self) -> models.Network:
         """The network as data, with its parameters, operations and memory.
 
         Raises:
-            InvalidValue: the training is one's own, of which nobody knows them.
+            InvalidValue: the training is a custom script, whose network is unknown.
         """
         facts = catalog.dataset(self.dataset)
         return models.network(
@@ -112,7 +112,7 @@ class Point(Training, custom.CustomFields):
 
     @classmethod
     def from_row(cls, row: object) -> Self:
-        """The training of a stored row, whose columns have the names of the fields.
+        """Build the training of a stored row, whose columns have the names of the fields.
 
         Raises:
             InvalidValue: this version does not offer its settings.
@@ -121,7 +121,7 @@ class Point(Training, custom.CustomFields):
 
     @classmethod
     def parse(cls, fields: Mapping[str, object]) -> Self:
-        """A point from a link, a command line or JSON; text is read as the field's type.
+        """Return a point from a link, a command line or JSON; text is read as the field's type.
 
         Raises:
             InvalidValue: a field is unknown, of the wrong type or out of range.
@@ -130,7 +130,7 @@ class Point(Training, custom.CustomFields):
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """A point from `to_json`'s data, which may be of a training of one's own; nothing else may ever be.
+        """Build a point from `to_json`'s data, which may be of a custom script; no other input may be one.
 
         Raises:
             InvalidValue: as `parse`.
@@ -148,14 +148,14 @@ class Point(Training, custom.CustomFields):
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Contender:
-    """A device, the number of CPU threads that serve it, and the lane that it runs in.
+    """A device, the number of CPU threads that serve it, and its variant.
 
-    Written `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; what is default is left out.
+    Written `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; defaults are left out.
 
     Attributes:
         device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N`, `mps` or `other:N`.
-        threads: CPU threads, or `BEST_THREADS` to try several and take the best.
-        lane: how it runs the training.
+        threads: CPU threads, or `BEST_THREADS` to try several and use the fastest.
+        lane: execution variant of the training.
     """
 
     device: str = "cpu"
@@ -192,7 +192,7 @@ class Contender:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """A contender from its written form.
+        """Return a contender from its written form.
 
         Raises:
             InvalidValue: `text` is not of that form.
@@ -211,10 +211,10 @@ class Experiment:
     Attributes:
         point: the training.
         contenders: distinct; the first is the baseline that speedups are relative to.
-        budget_s: seconds after which training is cut short; what was measured by then is kept.
-        pairs: pairs of blocks after which it is done even if epochs are left, for who wants the times alone; or
-            `EVERY_EPOCH`. One's own training is measured for its times.
-        folder: where the file of one's own training lies; empty where that is not known, as in rows.
+        budget_s: seconds after which training is cut short; earlier measurements are saved.
+        pairs: pairs of blocks after which it ends even if epochs are left, when only the times matter; or
+            `EVERY_EPOCH`. A custom script is measured for its times.
+        folder: folder of the custom script's file; empty if unknown, as in rows.
         whole: whether every epoch is trained; else it ends once it is certain which device is faster.
     """
 
@@ -236,7 +236,7 @@ class Experiment:
             _settle(self, name, _check_number(name, getattr(self, name)))
         for contender in self.contenders:
             if self.point.is_fit:
-                models.boosting.check_device(self.point.model, contender.device)
+                models.families.check_device(self.point.model, contender.device)
             if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
             if self.point.dtype == "float64" and not devices.kind_from_name(contender.device).float64:
@@ -252,7 +252,7 @@ class Experiment:
         return hash_question({"point": self.point.to_json(), "contenders": list(map(str, self.contenders))})
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a file; `from_json` reads it back to an equal experiment."""
+        """Return data for a JSON file; `from_json` reads it back to an equal experiment."""
         return {
             "point": self.point.to_json(),
             "contenders": [str(contender) for contender in self.contenders],
@@ -264,7 +264,7 @@ class Experiment:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """An experiment from `to_json`'s data, checked as any other input.
+        """Build an experiment from `to_json`'s data, checked as any other input.
 
         Raises:
             InvalidValue: the data are not those of an experiment.
@@ -279,7 +279,7 @@ class Experiment:
 
 
 def hash_question(question: Mapping[str, Any], separators: tuple[str, str] = (",", ":")) -> str:
-    """The name of a question under this protocol, from what tells it from others: 16 hexadecimal digits."""
+    """Return the name of a question in this methodology, a hash of its identity: 16 hexadecimal digits."""
     canonical = json.dumps({**question, "protocol": PROTOCOL_VERSION}, sort_keys=True, separators=separators)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -292,7 +292,7 @@ def parse_contenders(contenders: str | Iterable[object]) -> tuple[Contender, ...
 
 @functools.lru_cache(maxsize=4_096)
 def display_name(text: str) -> str:
-    """A contender that is written as in rows and links, for people; a text that is none, as it is."""
+    """Return a contender for people, from its form in rows and links; another text unchanged."""
     try:
         return Contender.parse(text).title
     except InvalidValue:
@@ -301,7 +301,7 @@ def display_name(text: str) -> str:
 
 @functools.lru_cache(maxsize=4_096)
 def inline_name(text: str) -> str:
-    """A contender that is written so, within a sentence; a text that is none, as it is."""
+    """Return a contender within a sentence, from its form in rows and links; another text unchanged."""
     try:
         return Contender.parse(text).spoken
     except InvalidValue:
@@ -309,7 +309,7 @@ def inline_name(text: str) -> str:
 
 
 def value_range(field: str, *, dataset: str, model: str) -> tuple[float, float]:
-    """Lowest and highest value of a number, as the data set and the model family narrow it."""
+    """Return the lowest and highest value of a number, as the data set and the model family narrow it."""
     if field == "samples":
         return FIELDS[field].low, catalog.dataset(dataset).max_samples
     if field == "depth" and model == "doubling-mlp":
@@ -323,7 +323,7 @@ def _settle(instance: object, field: str, value: object) -> None:
 
 
 def _check_number(field: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """A number within the range of its field, and within narrower bounds where there are some.
+    """Return a number within the range of its field, and within narrower bounds where there are some.
 
     Raises:
         InvalidValue: it is none, or beyond.
@@ -338,7 +338,7 @@ def _check_number(field: str, value: Any, low: float = -math.inf, high: float = 
 
 
 def _convert_field(name: str, value: object) -> Any:
-    """`value` as the type of field `name`; only text is converted, the rest is left to the checks."""
+    """Convert `value` to the type of field `name`; only text is converted, the checks see the rest."""
     kind = type(FIELDS[require_choice("setting", name, TRAINING)].default)
     if not isinstance(value, str) or kind is str:
         return value

@@ -1,7 +1,7 @@
-"""The one table of what can be asked: an entry for each field of a training, and for what goes with one.
+"""The one table of settings: an entry for each field of a training, of an experiment and of a sweep.
 
 Forms, axes, checks, columns of the store, sentences, links and the command line read it. A new axis is an entry of
-`Training`, and what trains it in `core.measure`. Plain data, without torch.
+`Training`, and the code in `core.measure` that trains it. The module contains data only and does not import torch.
 """
 
 import dataclasses
@@ -19,26 +19,27 @@ PANELS: tuple[Panel, ...] = ("model", "training", "data", "feeding", "route")
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """What there is to know of one field.
+    """Facts about one field.
 
     Attributes:
-        default: what it is unless asked otherwise; its type is that of the field.
+        default: its default; its type is that of the field.
         title: name for people.
         meaning: of its column in the store; empty where it has none of its own.
         unit: of its column.
-        words: what a text may be, as links, columns and commands write it; empty for numbers.
+        words: allowed texts, as links, columns and commands write them; empty for numbers.
         labels: the same words for people.
         low: lowest number.
         high: highest number; samples and depth are narrower for some trainings.
-        stops: where its slider stops; without any, at every whole number.
-        panel: part of a form that it is drawn in.
-        help: shown beside its control on demand.
-        brief: how a line about a training says it, as "batch {}"; empty where it is left out.
+        stops: values of its slider; without any, every whole number.
+        panel: part of a form that contains it.
+        help: help text of its control.
+        option: its option on the command line; the title unless given.
+        brief: how a line about a training writes it, as "batch {}"; empty where it is left out.
         axis: whether it can be varied: a size, on which a crossover is looked for, or anything else.
-        place: how a place on its axis is called, as "a batch size of {}".
-        every: whether a range of it stands for every whole number instead of for doublings.
-        usual_range: where a range along it begins and ends unless asked otherwise.
-        usual_values: which values are combined with another axis unless asked otherwise.
+        place: how a value on its axis is described, as "a batch size of {}".
+        every: whether a range of it means every whole number instead of doublings.
+        usual_range: default ends of a range of it.
+        usual_values: default values to combine with another axis.
         axis_stops: values that an axis offers, if others than `stops`.
         later: whether rows, jobs and links of earlier versions do not have it; they mean `absent`.
     """
@@ -54,6 +55,7 @@ class Field:
     stops: tuple[float, ...] = ()
     panel: Panel = "training"
     help: str | None = None
+    option: str = ""
     brief: str = ""
     axis: Literal["", "size", "other"] = ""
     place: str = ""
@@ -75,7 +77,7 @@ class Field:
 
     @property
     def absent(self) -> Any:
-        """What the field is where nothing is said of it: 0 of a size, as in models without it; else its default."""
+        """Value of the field where it is missing: 0 of a size, as in models without it; else its default."""
         return 0 if self.later and self.axis == "size" and self.panel == "model" else self.default
 
     @property
@@ -85,23 +87,25 @@ class Field:
 
 
 def field_with_spec(default: Any, title: str, **facts: Any) -> Any:
-    """A dataclass field that carries its entry of the table."""
+    """Return a dataclass field that carries its entry of the table."""
     return dataclasses.field(default=default, metadata={"field": Field(default=default, title=title, **facts)})
 
 
 DATA_PATHS: dict[str, str] = {
     "resident": "The whole data set is copied to the device once, and batches are indexed there.",
     "per_batch": "Batches are indexed on the host and copied to the device at every step.",
-    "loader": "Tensors come through torch's loader, with workers and pinned memory, and are copied for every batch.",
+    "loader": "Tensors come through torch's loader, with workers, and are copied for every batch.",
+    "pinned": "As loader, with batches in pinned memory, from which a CUDA GPU copies without waiting.",
     "tutorial": "One sample at a time with transforms, through the DataLoader, copied for every batch.",
 }
 """How data reach the device, with a sentence for people; `resident` is the headline."""
 
 DATA_PATH_TITLES = {
-    "resident": "Copied once",
+    "resident": "Preloaded on the device",
     "per_batch": "Copied for every batch",
     "loader": "DataLoader",
-    "tutorial": "As the tutorials do",
+    "pinned": "DataLoader, pinned memory",
+    "tutorial": "Per-sample transforms",
 }
 """The same in a few words."""
 
@@ -111,7 +115,7 @@ DTYPES = {
 }
 """In which numbers weights, samples and losses are, with names for people."""
 
-LOADER_PATHS = ("loader", "tutorial")
+LOADER_PATHS = ("loader", "pinned", "tutorial")
 """Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
 
 
@@ -129,7 +133,7 @@ class Training:
         brief="{}",
     )
     samples: int = field_with_spec(
-        0,  # stands for the data set's default
+        0,  # means the data set's default
         "training samples",
         meaning="training samples",
         unit="samples",
@@ -155,6 +159,7 @@ class Training:
     hidden_size: int = field_with_spec(
         128,
         "hidden size",
+        option="neurons of each hidden layer",
         meaning="neurons of each hidden layer; 0 where the family has none",
         unit="neurons",
         low=1,
@@ -170,6 +175,7 @@ class Training:
     depth: int = field_with_spec(
         2,
         "depth",
+        option="number of layers",
         meaning="layers as the family counts them; 0 where it has no depth",
         unit="layers",
         low=1,
@@ -185,6 +191,7 @@ class Training:
     width: int = field_with_spec(
         1,
         "width",
+        option="width multiplier of a CNN's channels",
         meaning="factor on the channels of a CNN; 0 elsewhere",
         low=1,
         high=32,
@@ -199,6 +206,7 @@ class Training:
     heads: int = field_with_spec(
         4,
         "heads",
+        option="attention heads of a Transformer",
         meaning="heads of attention in each block of a Transformer; 0 elsewhere",
         unit="heads",
         low=1,
@@ -215,13 +223,14 @@ class Training:
     sequence_length: int = field_with_spec(
         32,
         "sequence length",
+        option="tokens per sample",
         meaning="tokens of a sample; 0 where the data have no tokens",
         unit="tokens",
         low=4,
         high=4_096,
         stops=tuple(2**power for power in range(2, 13)),
         panel="model",
-        help="How many tokens each sample has. The cells of a recurrent model go through them one after the other.",
+        help="Tokens per sample. A recurrent model processes them one after the other.",
         brief="sequence length {}",
         axis="size",
         place="a sequence length of {}",
@@ -232,13 +241,14 @@ class Training:
     embedding_rows: int = field_with_spec(
         10_000,
         "embedding rows",
+        option="rows of the embedding table",
         meaning="rows of the table that categories are looked up in; 0 where the data have none",
         unit="rows",
         low=10,
         high=10_000_000,
         stops=(100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000),
         panel="model",
-        help="A row of 16 numbers for each category; in models of sequences, of as many as the hidden size.",
+        help="Number of rows in the embedding table. Embedding dimension: 16, or the hidden size in sequence models.",
         brief="{} embedding rows",
         axis="size",
         place="{} embedding rows",
@@ -249,6 +259,7 @@ class Training:
     rounds: int = field_with_spec(
         100,
         "boosting rounds",
+        option="rounds of gradient boosting",
         meaning="rounds of gradient boosting; each adds a tree a class, or one where there are two; 0 elsewhere",
         unit="rounds",
         low=1,
@@ -265,6 +276,7 @@ class Training:
     leaves: int = field_with_spec(
         31,  # as LightGBM and scikit-learn have it
         "leaves of a tree",
+        option="largest number of leaves per tree of gradient boosting",
         meaning="largest number of leaves of a tree in gradient boosting; 0 elsewhere",
         unit="leaves",
         low=2,
@@ -281,6 +293,7 @@ class Training:
     batch_size: int = field_with_spec(
         64,  # every batch is full, the remainder of an epoch is left out
         "batch size",
+        option="samples per step",
         meaning="samples of one step; 0 where each has all of them, as a fit of gradient boosting",
         unit="samples",
         low=1,
@@ -295,7 +308,7 @@ class Training:
     epochs: int = field_with_spec(
         100,
         "epochs",
-        meaning="epochs that were asked for",
+        meaning="requested epochs",
         unit="epochs",
         low=1,
         high=10_000,
@@ -305,7 +318,7 @@ class Training:
     learning_rate: float = field_with_spec(
         0.1,
         "learning rate",
-        meaning="of plain SGD; the shrinkage of gradient boosting",
+        meaning="of SGD; the shrinkage of gradient boosting",
         low=1e-6,
         high=10.0,
         stops=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1),
@@ -316,17 +329,19 @@ class Training:
     dtype: str = field_with_spec(
         "float32",
         "number format",
+        option="number format of weights, samples and losses",
         meaning="of weights, samples and losses",
         words=tuple(DTYPES),
         labels=DTYPES,
-        help="NumPy's numbers are float64 unless one says otherwise, and so are tensors that are made of them. Twice "
-        "as many bytes have to be moved, and most GPUs have few units that compute in float64.",
+        help="NumPy arrays are float64 by default, and so are tensors made from them. float64 moves twice as many "
+        "bytes, and most GPUs have few units for it.",
         brief="{}",
         later=True,
     )
     data_path: str = field_with_spec(
         "resident",
         "data path",
+        option="how data reach the device",
         meaning="how data reached the device",
         words=tuple(DATA_PATHS),
         labels=DATA_PATH_TITLES,
@@ -336,6 +351,7 @@ class Training:
     loader_workers: int = field_with_spec(
         0,  # and always where no loader runs
         "loader workers",
+        option="worker processes of the DataLoader",
         meaning="worker processes of the DataLoader",
         unit="processes",
         high=16,
@@ -345,9 +361,21 @@ class Training:
         axis_stops=(0, 1, 2, 4, 8, 16),
     )
     shuffle: bool = field_with_spec(
-        True, "shuffle", meaning="whether each epoch had a new order", words=("true", "false"), panel="feeding"
+        True,
+        "shuffle",
+        meaning="whether each epoch had a new order",
+        words=("true", "false"),
+        panel="feeding",
+        option="new sample order in each epoch",
     )
-    seed: int = field_with_spec(0, "seed", meaning="of weights, data and order", high=2**31 - 1, panel="feeding")
+    seed: int = field_with_spec(
+        0,
+        "seed",
+        meaning="of weights, data and order",
+        high=2**31 - 1,
+        panel="feeding",
+        option="random seed of weights, data and order",
+    )
 
 
 TRAINING: tuple[str, ...] = tuple(entry.name for entry in dataclasses.fields(Training))
@@ -355,8 +383,11 @@ TRAINING: tuple[str, ...] = tuple(entry.name for entry in dataclasses.fields(Tra
 
 
 GRID_PAIRS, ADAPTIVE_PAIRS = 6, 3
-"""Pairs of blocks timed at each point unless asked otherwise. Six are the fewest that give a single point a
-distribution-free interval of 95 %; an adaptive search measures neighbours instead, and three make a median."""
+"""Default pairs of blocks timed at each point: of a grid, and of an adaptive search.
+
+Six are the fewest that give a single point a distribution-free interval of 95 %; an adaptive search measures
+neighbours instead, and three make a median.
+"""
 
 OUTCOME_TITLES = {
     "budget_spent": "time was up",
@@ -395,7 +426,7 @@ FIELDS: dict[str, Field] = {
         low=1,
         high=86_400,
         stops=(5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600),
-        help="Training stops there; what was measured by then is kept.",
+        help="Stop training after this time. Finished blocks are saved.",
     ),
     "sweep_budget_s": Field(
         default=600.0,
@@ -404,7 +435,7 @@ FIELDS: dict[str, Field] = {
         low=1,
         high=86_400,
         stops=(30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400),
-        help="After this no further point is begun; what was measured by then is kept.",
+        help="Stop starting new sizes after this time. Finished sizes are saved.",
     ),
     "point_budget_s": Field(
         default=20.0,
@@ -413,16 +444,15 @@ FIELDS: dict[str, Field] = {
         low=1,
         high=3_600,
         stops=(1, 2, 5, 10, 20, 30, 60, 120, 300),
-        help="A point that needs more is skipped, and the page says so.",
+        help="Skip a size that needs more time. The page lists skipped sizes.",
     ),
     "pairs": Field(
         default=0,
         title="pairs of blocks at each point",
         high=100,
         stops=(0, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100),
-        help="One block of every device makes a pair. More pairs make the intervals narrower. "
-        f"0 stands for what is usual: {GRID_PAIRS}, or {ADAPTIVE_PAIRS} in a search, which measures more sizes "
-        "instead.",
+        help="A pair is one timed block on each device. More pairs narrow the interval. "
+        f"0 = default ({GRID_PAIRS}; adaptive search: {ADAPTIVE_PAIRS}).",
     ),
 }
 """Every field by its name: those of a training, its parameters, which follow from it, and what limits a measurement."""
@@ -430,7 +460,7 @@ FIELDS: dict[str, Field] = {
 _AXES = sorted((item for item in FIELDS.items() if item[1].axis), key=lambda item: PANELS.index(item[1].panel))
 
 SIZE_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entry.axis == "size"}
-"""Axes along which a crossover is looked for, with their names for people."""
+"""Axes on which a crossover is looked for, with their names for people."""
 
 OTHER_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entry.axis == "other"}
 """Axes that a grid may vary as well; no size, so no crossover lies on them."""
@@ -439,23 +469,23 @@ AXES = SIZE_AXES | OTHER_AXES
 
 
 def axis_title(axis: str) -> str:
-    """The name of an axis for people; a name that is not ours as it is."""
+    """Return the name of an axis for people; an unknown name is returned unchanged."""
     return AXES.get(axis, axis)
 
 
 def field_title(name: str) -> str:
-    """The name of a field for people; of a name that is not ours, the same with spaces."""
+    """Return the name of a field for people; an unknown name is returned with spaces."""
     return FIELDS[name].title if name in FIELDS else name.replace("_", " ")
 
 
 def value_label(name: str, value: object) -> str:
-    """A value of a field for people: "Digits (1,797 images)", "Copied once"; one that has no label as it is written."""
+    """Return a value of a field for people: "Digits (1,797 images)"; one that has no label as it is written."""
     labels = OUTCOME_TITLES if name == "outcome" else FIELDS[name].labels if name in FIELDS else {}
     return labels.get(str(value), str(value))
 
 
 def short_label(name: str, value: object) -> str:
-    """A value of a field without what stands in brackets, for a line that says more: "Digits"."""
+    """Return a value of a field without its part in brackets, for a longer line: "Digits"."""
     return value_label(name, value).partition(" (")[0]
 
 

@@ -1,8 +1,8 @@
-"""Execution lanes: in how many ways one training can be run, and which of them change its mathematics.
+"""Execution variants, in code `Lane`: the ways to run one training, and whether each changes its numerics.
 
-Plain data and sentences. How a lane is run is the business of `core.measure.execution`; whether a device has it, of
-`core.measure.capabilities`, which fills in the refusals that `why_not` reads. Left out, a word stands for its
-default, so that the plain way to train has no name: `cpu` means what it always meant.
+The module contains data and sentences only. `core.measure.execution` runs a variant; `core.measure.devices` checks
+whether a device supports it, and fills in the refusals that `why_not` reads. A word that is left out means its
+default, so that the default eager loop has no name: `cpu` means what it always meant.
 """
 
 import functools
@@ -31,6 +31,7 @@ LANE_WORDS: dict[str, dict[str, str]] = {
         "fp32": "",  # strict 32-bit arithmetic on every device
         "tf32": "TF32",  # matrix products with inputs rounded to 10 bits of mantissa
         "bf16": "bf16",  # forward and backward in bfloat16 where autocast allows it, weights in fp32
+        "fp16": "fp16",  # likewise in float16, the loss scaled by GradScaler, with a fused update that needs no wait
     },
     "memory_format": {
         "contiguous": "",  # images as PyTorch stores them: channel by channel
@@ -38,22 +39,26 @@ LANE_WORDS: dict[str, dict[str, str]] = {
     },
     "host_memory": {
         "returned": "",  # what a step frees goes back to the system, as the C library does it with large blocks
-        "kept": "memory kept",  # it is kept for the next step, as PyTorch does it on a GPU, and not asked for anew
+        "kept": "memory kept",  # reused by the next step, as PyTorch does on a GPU, not requested anew
+    },
+    "cudnn": {
+        "heuristic": "",  # the library chooses the algorithm of a convolution by its shape
+        "benchmark": "cuDNN benchmark",  # it times all of them at first use, and takes the fastest
     },
 }
-"""Field of a lane → its words, that of the plain lane first, each with its name for people."""
+"""Field of a variant → its words, the default first, each with its name for people."""
 
-LOWER_PRECISION = frozenset({"tf32", "bf16"})
-"""Words of lanes that do not compute the same numbers; all others agree but for the order of summation."""
+LOWER_PRECISION = frozenset({"tf32", "bf16", "fp16"})
+"""Words of variants that do not compute the same numbers; all others agree but for the order of summation."""
 
 CUSTOM_LANES = frozenset({"compiled", "bf16", "tf32", "kept"})
-"""Kinds of lanes of a training of one's own: what can be put around its steps from outside."""
+"""Kinds of variants of a custom script: those that can be applied to its steps from outside."""
 
 MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
 
 _CHOSEN = {name: words for name, words in LANE_WORDS.items() if name != "execution"}
-"""Those whose words stand for themselves; that of an execution has a number."""
+"""Fields whose words have no number; the word of an execution has one."""
 
 _TITLES = {word: title for words in LANE_WORDS.values() for word, title in words.items()}
 
@@ -67,12 +72,13 @@ class Lane:
 
     Attributes:
         execution: how a step is run.
-        steps_per_call: whole steps of one compiled call or one replay; 1 in an eager lane.
-        optimizer: how its update is; `default` in a compiled lane, whose step contains its update.
+        steps_per_call: whole steps of one compiled call or one replay; 1 for eager execution.
+        optimizer: implementation of its update; `default` if compiled, as the compiled step contains the update.
         precision: of its arithmetic.
         memory_format: how images are stored.
-        host_memory: what becomes of memory that a step frees; of a CPU's training alone.
-        micro_batch: samples of each piece of a batch, whose gradients are added up; 0 for the batch as a whole.
+        host_memory: whether the process reuses memory that a step frees; only for training on the CPU.
+        cudnn: how cuDNN, or AMD's MIOpen, chooses the algorithm of a convolution.
+        micro_batch: samples of each micro-batch, whose gradients are added up; 0 for the batch as a whole.
     """
 
     execution: str = "eager"
@@ -81,6 +87,7 @@ class Lane:
     precision: str = "fp32"
     memory_format: str = "contiguous"
     host_memory: str = "returned"
+    cudnn: str = "heuristic"
     micro_batch: int = 0
 
     def __post_init__(self) -> None:
@@ -95,7 +102,7 @@ class Lane:
 
     @functools.cached_property
     def words(self) -> tuple[str, ...]:
-        """What differs from the plain lane, in the order in which it is written: `compiled10`, `bf16`."""
+        """The words that differ from the default variant, in writing order: `compiled10`, `bf16`."""
         called = f"{self.steps_per_call}" if self.steps_per_call > 1 else ""
         said = (
             ("" if self.execution == "eager" else f"{self.execution}{called}"),
@@ -106,26 +113,26 @@ class Lane:
 
     @property
     def title(self) -> str:
-        """The lane for people: `compiled, 10 steps a call`; empty for the plain one."""
+        """The variant for people: `compiled, 10 steps a call`; empty for the default."""
         return ", ".join(_TITLES.get(word) or _title_numbered_word(word) for word in self.words)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The lane's words without their numbers: what a device has or has not."""
+        """The variant's words without their numbers: the features that a device may or may not support."""
         return tuple(re.sub(r"\d+$", "", word) if word not in LANE_WORDS["precision"] else word for word in self.words)
 
     @property
     def has_same_numerics(self) -> bool:
-        """Whether the lane computes the same numbers as the plain lane, but for the order of summation."""
+        """Whether the variant computes the same numbers as the default, but for the order of summation."""
         return not LOWER_PRECISION & set(self.words)
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The lane's fields, named as the columns of a row."""
+        """The variant's fields, named as the columns of a row."""
         return asdict(self)
 
     def round_up_to_calls(self, steps: int) -> int:
-        """At least so many steps, in whole calls."""
+        """Return at least so many steps, in whole calls."""
         return -(-steps // self.steps_per_call) * self.steps_per_call
 
     @property
@@ -134,7 +141,7 @@ class Lane:
 
     @classmethod
     def parse(cls, words: Iterable[str]) -> Self:
-        """A lane from its words, in any order.
+        """Parse a variant from its words, in any order.
 
         Raises:
             InvalidValue: a word is unknown, or two of one kind contradict each other.
@@ -153,34 +160,47 @@ class Lane:
 
     @classmethod
     def from_row(cls, row: object) -> Self:
-        """The lane of a stored row."""
+        """Return the variant of a stored row."""
         return cls(**{name: getattr(row, name) for name in FIELDS})
 
 
 FIELDS = tuple(Lane.__dataclass_fields__)
-"""Names of a lane's fields, which are columns of a row as well."""
+"""Names of a variant's fields, which are columns of a row as well."""
 
 CACHED_SAMPLES = 256
 """Samples of a micro-batch worth trying: pieces of about that many fit the cache in the tutorials' networks."""
 
 WORTH_TRYING = {
     True: ("compiled10", "compiled", "kept", "micro", "fused", "bf16", "channels_last", "foreach"),
-    False: ("graph10", "graph", "compiled10", "compiled", "bf16", "tf32", "fused", "channels_last"),
+    False: (
+        "graph10",
+        "graph",
+        "compiled10",
+        "compiled",
+        "bf16",
+        "fp16",
+        "tf32",
+        "benchmark",
+        "fused",
+        "channels_last",
+    ),
 }
-"""By whether the device is the host: words of lanes that may help, those that helped most before first."""
+"""By whether the device is the host: words of variants that may help, those that helped most in earlier runs first."""
 
 
 LONG_STEP_S = 2e-3
-"""From steps of so long on, several in one compiled call gain nothing over one: on a CPU ten in a call were the best
-lane up to 0.6 ms a step, and one from 2.7 ms on (docs/performance.md). Compiling takes longer than all the rest."""
+"""Step length from which several steps per compiled call gain nothing over one.
+
+On a CPU, ten per call were fastest up to 0.6 ms per step, and one from 2.7 ms on (docs/internal/results.md).
+"""
 
 
 def drop_unsuited_compiled(lanes: Sequence[Lane], step_s: float | None) -> list[Lane]:
-    """Lanes to try with a training on a CPU without those compiled ones that its steps are too long or too short for.
+    """Return the variants to try on a CPU, without compiled ones that do not suit the length of the training's steps.
 
     Args:
-        lanes: lanes.
-        step_s: of plain steps; None where that is not known, and nothing is left out.
+        lanes: variants.
+        step_s: seconds of a default eager step; None if unknown, and nothing is left out.
     """
     if step_s is None:
         return list(lanes)
@@ -189,10 +209,10 @@ def drop_unsuited_compiled(lanes: Sequence[Lane], step_s: float | None) -> list[
 
 
 def worth_trying(training: Training, *, on_host: bool) -> tuple[Lane, ...]:
-    """Lanes to try with a training on a device, the most promising first; whether it has them is another question.
+    """Return the variants to try with a training, the most promising first; a device may lack support for some.
 
     Args:
-        training: as it is asked for, or a stored row of it; its batch size is 0 where that is varied.
+        training: a requested training, or a stored row of it; its batch size is 0 where that is varied.
         on_host: whether the device is the CPU.
     """
     batch_size = training.batch_size
@@ -204,19 +224,19 @@ def worth_trying(training: Training, *, on_host: bool) -> tuple[Lane, ...]:
 
 
 def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
-    """Why a device cannot run a lane, in one sentence; empty if it can.
+    """Return why a device cannot run a variant, in one sentence; empty if it can.
 
     Args:
-        lane: what is asked for.
-        refusals: kind of lane → why not, of one device (`DeviceInfo.refusals`).
-        contender: who would train so, for people within a sentence.
+        lane: the requested variant.
+        refusals: kind of variant → why not, of one device (`DeviceInfo.refusals`).
+        contender: the contender's name for people within a sentence.
     """
     reasons = [refusals[kind] for kind in lane.kinds if kind in refusals]
     return f"Training on {contender} is not possible: {reasons[0]}." if reasons else ""
 
 
 def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
-    """What keeps a training from being run in a lane on any device: field, value and what would be right."""
+    """Return why a training cannot run in a variant on any device: field, value and a valid choice; None if it can."""
     if training.model == CUSTOM and (lane.steps_per_call > 1 or not set(lane.kinds) <= CUSTOM_LANES):
         return "devices", "+".join(lane.words), "compiled, bf16, tf32 or kept, which leave one's own code as it is"
     size, family = training.batch_size, models.FAMILIES.get(training.model)
@@ -234,13 +254,32 @@ def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
         )
     if lane.execution == "compiled" and family and family.uncompiled:
         return "execution", "compiled", f"eager or a graph for a recurrent model: {family.uncompiled}"
-    if lane.memory_format == "channels_last" and not (family and family.convolutions):
+    return _unfit_precision(lane) or _unfit_convolutions(lane, training)
+
+
+def _unfit_precision(lane: Lane) -> tuple[str, object, str] | None:
+    if lane.precision == "fp16" and (lane.execution != "eager" or lane.optimizer == "foreach"):
+        return (
+            "precision",
+            "fp16",
+            "combined with no word but fused: whether an update is skipped is known at each step",
+        )
+    return None
+
+
+def _unfit_convolutions(lane: Lane, training: Training) -> tuple[str, object, str] | None:
+    family = models.FAMILIES.get(training.model)
+    if family and family.convolutions:
+        return None
+    if lane.memory_format == "channels_last":
         return "memory_format", lane.memory_format, "contiguous for a model without convolutions"
+    if lane.cudnn == "benchmark":
+        return "cudnn", lane.cudnn, "left out for a model without convolutions"
     return None
 
 
 def _fields_from_word(word: str) -> dict[str, Any]:
-    """The fields that one word sets."""
+    """Return the fields that one word sets."""
     if match := _EXECUTION.fullmatch(word):
         return {"execution": match[1], "steps_per_call": int(match[2] or 1)}
     if match := _MICRO.fullmatch(word):
@@ -248,7 +287,10 @@ def _fields_from_word(word: str) -> dict[str, Any]:
     for name, known in _CHOSEN.items():
         if word in known:
             return {name: word}
-    wanted = "compiled, compiled10, graph, graph10, foreach, fused, tf32, bf16, channels_last, kept or micro250"
+    wanted = (
+        "compiled, compiled10, graph, graph10, foreach, fused, tf32, bf16, fp16, channels_last, kept, benchmark "
+        "or micro250"
+    )
     raise InvalidValue("lane", word, wanted)
 
 
@@ -265,4 +307,4 @@ def _require_whole_number(name: str, value: object, low: int, high: int) -> None
 
 
 PLAIN = Lane()
-"""Eager, strict fp32: what every other lane is held against."""
+"""Default variant: eager, strict fp32; the baseline of every other variant."""

@@ -1,10 +1,10 @@
-"""What a host allows its visitors: who may run, how much, and what they may change. Read from one TOML file.
+"""Server policy: who may run, how much, and what visitors may change. Read from one TOML file.
 
-The file is the one that `CROSSOVER_POLICY` names, else `crossover.toml` beside streamlit_app.py, else there is none and
-the defaults hold, which suit one's own machine. A file that cannot be read, that holds a key or a value that is not
-known, that does not say who may run, or that is gone, allows nothing at all until it is mended: neither a mistake nor
-a loss of power must ever open a host. Every key is explained in docs/class-mode.md. Nothing here knows a visitor; who
-asks is found out in `pages.shared.permits`.
+The file is the one that `CROSSOVER_POLICY` names, else `crossover.toml` in the folder of streamlit_app.py. If there is
+no file, the defaults apply, which suit a personal machine. A broken file allows nothing at all until it is fixed:
+neither a mistake nor a loss of power must ever open a host. A file is broken if it cannot be read, has an unknown key
+or value, does not say who may run, or has disappeared. Every key is explained in docs/hosting.md. Nothing here
+identifies a visitor; `pages.shared.permits` does.
 """
 
 import dataclasses
@@ -20,41 +20,41 @@ from typing import Any, Self
 from .. import units
 from ..errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, require_choice
 from ..files.documents import read_toml, require_stamp
-from ..files.project import PROJECT
+from ..files.project import SETTINGS_FOLDER
 from ..files.settings import LARGEST, domains, require_number, require_type, ways
 from .demonstrations import Demonstration
 from .experiment import Experiment, Point
 from .fields import FIELDS
-from .models import cost
+from .models.operations import step_bytes, work
 from .sweep import MAX_POINTS, Sweep
 
 POLICY_VARIABLE = "CROSSOVER_POLICY"
 """Environment variable that names the settings file of a host; a file that it names must be there."""
 
-POLICY = PROJECT / "crossover.toml"
+POLICY = SETTINGS_FOLDER / "crossover.toml"
 """The file that is read if the environment names none, and if it is there."""
 
 AnyQuestion = Experiment | Sweep | Demonstration
-"""What can be asked of the measuring process."""
+"""A question for the measuring process."""
 
 CHOICES: dict[str, dict[str, str]] = {
     "who_may_run": {
-        "everybody": "whoever can open the page, within the budgets",
-        "signed_in": "whoever has signed in through the host's login",
-        "nobody": "nobody; what is stored can be looked at",
+        "everybody": "every visitor, within the budgets",
+        "signed_in": "signed-in visitors",
+        "nobody": "nobody; stored results stay visible",
     },
     "who_may_stop": {
         "anybody": "every visitor may stop every job",
-        "asker": "only whoever asked for a job may stop it",
+        "asker": "only the visitor who submitted a job may stop it",
     },
     "class.create": {
-        "anybody": "every visitor may make a class",
-        "code": "whoever knows the host's code, of which `class.code_hash` is kept",
-        "command_line": "only whoever has a command line on the host",
+        "anybody": "every visitor may create a class",
+        "code": "visitors with the host's code, whose hash is `class.code_hash`",
+        "command_line": "only users with a command line on the host",
     },
     "cluster.who_may_ask": {
-        "everybody": "whoever may run something here",
-        "signed_in": "whoever has signed in through the host's login",
+        "everybody": "every visitor who may run something here",
+        "signed_in": "signed-in visitors",
     },
 }
 """Keys that take a word, with the words and what they mean."""
@@ -65,16 +65,16 @@ BANNER_LENGTH = 500
 
 @dataclass(frozen=True, kw_only=True)
 class RunBudget:
-    """What one run may ask for.
+    """Limits of one run.
 
     Attributes:
-        seconds: most seconds of measuring, as the run's own budget has it; of a sweep with one point on top.
-        parameters: most of the largest network.
-        operations: most of one step of the slowest training, in FLOP: parameters times batch, as it were.
-        memory_bytes: most of the largest training: network, what a step keeps of its batch, and the samples.
-        epochs: most of the longest training.
-        points: most of a sweep.
-        compiled: whether lanes that compile first may run; compiling takes minutes, which no budget counts.
+        seconds: limit of a run's time budget; for a sweep, plus the budget of one size.
+        parameters: limit of the largest network.
+        operations: limit of one step of the slowest training, in FLOP.
+        memory_bytes: limit of the largest training: network, activations and samples.
+        epochs: limit of the longest training.
+        points: limit of the sizes of a sweep.
+        compiled: whether compiled variants may run; compiling takes minutes, which no budget counts.
     """
 
     seconds: float = float(2 * FIELDS["budget_s"].high)
@@ -88,11 +88,11 @@ class RunBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class PersonBudget:
-    """What one person may ask for.
+    """Limits of one person.
 
     Attributes:
-        seconds_per_day: most of measuring in a day (UTC); 0 for no limit.
-        waiting: most jobs that wait or run at once; 0 for no limit.
+        seconds_per_day: limit of measuring time per day (UTC); 0 for no limit.
+        waiting: limit of jobs that wait or run at once; 0 for no limit.
     """
 
     seconds_per_day: float = 0.0
@@ -105,8 +105,8 @@ class ClassMode:
 
     Attributes:
         mode: whether there are classes.
-        create: who may make a class on the page.
-        code_hash: of the code that `create = "code"` asks for, as `python -m core class code` prints it.
+        create: who may create a class on the page.
+        code_hash: hash of the code that `create = "code"` requires, as `python -m core class code` prints it.
     """
 
     mode: bool = True
@@ -119,7 +119,7 @@ class Cluster:
     """Which other machines a page may have a sweep measured on.
 
     Attributes:
-        on: what is offered, as `--on` of a sweep has it, such as `["workers"]`; empty: this machine alone.
+        on: what is offered, as `--on` of a sweep has it, such as `["ray"]`; empty: this machine alone.
         who_may_ask: who may have a sweep measured there, of those who may measure here.
         host_names: whether visitors see the names of these machines' hosts, and not a number of each.
     """
@@ -131,17 +131,17 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a host allows.
+    """Server policy.
 
     Attributes:
         who_may_run: who may measure; a settings file must say it.
-        who_may_stop: who may end what is measured or waits.
+        who_may_stop: who may end running or waiting jobs.
         sign_in_domains: domains of which a signed-in visitor's confirmed mail address must be; empty for all.
-        read_only_gallery: whether files can only be taken, not brought.
-        banner: up to 500 characters, shown on every page as plain text; empty for none.
+        read_only_gallery: whether files can only be exported, not imported.
+        banner: up to 500 characters, shown on every page as unformatted text; empty for none.
         queue_length: most jobs that wait at once.
-        run: what one run may ask for.
-        person: what one person may ask for.
+        run: limits of one run.
+        person: limits of one person.
         classes: whether there are classes; `class` in the file.
         cluster: which other machines a page may have a sweep measured on.
         fault: why nothing may run, in one sentence, where the file is broken; empty otherwise.
@@ -161,10 +161,10 @@ class Policy:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """The policy in a file.
+        """Read the policy from a file.
 
         Raises:
-            CrossoverError: it cannot be read, a key or a value is not known, or it does not say who may run something.
+            CrossoverError: it cannot be read, a key or a value is unknown, or it does not say who may run something.
         """
         data = _tables(path)
         try:
@@ -180,10 +180,10 @@ class Policy:
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> Self:
-        """The policy in the tables of a file.
+        """Parse the policy from the tables of a file.
 
         Raises:
-            InvalidValue: a key or a value is not known.
+            InvalidValue: a key or a value is unknown.
         """
         parts: dict[str, Any] = {"run": RunBudget, "person": PersonBudget, "class": ClassMode, "cluster": Cluster}
         allowed = {entry.name: entry for entry in dataclasses.fields(cls) if entry.name not in ("classes", "fault")}
@@ -203,7 +203,7 @@ class Policy:
 
     @classmethod
     def broken(cls, fault: str) -> Self:
-        """The policy of a host whose file is broken: nothing."""
+        """Return the policy of a host whose file is broken: it allows nothing."""
         nothing = ClassMode(mode=False, create="command_line")
         return cls(who_may_run="nobody", who_may_stop="asker", read_only_gallery=True, classes=nothing, fault=fault)
 
@@ -248,7 +248,7 @@ class Policy:
             if value > limit:
                 raise NotAllowed(f"This run {does} {shown(value)}, and a run may {may} {shown(limit)} on this host.")
         if not self.run.compiled and any(contender.lane.execution == "compiled" for contender in question.contenders):
-            raise NotAllowed("Compiled lanes cannot be run on this host; the others can.")
+            raise NotAllowed("This host doesn't run compiled variants. Choose others.")
 
     def check_open(self) -> None:
         """Find out whether anything may be run here.
@@ -257,38 +257,44 @@ class Policy:
             NotAllowed: nothing may.
         """
         if self.fault:
-            raise NotAllowed(f"Nothing can be run here until the host's settings are mended. {self.fault}")
+            raise NotAllowed(f"Nothing can be run here until the host's settings are fixed. {self.fault}")
         if self.who_may_run == "nobody":
-            raise NotAllowed("Nothing can be run on this host; what is stored can be looked at.")
+            raise NotAllowed("Nothing can be run on this host. Stored results stay visible.")
 
 
 def question_seconds(question: AnyQuestion) -> float:
-    """Most seconds of measuring that a question asks for; a sweep ends with the point in which its budget does."""
+    """Return most seconds of measuring that a question asks for.
+
+    A sweep ends with the point in which its budget does.
+    """
     return question.budget_s + (question.point_budget_s if isinstance(question, Sweep) else 0.0)
 
 
 def question_points(question: AnyQuestion) -> tuple[Point, ...]:
-    """The trainings of a question."""
+    """Return the trainings of a question."""
     return question.points if isinstance(question, Sweep) else (question.point,)
 
 
 def check_custom_allowed(question: AnyQuestion) -> None:
-    """Find out whether the training of a question may be run if it is one's own, which is code.
+    """Check whether a question may run if its training is a custom script, which is code.
 
     Raises:
-        NotAllowed: a file here says what visitors may do, so this is not one's own machine.
+        NotAllowed: a policy file exists here, so this machine is a host.
     """
     if question.point.training and (path := find_policy_file()):
-        raise NotAllowed(f"A training of one's own is never run on a host, and {path.name} makes this machine one.")
+        raise NotAllowed(f"Custom scripts are never run on a host, and {path.name} makes this machine one.")
 
 
 def find_policy_file() -> Path | None:
-    """The file that holds here, whether it can be read or not; None where there is none."""
+    """Return the file that holds here, whether it can be read or not; None where there is none."""
     return _look()[0]
 
 
 def load_policy() -> Policy:
-    """The policy of this host, as its file is now; one that allows nothing where the file is broken, or gone since."""
+    """Return the policy of this host, as its file is now.
+
+    It allows nothing where the file is broken, or has disappeared since.
+    """
     path, seen = _look()
     if path is None:
         return Policy()
@@ -300,7 +306,7 @@ def load_policy() -> Policy:
 
 
 def _look() -> tuple[Path | None, tuple[int, ...]]:
-    """The file that holds here, with its stamp, which is empty where it cannot be looked at."""
+    """Return the file that holds here, with its stamp, which is empty where it cannot be looked at."""
     named = os.environ.get(POLICY_VARIABLE, "")
     path = Path(named) if named else POLICY
     try:
@@ -314,7 +320,7 @@ _seen_files: set[Path] = set()
 
 @functools.lru_cache(maxsize=8)
 def _load_policy_cached(path: Path, _stamp: tuple[int, ...]) -> Policy:
-    """What cannot be read is not kept: it may be because nothing could be read for a moment."""
+    """Load a policy. A file that cannot be read is not cached: perhaps nothing could be read for a moment."""
     return Policy.load(path)
 
 
@@ -331,12 +337,12 @@ def _tables(path: Path) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4096)
 def _costs(point: Point) -> tuple[int, int, int, int]:
-    """Parameters, operations of a step, what stands for those of a fit, and bytes; 0 of one's own training."""
+    """Return parameters, operations of a step, equivalent operations of a fit, and bytes; 0 for a custom script."""
     if point.training:
         return 0, 0, 0, 0
-    network, needed = point.network, cost.work(point)
+    network, needed = point.network, work(point)
     operations = (0, needed) if point.is_fit else (needed, 0)
-    memory_bytes = cost.step_bytes(point, point.batch_size) + point.samples * network.sample_bytes
+    memory_bytes = step_bytes(point, point.batch_size) + point.samples * network.sample_bytes
     return network.parameters, *operations, memory_bytes
 
 
@@ -350,7 +356,7 @@ def _check_table(name: str, part: Any, value: object) -> dict[str, Any]:
 
 
 def _check_value(key: str, value: Any, default: object) -> Any:
-    """A value of the type that its default has."""
+    """Return a value of the type that its default has."""
     if key in CHOICES:
         return require_choice(key, value, CHOICES[key])
     match default:

@@ -3,16 +3,20 @@
 Each comes in two scales: `full`, as it was published, and `class`, the same training made small enough for a lesson on
 a laptop. Facts only: no published number (see `core.question.published`) and no measurement lives here. Where
 text and code of a tutorial disagree, the code is followed, and the note says so.
+
+Default contenders, the variants added to them, and the length of a run, the same on pages and command line.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..errors import require_choice
-from . import catalog
-from .experiment import Contender, Experiment, Point
+from ..errors import InvalidValue, require_choice
+from . import catalog, lanes
+from .experiment import MAX_CONTENDERS, Contender, Experiment, Point
+from .lanes import PLAIN
 from .sweep import Axis, Sweep
 
 Scale = Literal["class", "full"]
@@ -21,7 +25,7 @@ SCALES: dict[Scale, str] = {
     "class": "small enough for a lesson: run and sweep together take less than a minute on two cores",
     "full": "as the tutorial was published",
 }
-"""What each scale is, with a phrase for people."""
+"""Scales of a preset, each with a phrase for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +76,7 @@ class Preset:
     class_axes: tuple[Axis, ...] = ()
 
     def point_at_scale(self, scale: Scale) -> Point:
-        """The training at one scale.
+        """Return the training at one scale.
 
         Raises:
             InvalidValue: there is no such scale.
@@ -81,7 +85,7 @@ class Preset:
         return dataclasses.replace(self.point, **changes)
 
     def axes_at_scale(self, scale: Scale) -> tuple[Axis, ...]:
-        """What is varied at one scale; empty where the tutorial trains one model only.
+        """Return the axes at one scale; empty where the tutorial trains one model only.
 
         Raises:
             InvalidValue: there is no such scale.
@@ -89,15 +93,15 @@ class Preset:
         return self.class_axes if require_choice("scale", scale, SCALES) == "class" else self.axes
 
     def on_digits(self) -> "Preset":
-        """The same training on scikit-learn's digits, which need no download: fewer and smaller images.
+        """Return the same training on scikit-learn's digits, which need no download: fewer and smaller images.
 
-        What its class scale varies holds at both scales, as full batches are larger than the whole set.
+        The axes of its class scale apply at both scales, as full batches are larger than the whole set.
         """
         digits = catalog.dataset("digits")
         point = self.point_at_scale("class")
         samples = min(point.samples, digits.max_samples)
         stood_for = catalog.dataset(point.dataset).called
-        said = f"Digits stand for {stood_for}: fewer and smaller images, so only the kind of answer can be compared."
+        said = f"Digits replace {stood_for}: fewer and smaller images, so only the kind of answer is comparable."
         return dataclasses.replace(
             self,
             point=dataclasses.replace(point, dataset="digits", samples=digits.max_samples),
@@ -108,7 +112,7 @@ class Preset:
         )
 
     def build_question(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
-        """The question at one scale: a sweep where something is varied, an experiment where nothing is.
+        """Return the question at one scale: a sweep where something is varied, an experiment where nothing is.
 
         Raises:
             InvalidValue: there is no such scale, or there are too few contenders for it, or too many.
@@ -162,7 +166,8 @@ PRESETS: dict[str, Preset] = {
                 learning_rate=0.01,
                 data_path="loader",
             ),
-            note="The tutorial's table is not public; a synthetic one of 20 features stands for it.",
+            note="The tutorial's table is not public; a synthetic one of 20 features replaces it. Batches are copied"
+            " from ordinary memory, as in the tutorial.",
             axes=(Axis(name="hidden_size", values=(5, 10, 100, 1_000, 2_000)),),
             class_changes={"samples": 2_000},
             class_axes=(Axis(name="hidden_size", values=(5, 10, 100, 1_000, 2_000)),),
@@ -199,7 +204,8 @@ PRESETS: dict[str, Preset] = {
                 learning_rate=0.01,
                 data_path="tutorial",
             ),
-            note="One cell of the grid (batch size 1,000, no workers); all 60,000 images are trained on, by plain SGD.",
+            note="One cell of the grid (batch size 1,000, no workers); it trains on all 60,000 images by SGD, in strict"
+            " fp32. By default PyTorch computes convolutions in TF32 on GPUs from the RTX 30 series on.",
             axes=(
                 Axis(name="batch_size", values=(1_000, 10_000, 20_000)),
                 Axis(name="loader_workers", values=(0, 1)),
@@ -216,9 +222,92 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset(name: str) -> Preset:
-    """The preset called `name`.
+    """Return the preset called `name`.
 
     Raises:
         InvalidValue: no preset has that name.
     """
     return PRESETS[require_choice("preset", name, PRESETS)]
+
+
+ROUND_PAIRS = 4
+"""Pairs of blocks of one round of a run, between two of which contenders are built anew and nothing is timed."""
+
+LOOKS = (12, 20, 40, 60)
+"""Pairs of blocks after which a run looks whether its verdict is certain, and ends if so; after the last it ends at all
+events. Each is the end of a round and is paid for by the interval (`core.answer.rounds`)."""
+
+FEWEST_PAIRS = 10
+"""Pairs of the shortest run of any version that ended by itself; a run with fewer has a requested number."""
+
+
+def default_contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
+    """Return the CPU against the first accelerator; without one, one thread of the CPU against all of them.
+
+    Both numbers of threads are said: a `cpu` that tries several may find that one thread is the fastest, and the two
+    would be one and the same.
+
+    Args:
+        devices: of this machine.
+        cores: that the measuring process may use; where it is one, there is nobody to contend with.
+    """
+    for device in devices:
+        if device != "cpu":
+            return Contender(), Contender(device=device)
+    return tuple(Contender(threads=count) for count in sorted({1, cores}))
+
+
+def with_fair_lanes(
+    contenders: Sequence[Contender], points: Sequence[Point], refusals: Mapping[str, Mapping[str, str]]
+) -> tuple[Contender, ...]:
+    """Return the contenders with the variants that may help each of their devices and compute the same numbers.
+
+    Devices get variants in turns, the most promising first, up to the limit of contenders. The variants come before the
+    last contender: a search decides between the first and the last.
+
+    Args:
+        contenders: contenders without variants.
+        points: trainings, all of which the variants must fit.
+        refusals: of this machine: device → kind of variant → why the device does not support it.
+
+    Raises:
+        InvalidValue: no contender is a CPU.
+    """
+    last = {contender.device: contender for contender in contenders}
+    if not any(contender.on_host for contender in last.values()):
+        raise InvalidValue("fair", "full", "given with the CPU among the devices")
+    each = [_list_fair_lanes(contender, points, refusals.get(contender.device, {})) for contender in last.values()]
+    in_turns = [contender for turn in itertools.zip_longest(*each) for contender in turn if contender is not None]
+    new = [contender for contender in in_turns if contender not in contenders][: MAX_CONTENDERS - len(contenders)]
+    first, *others = contenders
+    return (first, *others[:-1], *new, *others[-1:])
+
+
+def _list_fair_lanes(contender: Contender, points: Sequence[Point], refused: Mapping[str, str]) -> list[Contender]:
+    """Return a contender in each variant that may help it, computes the same numbers, and fits all trainings."""
+    worth = lanes.worth_trying(points[0], on_host=contender.on_host)
+    fits = [set(lanes.worth_trying(point, on_host=contender.on_host)) for point in points]
+    return [
+        dataclasses.replace(contender, lane=lane)
+        for lane in worth
+        if lane.has_same_numerics and not refused.keys() & set(lane.kinds) and all(lane in fit for fit in fits)
+    ]
+
+
+def with_remedies(
+    contenders: Sequence[Contender], point: Point, refusals: Mapping[str, Mapping[str, str]]
+) -> tuple[Contender, ...]:
+    """Return the contenders, each followed by variants that may help it, up to the limit of contenders.
+
+    Args:
+        contenders: contenders without variants.
+        point: the training.
+        refusals: of this machine: device → kind of variant → why the device does not support it.
+    """
+    each = (MAX_CONTENDERS - len(contenders)) // len(contenders)
+    told: list[Contender] = []
+    for one in contenders:
+        worth = lanes.worth_trying(point, on_host=one.on_host) if one.lane == PLAIN else ()
+        has = [lane for lane in worth if not refusals.get(one.device, {}).keys() & set(lane.kinds)]
+        told += [one, *(dataclasses.replace(one, lane=lane) for lane in has[:each])]
+    return tuple(dict.fromkeys(told))

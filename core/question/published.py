@@ -1,7 +1,7 @@
-"""What others published, as data: numbers of the four tutorials, and threads on GPUs that were not faster.
+"""Published results as data: numbers of the four tutorials, and threads on GPUs that were not faster.
 
-Figures are those of their authors, with their addresses; no statistic takes one, and none is a row of the store. The
-facts of cases are in `data/published/cases.toml`. Each case has a training to run here instead, and its remedy.
+Figures are those of their authors, with their addresses; no statistic uses one, and none is a row of the store. The
+facts of cases are in `data/published/cases.toml`. Each case has a substitute training to run here, and its fix.
 """
 
 import functools
@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from ..errors import InvalidValue, require_choice
 from ..files import documents, sources
-from ..files.project import PROJECT
-from . import defaults
+from ..files.project import PROJECT, SHIPPED_DATA
+from . import presets
 from .experiment import Contender, Experiment, Point
 from .fields import FIELDS, TRAINING
-from .models import boosting
+from .models import families
 
-FILE = PROJECT / "data" / "published" / "cases.toml"
+FILE = SHIPPED_DATA / "published" / "cases.toml"
 CASES_FOLDER = PROJECT / "examples" / "cases"
 """Trainings of cases that the catalogue does not have: the only files of code that the page of cases ever runs."""
 
@@ -41,7 +41,7 @@ CAUSES: dict[str, str] = {
     "float64": "double precision",
     "heat": "a GPU that became too hot",
 }
-"""What a cause may be, in words that go on after a colon."""
+"""Kinds of cause, in words that go on after a colon."""
 
 Answers = Mapping[str, str]
 """Name of a question of `QUESTIONS` → the answer that was given."""
@@ -115,25 +115,25 @@ class Case:
 
     Attributes:
         name: in links and commands.
-        title: what it is about, in a few words.
+        title: its subject, in a few words.
         thread: project and number.
         address: of the thread.
-        date: when it was asked, ISO 8601; empty if the page bears none.
-        model: what was trained, with its sizes as far as they were told.
-        devices: on what.
-        reported: what was seen, in a sentence.
+        date: of the question, ISO 8601; empty if the page has none.
+        model: the trained model, with its sizes as far as reported.
+        devices: the devices used.
+        reported: the observation, in a sentence.
         cause: key of `CAUSES`.
-        found: what the cause turned out to be, and who said so.
-        remedied: what was advised, or helped.
-        unit: of the figures; empty where none were told.
-        figures: that were told.
-        open: what of it is not known or could not be looked up; empty if nothing.
+        found: the actual cause, and the person who identified it.
+        remedied: advice, or the fix that helped.
+        unit: of the figures; empty without figures.
+        figures: reported numbers.
+        open: unknown facts, or facts that could not be looked up; empty if there are none.
         note: how the training that runs here differs.
         gpu: why it takes a GPU to see the cause; empty where a CPU shows it.
         lesson: the lesson that shows the cause; empty without one.
-        fits: question of `QUESTIONS` → answers of who may have the same.
-        here: what runs in its place; None where nothing does.
-        remedy: what is changed as the remedy; None where nothing can be.
+        fits: question of `QUESTIONS` → answers that suggest the same cause.
+        here: substitute training here; None without one.
+        remedy: change that fixes it; None without one.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Case:
         return self.here is not None
 
     def point(self) -> Point:
-        """The training that runs here in place of the reported one.
+        """Return the training that runs here in place of the reported one.
 
         Raises:
             InvalidValue: there is none, or its settings cannot be.
@@ -174,7 +174,7 @@ class Case:
         return _point(self.here)
 
     def point_with_remedy(self) -> Point | None:
-        """The same with the remedy; None where there is none. Raises as `point`."""
+        """Return the same with the fix; None where there is none. Raises as `point`."""
         if self.remedy is None or self.here is None:
             return None
         change, here = self.remedy, self.here
@@ -184,18 +184,18 @@ class Case:
         return _point(replace(here, fields={**here.fields, **change.fields}))
 
     def contenders(self, devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
-        """Who contends where nobody said: as anywhere, of the devices that its training can be on.
+        """Return the default contenders, among the devices that can run its training.
 
         Args:
             devices: of this machine.
             cores: that the measuring process may use.
         """
-        library = boosting.LIBRARIES.get(self.here.fields.get("model", "")) if self.here else None
+        library = families.LIBRARIES.get(self.here.fields.get("model", "")) if self.here else None
         able = [name for name in devices if library is None or name.partition(":")[0] in library.devices]
-        return defaults.default_contenders(able, cores)
+        return presets.default_contenders(able, cores)
 
     def build_experiments(self, contenders: tuple[Contender, ...]) -> tuple[Experiment, ...]:
-        """What is measured: the training, and what it becomes with the remedy where there is one. Raises as `point`."""
+        """Build the experiments: the training, and the training with the fix if there is one. Raises as `point`."""
         points = (self.point(), self.point_with_remedy())
         return tuple(
             Experiment(
@@ -236,12 +236,12 @@ class _Listed:
 
 
 def load_cases() -> dict[str, Case]:
-    """Every case by its name, in the order of the file; raises DamagedFile if that is not what it should be."""
+    """Return every case by its name, in the order of the file; raises DamagedFile if that is not what it should be."""
     return {case.name: case for case in _load_case_file().cases}
 
 
 def list_skipped_threads() -> tuple[LeftOut, ...]:
-    """The threads without a case. Raises as `load_cases`."""
+    """Return the threads without a case. Raises as `load_cases`."""
     return _load_case_file().left_out
 
 
@@ -251,7 +251,7 @@ def _load_case_file() -> _Listed:
 
 
 def find_case(name: str) -> Case:
-    """The case called `name`.
+    """Return the case called `name`.
 
     Raises:
         InvalidValue: there is none.
@@ -260,7 +260,10 @@ def find_case(name: str) -> Case:
 
 
 def likely(answers: Answers) -> tuple[Case, ...]:
-    """The cases that the fewest answers contradict, those that fit most of them first; without answers all of them."""
+    """Return the cases that the fewest answers contradict, those that fit most of them first.
+
+    Without answers, return all of them.
+    """
     given = {question: answer for question, answer in answers.items() if answer}
     counted = [(_count_fitting(one, given), one) for one in load_cases().values()]
     fewest = min(against for (_, against), _ in counted)
@@ -269,7 +272,7 @@ def likely(answers: Answers) -> tuple[Case, ...]:
 
 
 def _count_fitting(one: Case, answers: Answers) -> tuple[int, int]:
-    """How many answers fit a case, and how many contradict what it says of them."""
+    """Return how many answers fit a case, and how many contradict what it says of them."""
     fits = sum(answer in one.fits.get(question, ()) for question, answer in answers.items())
     against = sum(question in one.fits and answer not in one.fits[question] for question, answer in answers.items())
     return fits, against
@@ -290,12 +293,12 @@ def _point(setting: Setting) -> Point:
 
 
 Quantity = Literal["seconds", "speedup", "accuracy", "wins_from"]
-"""What a published number is of.
+"""Quantity of a published number.
 
 - seconds: time, per `per`.
 - speedup: CPU time over GPU time.
 - accuracy: share of right answers on the test samples, 0 to 1.
-- wins_from: size on `axis` from which the GPU is said to win.
+- wins_from: size on `axis` from which the author reports the GPU to be faster.
 """
 
 
@@ -305,18 +308,18 @@ class Published:
 
     Attributes:
         preset: name in `core.question.presets`.
-        quantity: what the number is of.
+        quantity: quantity of the number.
         value: the number itself, in the unit of its quantity.
         device: `cpu` or `gpu`; empty for a number that is about both.
-        device_name: what the author names; empty if nothing.
-        axis: what the tutorial varies, as in `core.question.sweep`; empty where nothing is varied.
-        size: where on that axis the number was taken; None where nothing is varied, and for `wins_from`.
-        plus_minus: how far the number may be off, in its own unit; 0 if it was printed, None if nothing is known.
-        per: what the seconds are of: `training` or `epoch`; empty elsewhere.
-        epoch: which epoch, counted from 1; None where epochs are not told apart.
-        source: who published it.
-        date: when, ISO 8601; empty if the page bears no date.
-        note: how it was come by, in one sentence.
+        device_name: device in the author's words; empty if not reported.
+        axis: axis of the tutorial, as in `core.question.sweep`; empty where nothing is varied.
+        size: value of that axis; None where nothing is varied, and for `wins_from`.
+        plus_minus: error of the number, in its own unit; 0 if it was printed, None if unknown.
+        per: period of the seconds: `training` or `epoch`; empty elsewhere.
+        epoch: which epoch, counted from 1; None where epochs are not distinguished.
+        source: author or page.
+        date: of publication, ISO 8601; empty if the page has no date.
+        note: how the number was obtained, in one sentence.
     """
 
     preset: str

@@ -1,8 +1,8 @@
-"""What is asked of many points: one training varied along one or several axes, on the same contenders.
+"""A sweep over many points: one training varied on one or several axes, on the same contenders.
 
 A grid measures every point; an adaptive sweep chooses among the values of its one axis. As with
 `core.question.experiment`, a `Sweep` that exists is one that can be tried, and its identity is a hash of its canonical
-JSON. Which point comes next is decided in `core.answer.search` and `core.jobs`; nothing here measures.
+JSON. `core.answer.search` and `core.jobs` decide which point comes next; nothing here measures.
 """
 
 import dataclasses
@@ -23,6 +23,9 @@ MAX_AXES = 4
 MAX_POINTS = 400
 """Points of a grid, or values that an adaptive sweep may choose from."""
 
+SCRIPT_SIZE = "size"
+"""Axis of a custom script, of which nobody knows which sizes it can build."""
+
 PER_OCTAVE = 8
 """Values that an adaptive sweep may choose from in each doubling: steps of 9 %, finer than its intervals."""
 
@@ -39,7 +42,7 @@ class Axis:
     """One varied field and its values.
 
     Attributes:
-        name: key of `AXES`: a field of `Point`, or `parameters`, which the model family's own size stands for.
+        name: key of `AXES`: a field of `Point`, or `parameters`, which sets the model family's own size.
         values: distinct, ascending.
     """
 
@@ -61,10 +64,10 @@ class Axis:
 
     @classmethod
     def parse(cls, name: str, text: str, *, adaptive: bool = False) -> Self:
-        """An axis from its written form: values `8,16,32`, or a range `8:4096`.
+        """Parse an axis from its written form: values `8,16,32`, or a range `8:4096`.
 
-        A range stands for its doublings, and in an adaptive sweep for `PER_OCTAVE` values in each; every depth and
-        width, which are few, is taken.
+        A range means its doublings, and in an adaptive sweep `PER_OCTAVE` values in each. Depth and width have few
+        values, so a range includes all of them.
 
         Raises:
             InvalidValue: the axis is unknown, or the text is neither.
@@ -74,9 +77,29 @@ class Axis:
             return cls.from_range(name, _parse_number(name, low), _parse_number(name, high), adaptive=adaptive)
         return cls(name=name, values=tuple(_parse_number(name, part) for part in text.split(",")))
 
+    def restrict(self, *, multiples_of: int = 1, powers_of_two: bool = False) -> Self:
+        """Return the axis with each value replaced by the nearest one that a script can build, within the same ends.
+
+        Args:
+            multiples_of: number that divides all values.
+            powers_of_two: whether all values are powers of two.
+
+        Raises:
+            InvalidValue: there is none between the lowest and the highest value.
+        """
+        low, high = self.values[0], self.values[-1]
+        if powers_of_two:
+            found = {2 ** round(math.log2(value)) for value in self.values if value >= 1}
+        else:
+            found = {multiples_of * max(1, round(value / multiples_of)) for value in self.values}
+        if not (inside := tuple(value for value in sorted(found) if low <= value <= high)):
+            wanted = "a power of two" if powers_of_two else f"a multiple of {multiples_of}"
+            raise InvalidValue("range", f"{low:g}:{high:g}", f"a range with {wanted} in it")
+        return type(self)(name=self.name, values=inside)
+
     @classmethod
     def from_range(cls, name: str, low: float, high: float, *, adaptive: bool = False) -> Self:
-        """The values of a range, both ends included.
+        """Return the values of a range, both ends included.
 
         Raises:
             InvalidValue: the axis is unknown or no size, or the range is empty or too long.
@@ -87,6 +110,8 @@ class Axis:
             raise InvalidValue("range", f"{low:g}:{high:g}", "two values, the lower one first")
         if FIELDS[name].every:
             return cls(name=name, values=tuple(range(int(low), int(high) + 1)))
+        if name == SCRIPT_SIZE and adaptive:
+            return cls(name=name, values=(low, *_list_even_values(low, high), high))
         steps = PER_OCTAVE if adaptive else 1
         powers = range(math.floor(steps * math.log2(high / low)) + 1)
         return cls(name=name, values=(*(round(low * 2 ** (power / steps)) for power in powers), high))
@@ -94,17 +119,17 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """One training, varied along its axes, on contenders that are measured together at each point.
+    """One training, varied on its axes, on contenders that are measured together at each point.
 
     Attributes:
-        point: the training; what the axes vary is replaced.
+        point: the training; the axes replace some of its values.
         axes: one to `MAX_AXES`, of different names; only one if `adaptive`.
         contenders: distinct; the first is the baseline.
         adaptive: choose among the values instead of measuring all of them.
-        pairs: pairs of blocks timed at each point; 0 stands for the usual number.
+        pairs: pairs of blocks timed at each point; 0 means the default number.
         budget_s: seconds after which no further point is begun.
         point_budget_s: seconds that one point may take; a point that needs more is skipped.
-        folder: where the file of one's own training lies, as in `Experiment`.
+        folder: folder of the custom script's file, as in `Experiment`.
     """
 
     point: Point
@@ -161,7 +186,7 @@ class Sweep:
         return hash_question(question, separators=(", ", ": "))
 
     def experiment(self, point: Point) -> Experiment:
-        """One point as an experiment of its own: timed, not trained to its end."""
+        """Return one point as an experiment of its own: timed, not trained to its end."""
         return Experiment(
             point=point,
             contenders=self.contenders,
@@ -171,11 +196,11 @@ class Sweep:
         )
 
     def size(self, point: Point) -> float:
-        """Where a point lies on the first axis."""
+        """Return the value of a point on the first axis."""
         return size_on_axis(point, self.axes[0].name)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a file; `from_json` reads it back to an equal sweep."""
+        """Return data for a JSON file; `from_json` reads it back to an equal sweep."""
         return {
             "point": self.point.to_json(),
             "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.axes],
@@ -186,7 +211,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """A sweep from `to_json`'s data, checked as any other input.
+        """Build a sweep from `to_json`'s data, checked as any other input.
 
         Raises:
             InvalidValue: the data are not those of a sweep.
@@ -212,7 +237,7 @@ class Sweep:
 
 
 def size_axes(model: str, dataset: str) -> list[str]:
-    """The sizes that a model can be varied along on some data, its own first; the rows of a fit before all others."""
+    """List the sizes that can vary for a model on some data, its own first; the rows of a fit before all others."""
     shaped, family = models.list_model_sizes(model, dataset), models.family(model)
     if family.library:
         return ["samples", *shaped]
@@ -233,7 +258,7 @@ def _check_sizes(names: list[str], point: Point) -> None:
 
 
 def vary(point: Point, values: Mapping[str, float]) -> Point:
-    """The point with some of its fields replaced; `parameters` is reached as nearly as the family allows.
+    """Return the point with some of its fields replaced; `parameters` is matched as nearly as the family allows.
 
     Raises:
         InvalidValue: a value is out of range, or does not matter to the model.
@@ -249,19 +274,19 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
 
 
 def _unfit(axis: str, point: Point) -> InvalidValue:
-    """What is wrong with an axis that does not shape the model of a training."""
+    """Return the error for an axis that does not shape the model of a training."""
     return InvalidValue("axis", axis, "one of {}, which this training has", size_axes(point.model, point.dataset))
 
 
 def size_on_axis(entry: object, axis: str) -> float:
-    """Where a point or a row lies on a size axis."""
+    """Return the value of a point or a row on a size axis."""
     if isinstance(entry, Point) and axis == "parameters":
         return entry.network.parameters
     return float(getattr(entry, axis))
 
 
 def _with_parameters(point: Point, parameters: float) -> Point:
-    """The point whose family's own size gives the number of parameters that is nearest by ratio."""
+    """Return the point whose family's own size gives the number of parameters that is nearest by ratio."""
     name = models.family(point.model).size
     if not name:
         raise _unfit("parameters", point)
@@ -272,6 +297,13 @@ def _with_parameters(point: Point, parameters: float) -> Point:
         low, high = (middle, high) if below else (low, middle)
     near = [vary(point, {name: size}) for size in (low, high)]
     return min(near, key=lambda found: abs(math.log(found.network.parameters / parameters)))
+
+
+def _list_even_values(low: float, high: float) -> list[float]:
+    """Return eighths of each doubling between two values, which many powers of two divide: 64, 72, 80, … 128, 144."""
+    octaves = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
+    values = {2.0**octave * (1 + part / PER_OCTAVE) for octave in octaves for part in range(PER_OCTAVE)}
+    return sorted(value for value in values if low < value < high and value == int(value))
 
 
 def _axis_from_json(data: object) -> Axis:
@@ -289,7 +321,7 @@ def _parse_number(name: str, text: str) -> float:
 
 
 def _check_value(name: str, value: Any) -> float:
-    """A value as the field holds it; its range is the point's business."""
+    """Return a value in the type of its field; the point checks its range."""
     if isinstance(value, bool) or not issubclass(type(value), Real) or not math.isfinite(value) or value < 0:
         raise InvalidValue(name, value, "a number that is not negative")
     if isinstance(FIELDS[name].default, float):

@@ -1,8 +1,8 @@
-"""The local read cache of a store at an address: a folder of this machine that stands for the address.
+"""The local read cache of a store at an address: a folder of this machine that represents the address.
 
-Files of a store never change, so a copy of the right size is the file. Reading downloads what is missing; writing goes
-to the address alone, and either succeeds or raises. The folder names its address in the file `.address`; whoever
-deletes the folder loses nothing. This module does not know what a file contains.
+Files of a store never change, so a copy of the right size is the file. Reading downloads missing files; writing goes
+to the address alone, and either succeeds or raises. The folder names its address in the file `.address`; deleting the
+folder loses nothing. This module does not know what a file contains.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import StoreError, unwritable
 from ..files import atomic
-from ..files.project import PROJECT
+from ..files.project import DATA
 
 if TYPE_CHECKING:  # pyarrow's file systems are loaded only for a store that has an address
     from .remote_store import RemoteFile, RemoteStore
 
-CACHES = PROJECT / "data" / "shared"
+CACHES = DATA / "shared"
 """Folder of all caches, unless the environment names another one."""
 
 CACHES_VARIABLE = "CROSSOVER_SHARED"
@@ -62,7 +62,7 @@ def is_address(text: str) -> bool:
 
 
 def read_address(folder: Path) -> str:
-    """Return the address for which a folder stands; empty for an ordinary folder."""
+    """Return the address of a cache folder; empty for an ordinary folder."""
     try:
         return (folder / ADDRESS_FILE).read_text()
     except OSError:
@@ -70,7 +70,7 @@ def read_address(folder: Path) -> str:
 
 
 def is_remote(folder: Path) -> bool:
-    """Return whether a folder stands for an address."""
+    """Return whether a folder is the cache of an address."""
     return bool(read_address(folder))
 
 
@@ -205,7 +205,7 @@ class LocalCache:
         atomic.write_atomically(path, lambda file: file.write(data), lasting=False)
 
     def fetch_files(self, files: Iterable[tuple[Path, int]]) -> None:
-        """Download several files at once, and make room for them; those that fail fail again when they are read."""
+        """Download several files at once, and free space for them; those that fail fail again when they are read."""
 
         def fetch(file: tuple[Path, int]) -> None:
             with contextlib.suppress(OSError, StoreError):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+import pyarrow as pa
 from pyarrow import fs
 
 from ..errors import InvalidValue, NotReached, StoreError
@@ -38,7 +39,7 @@ SLOWEST_UPLOAD = 2**20
 """Lowest upload rate in bytes per second; a writer does not wait longer."""
 
 RETRY_AFTER_S = 2.0
-"""Seconds for which a server that did not answer in time is not asked again."""
+"""Seconds for which a server that did not answer in time is not queried again."""
 
 TRIES, QUICK_S, PAUSE_S = 3, 1.0, 0.1
 """Attempts for temporary failures that occur within `QUICK_S` seconds, and the pause before the second one."""
@@ -75,7 +76,7 @@ class RemoteStore:
     """
 
     def __init__(self, address: str) -> None:
-        """Parse an address, such as `s3://bucket/prefix?region=eu-central-1`; no server is asked yet.
+        """Parse an address, such as `s3://bucket/prefix?region=eu-central-1`; no server is contacted yet.
 
         Raises:
             InvalidValue: the scheme is unknown, no folder is named, or there is a name, password or unknown setting.
@@ -92,6 +93,9 @@ class RemoteStore:
     def list_files(self) -> dict[str, RemoteFile]:
         """Return all files by name relative to the address; empty if the prefix does not exist.
 
+        Links in a folder are left out, since they may lead to files that nobody shared. So are objects whose key has an
+        empty part (`rows//a.parquet`), which no file system can name.
+
         Raises:
             StoreError: the store cannot be reached or listed.
         """
@@ -101,8 +105,19 @@ class RemoteStore:
         return {
             info.path.removeprefix(f"{self._root}/"): RemoteFile(size=info.size or 0, written_ns=info.mtime_ns or 0)
             for info in infos
-            if info.type == fs.FileType.File and not _TEMPORARY_FILE.search(info.path)
+            if info.type == fs.FileType.File
+            and not _TEMPORARY_FILE.search(info.path)
+            and self._has_plain_path(info.path)
         }
+
+    def _has_plain_path(self, path: str) -> bool:
+        """Return whether a listed path can be named and, in a folder of this machine, passes through no link."""
+        name = path.removeprefix(f"{self._root}/")
+        if not all(name.split("/")):
+            return False
+        if self._scheme != "file":
+            return True
+        return os.path.realpath(path) == f"{os.path.realpath(self._root)}/{name}"
 
     def read_file(self, name: str) -> bytes:
         """Return the content of a file.
@@ -190,6 +205,8 @@ class RemoteStore:
                 return call()
             except FileNotFoundError:
                 raise
+            except (pa.ArrowException, ValueError) as error:
+                raise StoreError(f"The store {self.address} cannot be used: {_describe_error(error)}.") from error
             except OSError as error:
                 temporary = _TEMPORARY_ERROR.search(str(error)) and time.monotonic() - began < QUICK_S
                 if not temporary or attempt == TRIES:

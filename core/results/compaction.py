@@ -1,9 +1,9 @@
 """Compaction: many small files of a store, most of one run, merged into few large ones, while others read and write.
 
-A part is written whole, flushed and read back before any file that it was made from is removed, so that a process that
-is killed at any moment loses no row; a row that is in two files counts once for every reader. A copy is dropped only if
-both are among the files that are merged, so that two compactions, of different machines at one address, lose no row
-either. What is torn, foreign, of a newer version or not a plain file is left as it is and named.
+A part is written whole, flushed and read back before any file that it was made from is removed. So a process that is
+killed at any moment loses no row; a row that is in two files counts once for every reader. A copy is dropped only if
+both are among the merged files. So two compactions of one address, on different machines, lose no row either. Files
+that are torn, foreign, of a newer version or not regular files are left unchanged and named.
 """
 
 import contextlib
@@ -32,29 +32,31 @@ PREFIX = "compacted"
 """Beginning of a part's name."""
 
 OLD_SUFFIXES = (".names", ".keys")
-"""Endings of files that earlier versions wrote beside parts, which nothing reads any more."""
+"""Endings of obsolete files that earlier versions wrote with parts; nothing reads them."""
 
 SMALL_BYTES = 2 * 2**20
 """Size on disk below which a file is merged, or merged again; of the parts of a compaction, at most the last is."""
 
 BATCH_BYTES, BATCH_FILES = 2 * PART_BYTES, 500
-"""Rows that are sorted in memory at a time, for which several times the memory is needed, and files that they come
-from. What was done before a compaction is ended stays done."""
+"""Limits of the bytes of rows that are sorted at a time, which needs several times the memory, and of their files.
+
+If a compaction stops early, its finished batches remain.
+"""
 
 ORDER = ("machine_id", "dataset", "model", "started_at", "run_id", "trial_id")
-"""What one crossover is computed from was measured on one machine, one after the other: it comes to lie together."""
+"""Sort order of rows: those of one crossover, measured on one machine, one after the other, come to lie together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compacted:
-    """What became of a store.
+    """Result of a compaction.
 
     Attributes:
         merged: files that were merged and removed.
         parts: files that were made of them.
-        rows: that these hold.
+        rows: rows in these parts.
         copies: rows that were there twice, exactly alike, and are there once now.
-        left: files that were left as they are for a reason.
+        left: files that were left unchanged for a reason.
     """
 
     merged: int = 0
@@ -65,11 +67,11 @@ class Compacted:
 
 
 def compact(folder: Path) -> Compacted:
-    """Merge the small files of a store; readers and writers may go on meanwhile.
+    """Merge the small files of a store, while readers and writers continue.
 
     Raises:
-        StoreError: another compaction of this machine is under way, the folder cannot be read or written, the address
-            cannot be reached, or it is the gallery's folder.
+        StoreError: another compaction of this machine is running, or the folder is the gallery's. Also if the folder
+            cannot be read or written, or the address cannot be reached.
     """
     if folder.resolve() == GALLERY.resolve():
         raise StoreError("The gallery that ships with the project is kept as it is; compact a copy of it.")

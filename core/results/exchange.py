@@ -1,7 +1,7 @@
-"""Rows in and out: files for other machines and programs, and files from them.
+"""Export of rows to files for other machines and programs, and import of such files.
 
-What comes from elsewhere is checked as a whole before any of it is kept, keeps the name of the file it came in,
-and is only ever data: nothing is unpickled, evaluated or rendered.
+A foreign file is checked as a whole before any of its rows is stored. Its rows record the name of the file. The file
+is only ever data: nothing is unpickled, evaluated or rendered.
 """
 
 import csv
@@ -24,13 +24,16 @@ from .store import Store, completeness, keep_most_complete
 
 Format = Literal["parquet", "csv"]
 
+CONTRIBUTED = "contributed-"
+"""Prefix of the origin of rows from a checked contribution; rows never record another file's name with it."""
+
 CSV_ROWS = 256
 """Rows that are written to CSV at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What would become of a file, with nothing of it kept yet.
+    """Result of checking a file, before anything of it is stored.
 
     Attributes:
         new: rows that would be added, checked and cleaned, of `SCHEMA`.
@@ -45,7 +48,7 @@ class Proposal:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """What became of a file.
+    """Result of importing a file.
 
     Attributes:
         added: rows that were new.
@@ -59,7 +62,7 @@ class ImportReport:
 
 
 def export(trials: pa.Table, kind: Format) -> bytes:
-    """Rows as the bytes of one file.
+    """Return rows as the bytes of one file.
 
     Args:
         trials: of `SCHEMA`.
@@ -78,7 +81,7 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
 
     Args:
         source: the file or its bytes.
-        name: of the file; kept with each row.
+        name: of the file; each row records it.
         store: where the rows go.
 
     Raises:
@@ -90,13 +93,13 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
 def check_import(
     source: Path | bytes, name: str, store: Store, *, most_rows: int = quarantine.MAX_IMPORT_ROWS
 ) -> Proposal:
-    """What `import_file` would do, with nothing added; `keep` does it.
+    """Check a file for `import_file` without adding anything; `keep` adds it.
 
     Args:
         source: the file or its bytes.
         name: of the file.
         store: where the rows would go.
-        most_rows: rows beyond which the file is refused, before anything of it is unpacked.
+        most_rows: limit of rows; a larger file is refused before anything of it is unpacked.
 
     Raises:
         StoreError: the file cannot be opened or the store cannot be read.
@@ -105,9 +108,23 @@ def check_import(
         table = quarantine.read_foreign_file(source, most_rows=most_rows)
     except ForeignFile as error:
         return Proposal(refused=(Skipped(name=_origin(name), reason=str(error)),))
+    return propose_rows(table, _origin(name), store)
+
+
+def propose_rows(table: pa.Table, origin: str, store: Store) -> Proposal:
+    """Compare checked rows of `SCHEMA` from a file with a store, without adding anything; `keep` adds them.
+
+    Args:
+        table: the rows.
+        origin: mark of each of them.
+        store: where the rows would go.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
     index = table.schema.get_field_index("origin")
     field = SCHEMA.field(index)
-    origins = pa.array([_origin(name)] * table.num_rows, field.type)
+    origins = pa.array([origin] * table.num_rows, field.type)
     return _compare_with_store(table.set_column(index, field, origins), store)
 
 
@@ -127,7 +144,7 @@ def keep(proposal: Proposal, store: Store) -> ImportReport:
 
 
 def _compare_with_store(table: pa.Table, store: Store) -> Proposal:
-    """Which rows a store does not have yet, or has less complete."""
+    """Return which rows a store does not have yet, or has less complete."""
     names = set(table["trial_id"].to_pylist())
     facts = ("trial_id", "origin", "outcome", "steps")
     known = {line["trial_id"]: line for line in store.rows(trial_id=names).select(facts).to_pylist()} if names else {}
@@ -138,7 +155,7 @@ def _compare_with_store(table: pa.Table, store: Store) -> Proposal:
 
 
 def _is_new(row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
-    """Whether a row says more than the one of the same name; what was measured here is never replaced."""
+    """Return whether a row is more complete than the one of the same name; local measurements are never replaced."""
     if stored is None:
         return True
     more = completeness(row["outcome"], row["steps"]) > completeness(stored["outcome"], stored["steps"])
@@ -146,14 +163,14 @@ def _is_new(row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
 
 
 def _origin(name: str) -> str:
-    """A file's name without its folders and without characters that mean something elsewhere."""
-    return to_file_name(re.split(r"[/\\]", name)[-1])
+    """Return a file's name without its folders, special characters and the prefix of contributions."""
+    return to_file_name(re.split(r"[/\\]", name)[-1].removeprefix(CONTRIBUTED))
 
 
 def _csv(trials: pa.Table) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(trials.column_names)
-    for batch in trials.to_batches(max_chunksize=CSV_ROWS):  # as Python's own objects, rows take ten times the room
+    for batch in trials.to_batches(max_chunksize=CSV_ROWS):  # as Python objects, rows need ten times the memory
         writer.writerows([to_csv_cell(value) for value in row.values()] for row in batch.to_pylist())
     return text.getvalue().encode()

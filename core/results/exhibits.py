@@ -1,7 +1,7 @@
-"""What a demonstration showed: plain data that the measuring half makes and the pages draw.
+"""Exhibits: the results of demonstrations, which the measuring half makes and the pages draw.
 
-Kept as JSON by `core.results.exhibits`, so that what was recorded on one machine can be shown on
-another. What is read back is checked as any foreign input. Nothing here measures, and nothing imports torch.
+Stored as JSON, so that an exhibit recorded on one machine can be shown on another. A file is checked as any foreign
+input. Nothing here measures, and nothing imports torch.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class ExhibitContender:
     """One contender of a demonstration.
 
     Attributes:
-        contender: written form, as asked: `cpu`, `cpu@1`, `cuda:0`.
+        contender: written form, as requested: `cpu`, `cpu@1`, `cuda:0`.
         device: `cpu`, `cuda:0`, `xpu:0` or `mps`.
         kind: `cpu`, `cuda`, `rocm`, `xpu` or `mps`.
         device_name: the device's own name.
@@ -114,22 +114,22 @@ class Clock:
             raise InvalidValue("variants", names, "for each contender each name once, ours among them")
 
     def select_variants(self, contender: str) -> tuple[Variant, ...]:
-        """The variants of one contender, `ours` first."""
+        """Return the variants of one contender, `ours` first."""
         found = [variant for variant in self.variants if variant.contender == contender]
         return tuple(sorted(found, key=lambda variant: variant.name != "ours"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snippet:
-    """A few lines of Python that were run, with what they said.
+    """A few lines of Python that were run, with their output.
 
     Attributes:
-        title: what is asked.
-        code: that was run as it stands.
-        output: what it printed.
-        error: what PyTorch raised, its type and message; empty if nothing.
-        device: that is used beside the CPU: `cuda:0`, …; `meta`, PyTorch's device without memory, where there is no
-            accelerator; `cpu` where the lines need numbers and there is none.
+        title: the question that the lines answer.
+        code: the lines, exactly as they were run.
+        output: their printed output.
+        error: type and message of PyTorch's exception; empty if there was none.
+        device: the device used in addition to the CPU: `cuda:0`, …; `meta`, PyTorch's device without memory, where
+            there is no accelerator; `cpu` where the lines need numbers and there is none.
     """
 
     title: Name
@@ -141,11 +141,11 @@ class Snippet:
 
 @dataclass(frozen=True, kw_only=True)
 class Moving:
-    """What moving does.
+    """Results of the demonstration on moving tensors and modules.
 
     Attributes:
         snippets: in the order in which they are read.
-        notes: what must be known beside them: where the device `meta` stands for an accelerator, that it does.
+        notes: remarks to show with them, such as that the device `meta` substitutes for an accelerator.
     """
 
     snippets: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_PARTS)]
@@ -154,7 +154,7 @@ class Moving:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstStep:
-    """How far two contenders are apart after one step from the same weights with the same batch.
+    """Difference of two contenders after one step from the same weights with the same batch.
 
     Attributes:
         parameters: name of each parameter with the relative difference of its gradients: the length of the
@@ -186,23 +186,23 @@ CONTENTS: dict[Kind, type[Clock] | type[Moving] | type[FirstStep]] = {
     "moving": Moving,
     "first_step": FirstStep,
 }
-"""What each kind of demonstration shows."""
+"""Class of the content of each kind of demonstration."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exhibit:
-    """What one demonstration showed, when and on what.
+    """Result of one demonstration, with its time and machine.
 
     Attributes:
         id: its name, 12 hexadecimal digits.
-        demonstration: what was asked.
+        demonstration: the request.
         measured_at: when it began, ISO 8601, UTC.
         cpu_name: of the machine.
         machine_id: of the machine.
-        torch_version: that showed it.
-        app_commit: of the code that showed it.
-        participants: one a contender, in the order asked.
-        content: what it showed; of the type that `CONTENTS` names for its kind.
+        torch_version: version of PyTorch that ran it.
+        app_commit: commit of the code that ran it.
+        participants: one per contender, in the order of the request.
+        content: the result; of the type that `CONTENTS` names for its kind.
     """
 
     id: str
@@ -232,16 +232,16 @@ class Exhibit:
         return {entry.contender: entry.device_name for entry in self.participants}
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a file; `from_json` reads it back to an equal exhibit."""
+        """Return data for a JSON file; `from_json` reads it back to an equal exhibit."""
         return {**dataclasses.asdict(self), "demonstration": self.demonstration.to_json()}
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """An exhibit from `to_json`'s data. What a later version says besides is passed over.
+        """Build an exhibit from `to_json`'s data; unknown keys of a later version are ignored.
 
         Raises:
             DamagedFile: the data are not those of an exhibit.
-            InvalidValue: they say what cannot be.
+            InvalidValue: they contain an impossible value.
         """
         try:
             written = documents.convert_to_type(data, _Written)
@@ -254,7 +254,7 @@ class Exhibit:
 
 @dataclass(frozen=True, kw_only=True)
 class _Written:
-    """An exhibit as its file has it; what it asked and what it showed are read by its kind."""
+    """An exhibit in the form of its file; its request and its content are read according to its kind."""
 
     id: Name
     demonstration: dict[str, Any]
@@ -276,7 +276,7 @@ EXHIBITS_FOLDER = "exhibits"
 SUFFIX = ".json"
 
 MAX_BYTES = 500_000
-"""Size of a file beyond which it is not read; ours have some ten thousand bytes."""
+"""Limit of a file's size in bytes; larger files are not read. Files of Crossover have some ten thousand bytes."""
 
 MAX_FILES = 500
 MAX_TOTAL_BYTES = 16 * 2**20
@@ -288,7 +288,7 @@ def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
 
     Args:
         store: folder of the store.
-        exhibit: to be kept.
+        exhibit: to be stored.
 
     Raises:
         StoreError: it cannot be written, the folder that the store lies in is gone, or the address cannot be reached;
@@ -311,7 +311,7 @@ def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
 
 
 def read_exhibits(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
-    """Every exhibit of a store by age, the oldest first, and the files that are none; a missing folder is empty.
+    """Return every exhibit of a store by age, the oldest first, and the files that are none; a missing folder is empty.
 
     Raises:
         StoreError: the folder itself cannot be read, or the address cannot be reached for the first time.
@@ -334,13 +334,13 @@ def read_exhibits(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
 def find_newest_exhibit(
     exhibits: Iterable[Exhibit], demonstration: Demonstration, *, machine_id: str, torch_version: str
 ) -> Exhibit | None:
-    """The last exhibit that shows what is asked on this machine; None if none does.
+    """Return the last exhibit of a demonstration on this machine; None if there is none.
 
     Args:
         exhibits: of any age and machine.
-        demonstration: what is asked; its budget does not matter.
+        demonstration: the request; its budget does not matter.
         machine_id: of this machine.
-        torch_version: that would show it now.
+        torch_version: version of PyTorch that would run it now.
     """
     wanted = (demonstration.id, machine_id, torch_version)
     found = [entry for entry in exhibits if (entry.demonstration.id, entry.machine_id, entry.torch_version) == wanted]
@@ -348,7 +348,10 @@ def find_newest_exhibit(
 
 
 def _newest_files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[Path]:
-    """The files that are read, by name; those that cannot be looked at, or are too many, are named in `skipped`."""
+    """Yield the files that are read, by name.
+
+    Unreadable files, and those beyond the limit, are named in `skipped`.
+    """
     total = 0
     for number, path in enumerate(sorted(paths, key=lambda path: path.name, reverse=True)):
         try:
@@ -393,11 +396,11 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 
 
 def _read_exhibit(path: Path) -> Exhibit | None:
-    """What a file shows; None where it was removed since the folder was listed."""
+    """Read the exhibit of a file; None where the file was removed since the folder was listed."""
     data = documents.read_json(path, dict[str, Any], most_bytes=MAX_BYTES)
     return Exhibit.from_json(data) if data is not None else None
 
 
 def _stamp(exhibit: Exhibit) -> str:
-    """The time as the beginning of a file's name: digits and a T, so that names sort by age."""
+    """Return the time as the beginning of a file's name: digits and a T, so that names sort by age."""
     return "".join(character for character in exhibit.measured_at[:19] if character.isascii() and character.isalnum())

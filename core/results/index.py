@@ -1,9 +1,9 @@
-"""The index of a store: what is known of each file, kept in memory, and rows by the names of their run.
+"""The index of a store: cached facts of each file, and rows by the names of their run.
 
-Files never change, they only come and go, so what was read of a file stays valid for as long as it exists. A folder
-that is compacted while it is listed loses no row here: a listing counts only if nothing vanished while it was made, and
-a file that vanished before it was read makes the folder be listed again. A row group is decoded and checked when one
-of its rows is asked for. Nothing here writes.
+Files never change, they only come and go, so facts read from a file stay valid for as long as it exists. A folder that
+is compacted while it is listed loses no row here. A listing counts only if nothing vanished while it was made, and a
+file that vanished before it was read makes the folder be listed again. A row group is decoded and checked when one of
+its rows is requested. Nothing here writes.
 """
 
 import contextlib
@@ -14,11 +14,9 @@ import re
 import stat
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +34,7 @@ FILE = "file"
 """Column with the number of the row's file."""
 
 AT_ONCE = 1_000
-"""Small files whose tables are put together at a time; many tables of one row each take more room than their rows."""
+"""Small files whose tables are concatenated at a time; many tables of one row each need more memory than their rows."""
 
 UNKNOWN = -1
 """Size of a file that could not be looked at. The reason is reported when it is read."""
@@ -92,10 +90,10 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What is known of the files that a folder holds now.
+    """Facts of the files that a folder contains now.
 
     Attributes:
-        table: what was derived of each, with the column `FILE`.
+        table: derived facts of each file, with the column `FILE`.
         files: number → file.
         skipped: files that could not be read, by name.
         newer: files of a newer version, by name.
@@ -113,17 +111,18 @@ Derive = Callable[[Path], tuple[int, pa.Table]]
 """From a file to its schema version and what is derived of it; raises as `core.results.parquet.read_file` does."""
 
 
-# What is known of each file
+# Facts of each file
 
 
 class FolderIndex:
-    """What is derived of the files of a folder; kept from one look to the next, and shared by threads.
+    """Derived facts of the files of a folder, cached between calls and shared by threads.
 
     Args:
         folder: of a store; one that does not exist is empty.
-        derive: what to derive.
-        empty: what is derived of no file.
-        most_rows: how many are wanted, or a few more; then the newest files are read, and older ones are not.
+        derive: derives the facts of a file.
+        empty: derived facts of no file.
+        most_rows: number of rows that are wanted, or a few more; then the newest files are read, and older ones are
+            not.
     """
 
     def __init__(self, folder: Path, derive: Derive, empty: pa.Table, most_rows: float = math.inf) -> None:
@@ -201,7 +200,7 @@ class FolderIndex:
         if tables:
             self._table = pa.concat_tables([self._table, *tables]).combine_chunks()
             del tables
-            pa.default_memory_pool().release_unused()  # what was decoded on the way takes several times the room
+            pa.default_memory_pool().release_unused()  # intermediate tables need several times the memory
         return unreadable, has_vanished
 
     def _read(self, file: File, unreadable: list[Skipped]) -> pa.Table:
@@ -239,7 +238,7 @@ class FolderIndex:
 def folder_index(
     folder: Path, derive: Derive, empty: Callable[[], pa.Table], most_rows: float = math.inf
 ) -> FolderIndex:
-    """The one index of a folder and of what is derived; those of a few folders are remembered."""
+    """Return the one index of a folder and of what is derived; those of a few folders are remembered."""
     return FolderIndex(folder, derive, empty(), most_rows)
 
 
@@ -308,7 +307,7 @@ def is_unchanged(file: File) -> bool:
 
 
 def unreadable_because(error: OSError | StoreError) -> str:
-    """Why the system, or an address, does not let a file be read, in words."""
+    """Return why the system, or an address, does not let a file be read, in words."""
     return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
@@ -332,10 +331,10 @@ def _scan_folder(folder: Path) -> "list[os.DirEntry[str]]":
 
 
 def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
-    """What an entry of a folder is; None where it is no file. Raises FileNotFoundError if it vanished meanwhile.
+    """Return the file of a folder's entry; None where it is no file. Raises FileNotFoundError if it vanished meanwhile.
 
-    A link that leads nowhere or in a circle, or whatever else the system will not tell of, is a file all the same: it
-    is named with the reason when it is read, and hides no other.
+    A link that leads nowhere or in a circle, or anything else that the system does not describe, is a file all the
+    same: it is named with the reason when it is read, and hides no other.
     """
     try:
         facts = entry.stat()
@@ -439,46 +438,3 @@ def _select_runs(table: pa.Table, runs: pa.Array, trials: Collection[str] | None
     if trials is not None:
         chosen = pc.and_(chosen, pc.is_in(table["trial_id"], pa.array(list(trials), pa.string())))
     return table.filter(chosen)
-
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-
-class Kept(Generic[K, V]):
-    """Values by key; those that were not asked for longest go first.
-
-    Args:
-        most_bytes: what all values may take together.
-        size: what one takes, in bytes.
-    """
-
-    def __init__(self, most_bytes: int, size: Callable[[V], int]) -> None:
-        self._most_bytes, self._size = most_bytes, size
-        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    @property
-    def bytes(self) -> int:
-        """What the values take that are kept now."""
-        return self._bytes
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key, made now unless it is kept; two threads may make the same at once."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key][0]
-        value = make()
-        size = self._size(value)
-        with self._lock:
-            if key not in self._values and size <= self._most_bytes:
-                self._values[key] = value, size
-                self._bytes += size
-            while self._bytes > self._most_bytes:
-                self._bytes -= self._values.popitem(last=False)[1][1]
-        return value

@@ -35,7 +35,7 @@ ROWS_PER_BATCH = 256
 
 
 def to_table(trials: Sequence[Trial]) -> pa.Table:
-    """Rows as an Arrow table of `SCHEMA`."""
+    """Return rows as an Arrow table of `SCHEMA`."""
     columns = {
         entry.name: pa.array([getattr(trial, entry.name) for trial in trials], type=entry.metadata["type"])
         for entry in TRIAL_COLUMNS
@@ -44,13 +44,13 @@ def to_table(trials: Sequence[Trial]) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> list[Trial]:
-    """Rows of a table of `SCHEMA`; lists come back as tuples. They take `object_bytes`, and little more on the way."""
+    """Return the rows of a table of `SCHEMA`; lists become tuples. Needs `object_bytes` of memory, and little more."""
     batches = table.to_batches(max_chunksize=ROWS_PER_BATCH)
     return [Trial(**_with_tuples(row)) for batch in batches for row in batch.to_pylist()]
 
 
 def object_bytes(table: pa.Table) -> int:
-    """Memory that rows take as objects of Python, about; several times what they take as a table."""
+    """Return the approximate memory of rows as Python objects; several times that of a table."""
     return int(OBJECT_BYTES * table.num_rows + BYTE_BYTES * table.nbytes)
 
 
@@ -79,13 +79,13 @@ Source: TypeAlias = Path | pa.BufferReader
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """What was read of a file.
+    """Contents read from a file.
 
     Attributes:
         version: of the schema that it was written with.
         groups: number of rows of each row group of the file, whether it was read or not.
-        table: the columns that were asked for, as `SCHEMA` has them, of the row groups that were asked for.
-        whole: whether the file has no column that is not known here.
+        table: the requested columns, as `SCHEMA` has them, of the requested row groups.
+        whole: whether every column of the file is known here.
     """
 
     version: int
@@ -95,7 +95,7 @@ class Piece:
 
 
 def read_file(source: Source, *, most_rows: int | None = None) -> tuple[int, pa.Table]:
-    """One file, checked before and while it is decoded.
+    """Read one file, checked before and while it is decoded.
 
     Args:
         source: a file, or the bytes of one.
@@ -105,7 +105,7 @@ def read_file(source: Source, *, most_rows: int | None = None) -> tuple[int, pa.
         The version it was written with, and its rows, of `SCHEMA`.
 
     Raises:
-        ForeignFile: it is torn, not ours, too large, or holds values that cannot be.
+        ForeignFile: it is torn, not Crossover's, too large, or has impossible values.
         OSError: the system does not let it be read.
     """
     piece = read_piece(source, most_rows=most_rows)
@@ -119,10 +119,9 @@ def read_piece(
     groups: Sequence[int] | None = None,
     most_rows: int | None = None,
 ) -> Piece:
-    """Some columns of some row groups of a file, all unless said; raises as `read_file` does.
+    """Read some columns of some row groups of a file, by default all; raises as `read_file` does.
 
-    Values are checked as far as they are decoded: what is wrong in a column or row group that was not asked for does
-    not show.
+    Values are checked as far as they are decoded: an error in another column or row group does not show.
     """
     if isinstance(source, Path) and (size := source.stat().st_size) > MAX_FILE_BYTES:
         raise ForeignFile(f"it has {size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
@@ -163,7 +162,7 @@ def _check_metadata(file: pq.ParquetFile, most_rows: int) -> int:
 
 
 def _sum_claimed_bytes(file: pq.ParquetFile, groups: Sequence[int]) -> int:
-    """Bytes that row groups claim to have before compression."""
+    """Return bytes that row groups claim to have before compression."""
     # not from the columns' own metadata: on broken ones pyarrow ends the process instead of raising
     return sum(file.metadata.row_group(index).total_byte_size for index in groups)
 
@@ -179,7 +178,7 @@ def _check_types(schema: pa.Schema) -> None:
 
 
 def _decode(file: pq.ParquetFile, columns: Sequence[str], groups: list[int]) -> pa.Table:
-    """The known columns; so many rows at once that even if each held all the claimed bytes they would fit."""
+    """Return the known columns; with so many rows at once that even rows of all the claimed bytes would fit."""
     present = set(file.schema_arrow.names)
     columns = [name for name in columns if name in present]
     rows = max(1, min(BATCH_ROWS, MAX_TABLE_BYTES // max(1, _sum_claimed_bytes(file, groups))))
@@ -200,7 +199,7 @@ def _decode(file: pq.ParquetFile, columns: Sequence[str], groups: list[int]) -> 
 
 
 def _complete(table: pa.Table, names: Collection[str]) -> pa.Table:
-    """Columns that an older version did not have get their default; a value that nothing stands for is refused."""
+    """Add the default of columns that an older version did not have; a value that no default replaces is refused."""
     present, columns = dict(zip(table.column_names, table.columns, strict=True)), {}
     for entry in TRIAL_COLUMNS:
         if entry.name not in names:
@@ -217,7 +216,7 @@ def _complete(table: pa.Table, names: Collection[str]) -> pa.Table:
 
 
 def _clean_text(table: pa.Table) -> pa.Table:
-    """Rows without letters that cannot be seen; none of ours has any."""
+    """Return rows without invisible letters; Crossover's own rows have none."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             values = filter(None, validation.occurring(table[field.name]))
@@ -233,7 +232,7 @@ def _default(entry: "dataclasses.Field[object]") -> object:
 
 
 def refusal(table: pa.Table) -> str:
-    """Why readers would refuse these rows of `SCHEMA` if they were written, in words that go on after a colon.
+    """Return why readers would refuse these rows of `SCHEMA` if they were written, in words that go on after a colon.
 
     Empty if they would not. Whoever writes rows asks first: what nobody can read again must not be stored.
     """
@@ -245,7 +244,7 @@ def refusal(table: pa.Table) -> str:
 
 
 def find_refusal(*trials: Trial) -> str:
-    """Why readers would refuse rows that are in no table yet, and may hold what no column takes."""
+    """Return why readers would refuse rows that are not in a table yet, and may have values that no column takes."""
     try:
         table = to_table(trials)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
@@ -254,14 +253,14 @@ def find_refusal(*trials: Trial) -> str:
 
 
 def readable(trials: Sequence[Trial]) -> list[Trial]:
-    """Those of some rows that readers would take: asked at once, which of them only where one is refused."""
+    """Return the rows that readers would accept: checked all at once, and one by one only if the check fails."""
     if not find_refusal(*trials):
         return list(trials)
     return [trial for trial in trials if not find_refusal(trial)]
 
 
 def read_rows(path: Path) -> list[Trial]:
-    """The rows in `path`; none where it is missing, or holds something else than rows."""
+    """Return the rows in `path`; none where it is missing, or holds something else than rows."""
     with contextlib.suppress(OSError, ForeignFile):
         return from_table(read_file(path)[1])
     return []
@@ -281,7 +280,7 @@ GROUP_ROWS = 512
 
 
 def split(table: pa.Table) -> Iterator[pa.Table]:
-    """Rows in their order in parts that are not too large; of one row, however large, there is one part.
+    """Yield rows in their order in parts that are not too large; of one row, however large, there is one part.
 
     Rows of one run that follow each other stay together, so that a run is never found in part.
     """
@@ -319,7 +318,7 @@ def encode_rows(table: pa.Table, file: BinaryIO) -> None:
 
 
 def format_file_date(started_at: str) -> str:
-    """A time as names of files have it, where only letters, digits and hyphens are safe."""
+    """Return a time as names of files have it, where only letters, digits and hyphens are safe."""
     return re.sub(r"[^0-9T-]", "", started_at[:19])
 
 

@@ -1,9 +1,8 @@
-"""A foreign file, read by a process of its own: one with little memory and little time, which may die of it.
+"""Reading of a foreign file in a separate process with little memory and little time, which may die of it.
 
 pyarrow ends the whole process on some broken files, and unpacks a bomb of a few kilobytes into gigabytes before it can
-be asked how large it is. So the bytes go to a child process, which reads and checks them and writes the rows back
-unpacked, so that the size of what comes back is its size in memory. Nothing is kept here, and no row is judged
-against another.
+report the size. So the bytes go to a child process, which reads and checks them and writes the rows back unpacked. The
+size of its reply is the rows' size in memory. Nothing is stored here, and no row is compared with another.
 """
 
 import json
@@ -19,31 +18,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ForeignFile, StoreError
-from ..files.project import PROJECT
+from ..files.project import START_FOLDER, locate_module
 from .parquet import BYTE_BYTES, MAX_FILE_BYTES, object_bytes, read_file
 from .schema import SCHEMA, SCHEMA_VERSION
 
 MEMORY_BYTES = 640 * 2**20
-"""What the child may allocate: three times the rows of the largest file, and 120 MiB that Python and pyarrow take."""
+"""Limit of the child's memory: three times the rows of the largest file, and 120 MiB for Python and pyarrow."""
 
 SECONDS = 120
 """How long the child may take; the largest file takes 3 s on an idle core, and the child lets others go first."""
 
 MAX_IMPORT_ROWS = 20_000
-"""Rows of one file, looked at before anything is unpacked. A larger store is brought in several files."""
+"""Limit of the rows of one file, checked before anything is unpacked. A larger store is imported in several files."""
 
 MAX_BLOCKS = 20_000
 """Timed blocks of one row: 40 minutes of the shortest. Rows that were measured here may have any number; who opens a
 foreign one must not wait for it, nor anybody else."""
 
 MAX_OBJECT_BYTES = 256 * 2**20
-"""What the rows of one file may take as objects: `MAX_IMPORT_ROWS` that were timed only, or about 10,000 others."""
+"""Limit of the rows of one file as objects: `MAX_IMPORT_ROWS` that were timed only, or about 10,000 others."""
 
 MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
-"""What the rows of a file may take as a table."""
+"""Limit of the rows of a file as a table."""
 
 MAX_CHILDREN = 2
-"""Children at one time; whoever comes third waits, so that a class that uploads leaves the host some memory."""
+"""Limit of children at one time; a third caller waits, so that a class that uploads leaves the host some memory."""
 
 _REASON_LENGTH = 300
 _TOO_LONG = f"reading it takes more than the {SECONDS} seconds that a foreign file may take"
@@ -53,17 +52,17 @@ _places = threading.BoundedSemaphore(MAX_CHILDREN)
 
 
 def read_foreign_file(source: Path | bytes, *, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
-    """The rows of a foreign file, checked.
+    """Read and check the rows of a foreign file.
 
     Args:
         source: the file or its bytes.
-        most_rows: rows beyond which it is refused by what it says of itself, before anything is unpacked.
+        most_rows: limit of the rows that the file declares; a larger file is refused before anything is unpacked.
 
     Returns:
         Rows of `SCHEMA`, every value checked.
 
     Raises:
-        ForeignFile: it is torn, not ours, too large, hostile, or of a newer version.
+        ForeignFile: it is torn, not Crossover's, too large, hostile, or of a newer version.
         StoreError: the file cannot be opened, or no process can be started.
     """
     try:
@@ -76,7 +75,7 @@ def read_foreign_file(source: Path | bytes, *, most_rows: int = MAX_IMPORT_ROWS)
 
 
 def _open_copy(source: Path | bytes) -> IO[bytes]:
-    """A file that holds exactly the bytes that were counted, whatever becomes of the original meanwhile."""
+    """Return a file with exactly the counted bytes, even if the original changes meanwhile."""
     with tempfile.TemporaryFile() if isinstance(source, bytes) else source.open("rb") as original:
         data = source if isinstance(source, bytes) else original.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
@@ -90,14 +89,14 @@ def _open_copy(source: Path | bytes) -> IO[bytes]:
 def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
     """Let a child read `content` and write `reply`; returns its exit status, negative if a signal ended it."""
     environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", f"{__package__}.quarantine", str(most_rows)]
+    command = [sys.executable, "-m", locate_module(__package__, "quarantine"), str(most_rows)]
     try:
         return subprocess.run(
             command,
             stdin=content,
             stdout=reply,
             stderr=subprocess.DEVNULL,
-            cwd=PROJECT,
+            cwd=START_FOLDER,
             env=environment,
             timeout=SECONDS,
             check=False,
@@ -107,7 +106,7 @@ def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
 
 
 def _parse_reply(code: int, reply: IO[bytes]) -> pa.Table:
-    """What the child wrote, taken with the same suspicion: its size first, then its form."""
+    """Parse the child's reply with the same suspicion as the file: its size first, then its form."""
     size = reply.seek(0, os.SEEK_END)
     reply.seek(0)
     heading = reply.readline(4 * _REASON_LENGTH + 100)
@@ -130,12 +129,12 @@ def _parse_reply(code: int, reply: IO[bytes]) -> pa.Table:
 
 
 def _most_reply_bytes() -> int:
-    """Bytes that a reply may have: rows, their framing, and the heading."""
+    """Return the limit of a reply in bytes: rows, their framing, and the heading."""
     return MAX_UNPACKED_BYTES + 16 * 2**20
 
 
 def _cpu_signal() -> int | None:
-    """Exit status of a process that used up its time on the processor; None where there is no such limit."""
+    """Return the exit status of a process that used up its processor time; None where there is no such limit."""
     if sys.platform == "win32":
         return None
     import signal
@@ -144,18 +143,18 @@ def _cpu_signal() -> int | None:
 
 
 def check_foreign_rows(data: bytes, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
-    """The child's part: the rows of a file, or the reason why not. May take the process down, so never call it else.
+    """Return the rows of a file; the child's part. May end the process, so call it nowhere else.
 
     Args:
         data: the file.
         most_rows: rows beyond which it is refused.
 
     Raises:
-        ForeignFile: it is torn, not ours, too large, hostile, or of a newer version.
+        ForeignFile: it is torn, not Crossover's, too large, hostile, or of a newer version.
     """
     try:
         version, table = read_file(pa.BufferReader(data), most_rows=most_rows)
-        if version > SCHEMA_VERSION:  # its rows would lose columns that are not known here, and count as known later
+        if version > SCHEMA_VERSION:  # its rows would lose columns that are unknown here, and count as complete later
             raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
         if (pc.max(pc.list_value_length(table["block_steps"])).as_py() or 0) > MAX_BLOCKS:
             raise ForeignFile(f"it has a row of more than the {MAX_BLOCKS:,} timed blocks that are imported")

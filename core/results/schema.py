@@ -1,8 +1,8 @@
-"""The one table of columns: names, types, units and meanings of everything that is kept of a trial.
+"""The one table of columns: names, types, units and meanings of everything that is stored of a trial.
 
-`Trial` is the row, of three groups of columns. The parquet schema, the column dictionary in
-data/README.md and the checks on foreign files are all derived from its fields. Raw values only: whatever can be
-computed from other columns is computed where it is read, so that a better statistic never needs a new measurement.
+`Trial` is the row, of three groups of columns. The parquet schema, the column dictionary in data/README.md and the
+checks on foreign files are all derived from its fields. Raw values only: everything that follows from other columns is
+computed where it is read, so that a better statistic never needs a new measurement.
 """
 
 import dataclasses
@@ -30,7 +30,10 @@ RowClass = TypeVar("RowClass")
 def column(
     kind: pa.DataType, meaning: str, *, unit: str = "", default: Any = dataclasses.MISSING, after: str = ""
 ) -> Any:
-    """A dataclass field that is a column of the table; those of a training up to the one named `after` precede it."""
+    """Return a dataclass field that is a column of the table.
+
+    The columns of a training up to the one named `after` precede it.
+    """
     metadata = {"type": kind, "unit": unit, "meaning": meaning, "after": after}
     if isinstance(default, tuple):
         return field(default_factory=lambda: default, metadata=metadata)
@@ -38,7 +41,7 @@ def column(
 
 
 def with_training(row: type[RowClass]) -> type[RowClass]:
-    """A class of columns with those of a training put in, which are what `core.question.fields` says of its fields."""
+    """Return a class of columns with those of a training, from `core.question.fields`, put in."""
     ordered: dict[str, Any] = {}
     left = list(TRAINING)
     for name, kind in row.__annotations__.items():
@@ -91,7 +94,7 @@ class QuestionColumns(TrainingColumns):
     message: str = column(STRING, "the reason in one sentence where it did not end as asked", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
-    # A training of one's own, of which the fields of the catalogue's say nothing
+    # A custom script, which the fields of the catalogue do not describe
     training: str = column(
         STRING,
         "file and function of one's own training; empty for one of the catalogue, whose fields are those below. In "
@@ -103,7 +106,7 @@ class QuestionColumns(TrainingColumns):
     )
     size: int = column(INT, "what its function was called with", default=0)
 
-    # What follows from the training, whose own fields are put in between
+    # Facts that follow from the training, whose own fields are put in between
     dataset_hash: str = column(
         STRING,
         "hash of the loaded samples, labels and split; of one's own training that of its source",
@@ -143,7 +146,7 @@ class QuestionColumns(TrainingColumns):
     # The machine
     machine_id: str = column(
         STRING,
-        "hash of processor, usable cores, memory and system; of the machine's name too where alike ones answer apart",
+        "hash of processor, usable cores, memory, system, GPUs; of the machine's name too where alike ones answer",
         unit="12 digits",
     )
     cpu_name: str = column(STRING, "processor")
@@ -156,11 +159,19 @@ class QuestionColumns(TrainingColumns):
     torchvision_version: str = column(STRING, "torchvision", default="")
     app_version: str = column(STRING, "Crossover")
     app_commit: str = column(STRING, "commit of the code, `+` where files were changed; empty if unknown")
-    omp_wait_policy: str = column(STRING, "OMP_WAIT_POLICY of the measuring process, and GOMP_SPINCOUNT if set")
+    omp_wait_policy: str = column(
+        STRING, "OMP_WAIT_POLICY of the measuring process, and GOMP_SPINCOUNT or KMP_BLOCKTIME"
+    )
 
     # The protocol
     protocol_version: int = column(INT, "rows of different versions are never put beside each other")
-    precision: str = column(STRING, "arithmetic: `fp32`, which is strict with TF32 off, `tf32`, or `bf16` by autocast")
+    precision: str = column(STRING, "arithmetic: `fp32`, strict with TF32 off, `tf32`, or `bf16` or `fp16` by autocast")
+    fp32_precision: str = column(
+        STRING,
+        "how operations in fp32 were computed: `ieee`, or inputs rounded to `tf32` or `bf16`, of each kind where they "
+        "differ, as a custom script may set it; empty if unknown",
+        default="",
+    )
     execution: str = column(STRING, "`eager`, `compiled` by torch.compile, or `graph`: a replayed CUDA graph")
     steps_per_call: int = column(
         INT, "whole steps of one compiled call or one replay of a graph", unit="steps", default=1
@@ -173,6 +184,11 @@ class QuestionColumns(TrainingColumns):
         STRING,
         "what a step frees of a CPU's memory: `returned` to the system, or `kept` for the next",
         default="returned",
+    )
+    cudnn: str = column(
+        STRING,
+        "algorithm of a convolution: `heuristic`, chosen by its shape, or `benchmark`, the fastest of all",
+        default="heuristic",
     )
     micro_batch: int = column(
         INT,
@@ -198,6 +214,12 @@ class RawValues:
     warmup_steps: tuple[int, ...] = column(INTS, "steps of each warm-up block", unit="steps", default=())
     warmup_s: tuple[float, ...] = column(FLOATS, "its time", unit="s", default=())
     block_pair: tuple[int, ...] = column(INTS, "round in which the block was measured; equal numbers pair", default=())
+    block_round: tuple[int, ...] = column(
+        INTS,
+        "stretch of the run in which the block was measured; between two of them contenders were built anew and nothing"
+        " was timed; empty where a run had no such rounds, as sizes of a sweep, whose rounds are those of other sizes",
+        default=(),
+    )
     block_first_step: tuple[int, ...] = column(
         INTS,
         "steps trained before the timed part of the block; past epochs × steps_per_epoch, training went on",
@@ -211,7 +233,22 @@ class RawValues:
         FLOATS, "share of processor time taken by other guests of the host since the block before", default=()
     )
     block_switches: tuple[int, ...] = column(
-        INTS, "involuntary context switches of the process in the block and its lead-in", default=()
+        INTS,
+        "involuntary context switches of the process in the block and its lead-in; empty where they are not counted",
+        default=(),
+    )
+    block_waiting: tuple[float, ...] = column(
+        FLOATS,
+        "threads of the process that were ready to run and waited for a processor, on average over the block and its "
+        "lead-in; empty where that is not counted",
+        unit="threads",
+        default=(),
+    )
+    block_other_use: tuple[float, ...] = column(
+        FLOATS,
+        "share of all processors that other programs and guests used in the block and its lead-in; processes that this "
+        "one started are no others; empty where that is not counted",
+        default=(),
     )
     block_clock_before_mhz: tuple[float, ...] = column(
         FLOATS,
@@ -256,8 +293,24 @@ class RawValues:
     )
     loss_step: tuple[int, ...] = column(INTS, "last step of each segment of the loss curve", unit="steps", default=())
     loss: tuple[float, ...] = column(FLOATS, "mean training loss of each segment", unit="nats", default=())
+    machine_shift: float | None = column(
+        FLOAT,
+        "by how much a round shifted all its pairs on this machine, by the questions that its store had more than once "
+        "as the run began: standard deviation of a logarithm; None where none was repeated",
+        default=None,
+    )
+    machine_repeats: int = column(
+        INT, "runs that machine_shift rests on, beyond the first of each question", unit="runs", default=0
+    )
     startup_device_s: float | None = column(
         FLOAT, "first use of the device: context, libraries, one small step", unit="s", default=None
+    )
+    startup_device_readings_s: tuple[float, ...] = column(
+        FLOATS,
+        "first use in each of some fresh processes, of which startup_device_s is the median; the first may have read "
+        "from a cold disk",
+        unit="s",
+        default=(),
     )
     startup_fresh: bool = column(
         BOOL,
@@ -421,6 +474,18 @@ class CustomValues:
     own_larger_s: tuple[float, ...] = column(
         FLOATS, "the same for as many samples, in batches four times as large", unit="s per step", default=()
     )
+    own_single_s: tuple[float, ...] = column(
+        FLOATS,
+        "single steps within the blocks, some at random where there are many, without waiting for batches; CPU only",
+        unit="s per step",
+        default=(),
+    )
+    own_heavy_at: str = column(
+        STRING, "line at which steps were that take several times as long as the others; empty if unknown", default=""
+    )
+    own_first_at: str = column(
+        STRING, "line at which the first step was for longest, where it took seconds; empty if unknown", default=""
+    )
     own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
     own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
     own_learns: bool | None = column(
@@ -437,20 +502,27 @@ class CustomValues:
 
 __all__ = ["OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "TRIAL_COLUMNS", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 15
 """Raised when a column is added, removed or changes its meaning.
 
-2: the outcome `timed`, which a reader of version 1 would refuse as a value that cannot be.
-3: lanes: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss, reference_loss.
-4: the lane's host_memory.
-5: what a card says of itself around a block; whether start-up was taken in a fresh process.
-6: one's own training: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
+2: the outcome `timed`, which a reader of version 1 would refuse as an impossible value.
+3: execution variants: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss,
+reference_loss.
+4: the variant's host_memory.
+5: reports of a GPU around a block; whether start-up was measured in a fresh process.
+6: custom scripts: training, source_hash, size, breakdown_step_s, all that begins with own; parameters may be 0;
 tested_step.
-7: what the time of one's own steps is made of: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs;
+7: breakdown of a custom script's steps: own_inside_s, own_float64_s, own_between_s, own_floor_s, own_syncs;
 startup_compile_served; of a training dtype, heads, sequence_length, embedding_rows, rounds, leaves.
 8: nudged_loss, turns_step_s, float32_step_s, doubled_step_s.
-9: other loaders of one's own training: own_given_s, own_workers0_s, own_workers2_s, own_pinned_s, own_resident_s.
-10: larger batches of one's own training: own_larger_s."""
+9: other loaders of a custom script: own_given_s, own_workers0_s, own_workers2_s, own_pinned_s, own_resident_s.
+10: larger batches of a custom script: own_larger_s.
+11: fp32_precision; block_switches may be empty where there are blocks.
+12: single steps of custom scripts: own_single_s, own_heavy_at, own_first_at.
+13: startup_device_readings_s; the data path `pinned`.
+14: how much of the processors others used: block_waiting, block_other_use.
+15: the variant's cudnn; rounds of a run: block_round, machine_shift, machine_repeats.
+"""
 
 VERSION_KEY = b"crossover_schema_version"
 """Key of the version in a parquet file's metadata."""
@@ -458,16 +530,16 @@ VERSION_KEY = b"crossover_schema_version"
 
 @dataclass(frozen=True, kw_only=True)
 class Trial(CustomValues, RawValues, QuestionColumns):
-    """One point on one device: what was asked, on what, how it was measured, and every raw value.
+    """One point on one device: the question, the device, how it was measured, and every raw value.
 
-    Lists named `block_*` have one entry per timed block in the order of time; `warmup_*` are kept and never
-    summarised. Clock readings are of one monotonic host clock, so that intervals of trials measured on the
-    same machine since the same boot can be compared. Empty lists and None mean "not measured".
+    Lists named `block_*` have one entry per timed block in the order of time; `warmup_*` are stored but excluded from
+    every summary. Clock readings are of one monotonic host clock, so that intervals of trials measured on the same
+    machine since the same boot can be compared. Empty lists and None mean "not measured".
     """
 
     @property
     def lane_failed(self) -> bool:
-        """Whether the row's lane failed before anything was timed; a killed process leaves no row without blocks."""
+        """Whether the row's variant failed before anything was timed; a killed process leaves no row without blocks."""
         return self.outcome == "interrupted" and not self.block_steps
 
     @property
@@ -478,7 +550,7 @@ class Trial(CustomValues, RawValues, QuestionColumns):
 
     @functools.cached_property
     def step_s(self) -> tuple[float, ...]:
-        """Seconds a step of each timed block; asked for again and again, of rows with many thousand blocks."""
+        """Seconds per step of each timed block; cached, as rows with many thousand blocks are read again and again."""
         return tuple(s / steps for s, steps in zip(self.block_s, self.block_steps, strict=True))
 
 
@@ -488,11 +560,11 @@ SCHEMA = pa.schema(
     [pa.field(entry.name, entry.metadata["type"]) for entry in TRIAL_COLUMNS],
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode()},
 )
-"""What every file of the store is written with, and read against."""
+"""Schema with which every file of the store is written and read."""
 
 
 def dictionary() -> str:
-    """The columns as a Markdown table: name, type, unit and meaning."""
+    """Return the columns as a Markdown table: name, type, unit and meaning."""
     lines = ["| column | type | unit | meaning |", "|---|---|---|---|"]
     for entry in TRIAL_COLUMNS:
         lines.append("| `{}` | {type} | {unit} | {meaning} |".format(entry.name, **entry.metadata))

@@ -1,10 +1,10 @@
 """The store: a folder of parquet files, or an address, read by many and written by many at once.
 
-The rows of a run are written into one file, under a temporary name, flushed to disk and renamed, so that a reader sees
-all of them or none; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
+The rows of a run are written into one file, under a temporary name, flushed to disk and renamed. So a reader sees all
+of them or none; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
 skipped; those of a newer version are read as far as they are known. Nothing here rewrites or deletes a row, and nothing
-computes a statistic. Which stored run answers a question, so that it need not be measured again, is decided here too:
-only what was measured on this machine, with the devices and the torch that it has now, answers; imported rows never do.
+computes a statistic. This module also decides which stored run answers a question, so that it need not be measured
+again. Only rows measured on this machine, with its present devices and torch, answer; imported rows never do.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from ..errors import StoreError, unwritable
 from ..files import atomic
-from ..files.project import PROJECT
+from ..files.project import DATA, SHIPPED_DATA
 from ..question.experiment import EVERY_EPOCH, Experiment
 from ..remote import local_cache
 from . import index, parquet
@@ -40,12 +40,12 @@ CUT_OFF = ("stopped", "interrupted")
 
 @dataclass(frozen=True, kw_only=True)
 class LocalMachine:
-    """What would measure now.
+    """Identity of this machine for measurements.
 
     Attributes:
         machine_id: of this machine.
-        torch_version: that would measure.
-        device_names: device → its name, as far as it is known; rows of a card that was replaced do not answer.
+        torch_version: version of PyTorch that would measure.
+        device_names: device → its name, as far as it is known; rows of a GPU that was replaced do not answer.
     """
 
     machine_id: str
@@ -53,7 +53,7 @@ class LocalMachine:
     device_names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def has_measured(self, trial: Trial) -> bool:
-        """Whether a row was measured by this."""
+        """Return whether this machine measured a row."""
         known = (trial.origin, trial.machine_id, trial.torch_version) == ("", self.machine_id, self.torch_version)
         return known and trial.device_name == self.device_names.get(trial.device, trial.device_name)
 
@@ -63,7 +63,7 @@ Accepted: TypeAlias = Callable[[Experiment, Sequence[Trial]], bool]
 
 
 def any_run(_asked: Experiment, _trials: Sequence[Trial]) -> bool:
-    """Accepts whatever there is, for who shows what was measured."""
+    """Accept every run, to show all measurements."""
     return True
 
 
@@ -75,22 +75,22 @@ def newest_answers(
     since: str = "",
     accepted: Accepted = any_run,
 ) -> dict[str, list[Trial]]:
-    """For each experiment the newest run measured here that answers it.
+    """Return for each experiment the newest run measured here that answers it.
 
-    A run answers a training that was asked for to its end if every contender trained all epochs, diverged, or spent
-    at least the budget that is offered; one that may end once it is decided who is faster, also if all were timed only.
-    It answers a question for times alone if every contender has as many pairs as
-    are asked for, spent at least the budget that is offered, did not fit into memory, or has a lane that failed.
+    A run answers a training to its end if every contender trained all epochs, diverged, or spent at least the offered
+    budget. If the training may end once the faster device is decided, a run also answers if all contenders were only
+    timed. For a question of times alone, each contender needs one of four: the requested pairs, the offered budget
+    spent, too little memory, or a variant that failed.
 
     Args:
         trials: rows of any experiments, in any order.
         experiments: the questions.
-        local_machine: what would measure now.
+        local_machine: identity of this machine.
         since: only runs that began then or later, ISO 8601 with an offset; empty for all.
-        accepted: asked about each whole run whether it is served.
+        accepted: decides for each whole run whether it is served.
 
     Returns:
-        Experiment id → one row a contender, in the experiment's order. Questions without an answer are left out.
+        Experiment id → one row per contender, in the experiment's order. Questions without an answer are left out.
     """
     asked = {experiment.id: experiment for experiment in experiments}
     runs: dict[str, dict[str, dict[str, Trial]]] = {name: {} for name in asked}
@@ -108,7 +108,7 @@ def newest_answers(
 
 
 def completeness(outcome: str, steps: int) -> tuple[bool, int]:
-    """What decides between rows of the same name: a trial that came to its end, then the one with more steps."""
+    """Return the order of rows of the same name: a trial that came to its end, then the one with more steps."""
     return outcome not in CUT_OFF, steps
 
 
@@ -133,11 +133,11 @@ def _began_since(trial: Trial, since: str) -> bool:
 
 
 def _answers_question(trial: Trial, experiment: Experiment) -> bool:
-    """Whether one row answers its part of a question; nobody knows better what was cut off."""
+    """Return whether one row answers its part of a question; of rows that were cut off, only a failed variant does."""
     enough_time = trial.budget_s >= experiment.budget_s
     if experiment.pairs == EVERY_EPOCH:
         trained = trial.steps >= trial.epochs * trial.steps_per_epoch
-        tested = bool(trial.confusion)  # where only times were asked for, nothing was
+        tested = bool(trial.confusion)  # where only times were requested, nothing was
         return (
             trial.outcome == "completed"
             or (trial.outcome == "timed" and not experiment.whole)
@@ -153,19 +153,19 @@ def _answers_question(trial: Trial, experiment: Experiment) -> bool:
 # The store
 
 
-RESULTS = PROJECT / "data" / "results"
-"""What is measured here."""
-GALLERY = PROJECT / "data" / "gallery"
-"""What ships with the project; never written by the app."""
+RESULTS = DATA / "results"
+"""Folder of rows measured here."""
+GALLERY = SHIPPED_DATA / "gallery"
+"""Folder of rows that ship with the project; the app never writes it."""
 
 FREE_BYTES = 50 * 2**20
 """Free space below which nothing is measured; a row takes some ten kilobytes, a checkpoint more."""
 
 RANKED_BY = ("trial_id", "outcome", "steps")
-"""Columns by which rows of the same name are told from each other."""
+"""Columns that rank rows of the same name."""
 
 NAME_LENGTH = 100
-"""Characters of a file's name that a row may choose; file systems take 255 bytes, the rest of the name is ours."""
+"""Limit of a file name's characters that a row may choose; file systems allow 255 bytes, Crossover uses the rest."""
 
 
 Names: TypeAlias = str | Collection[str] | None
@@ -182,7 +182,7 @@ class Named(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a store holds.
+    """Contents of a store.
 
     Attributes:
         table: all rows, of `SCHEMA`, no trial twice.
@@ -197,11 +197,11 @@ class Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What a store was found to hold.
+    """Result of checking a store.
 
     Attributes:
         rows: that can be read, no trial twice.
-        files: that hold them.
+        files: files with these rows.
         skipped: files that were not read.
         newer: files of a newer version, read as far as their columns are known here.
     """
@@ -216,14 +216,30 @@ class Store:
     """The rows of one folder; a folder that does not exist is an empty store.
 
     Attributes:
-        folder: where the files are; for an address such as s3://bucket/prefix, the cache that stands for it here.
+        folder: where the files are; for an address such as s3://bucket/prefix, its local cache.
     """
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = local_cache.resolve_store(folder) if isinstance(folder, str) else Path(folder)
 
+    def check_readable(self) -> None:
+        """Find out whether the files of the store can be listed now.
+
+        Raises:
+            StoreError: they cannot, or the server of an address did not answer the last time.
+        """
+        index.list_files(self.folder, now=True)
+        cache = local_cache.open_cache(self.folder)
+        if cache is not None and cache.failure:
+            raise StoreError(cache.failure)
+
+    @property
+    def name(self) -> str:
+        """Name for people: its address, or its folder."""
+        return local_cache.describe_store(self.folder)
+
     def check_writable(self) -> None:
-        """Find out before a measurement whether its rows could be kept, and make the folder that they go to.
+        """Check before a measurement whether its rows can be stored, and make the folder that they go to.
 
         Raises:
             StoreError: the folder cannot be made or written, or its disk is nearly full.
@@ -237,13 +253,13 @@ class Store:
                 probe.unlink(missing_ok=True)
             free = shutil.disk_usage(self.folder).free
         except OSError as error:
-            raise StoreError(unwritable(f"The store {self.folder}", error)) from error
+            raise StoreError(unwritable(f"The store {self.name}", error)) from error
         atomic.remove_abandoned_files(self.folder)
         if (cache := local_cache.open_cache(self.folder)) is not None:
             cache.remote.check_writable()
         if free < FREE_BYTES:
             raise StoreError(
-                f"The disk of the store {self.folder} is nearly full: {free // 2**20} MiB are free, "
+                f"The disk of the store {self.name} is nearly full: {free // 2**20} MiB are free, "
                 f"{FREE_BYTES // 2**20} MiB are needed."
             )
 
@@ -281,7 +297,7 @@ class Store:
             raise StoreError(unwritable(f"The store {self.folder}", error)) from error
 
     def read(self, columns: Collection[str] = tuple(SCHEMA.names)) -> Contents:
-        """Every row that can be read, and the name of every file that cannot. All of it is in memory at once.
+        """Return every row that can be read, and the name of every file that cannot. All of it is in memory at once.
 
         Args:
             columns: those that are decoded, checked and returned.
@@ -311,18 +327,18 @@ class Store:
         return Checked(rows=rows, files=len(found.files), skipped=found.skipped, newer=found.newer)
 
     def list_refused(self) -> tuple[Skipped, ...]:
-        """Files that were refused when rows were asked for by name, so far."""
+        """List the files that were refused so far when rows were requested by name."""
         return index.list_refused(self.folder)
 
     def trials(self, *, most_bytes: int | None = None, **names: Unpack[Named]) -> list[Trial]:
-        """Rows of one or several runs, experiments, trials or machines, or all, in the order of run and contender."""
+        """Return rows of runs, experiments, trials or machines, or all, in the order of run and contender."""
         table = self.rows(most_bytes=most_bytes, **names)
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
     def rows(self, *, most_bytes: int | None = None, **names: Unpack[Named]) -> pa.Table:
-        """The rows that `trials` finds as a table of `SCHEMA`, in any order; a table takes a fourth of the room.
+        """Return the rows that `trials` finds as a table of `SCHEMA`, in any order; it needs a fourth of the memory.
 
-        With a name, only the row groups that have such rows are read; and no further, once they would take more than
+        With a name, only the row groups that have such rows are read. Reading stops once the rows would need more than
         `most_bytes` as objects.
 
         Raises:
@@ -347,13 +363,13 @@ class Store:
         since: str = "",
         accepted: Accepted = any_run,
     ) -> dict[str, list[Trial]]:
-        """For each experiment the newest run measured here that answers it, by `newest_answers`."""
+        """Return for each experiment the newest run measured here that answers it, by `newest_answers`."""
         names = [experiment.id for experiment in experiments]
         rows = self.trials(experiment_id=names, machine_id=local_machine.machine_id)
         return newest_answers(rows, experiments, local_machine, since=since, accepted=accepted)
 
     def find(self, experiment: Experiment, local_machine: LocalMachine, *, accepted: Accepted = any_run) -> list[Trial]:
-        """The newest run measured here that answers one experiment; empty if none does.
+        """Return the newest run measured here that answers one experiment; empty if none does.
 
         Returns:
             One row a contender, in the experiment's order.
@@ -379,7 +395,7 @@ def write_file(folder: Path, name: str, table: pa.Table) -> Path:
 
 
 def keep_most_complete(table: pa.Table) -> pa.Table:
-    """Of rows with the same name the most complete: a trial may have been cut off first and continued later."""
+    """Return the most complete of rows with the same name: a trial may have been cut off and continued later."""
     best: dict[str, tuple[tuple[bool, int], int]] = {}
     columns = (table[name].to_pylist() for name in RANKED_BY)
     for place, (name, outcome, steps) in enumerate(zip(*columns, strict=True)):
@@ -392,7 +408,7 @@ def keep_most_complete(table: pa.Table) -> pa.Table:
 
 
 def _file_name(trial: Trial) -> str:
-    """A name that no other row gets, readable in a listing and valid in every file system, whatever the row says."""
+    """Return a unique file name, readable in a listing and valid in every file system, for any content of the row."""
     chosen = re.sub(r"[^A-Za-z0-9_.-]", "", f"{trial.started_at[:19]}-{trial.trial_id}")
     return f"{chosen[:NAME_LENGTH]}-{uuid.uuid4().hex[:8]}"
 
@@ -403,6 +419,6 @@ def _read_columns(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
 
 
 def _read_checked_columns(file: Path, names: Sequence[str]) -> tuple[int, pa.Table]:
-    """Some columns of a file of which all were checked."""
+    """Return some columns of a file after all columns were checked."""
     version, table = read_file(file)
     return version, table.select(names)

@@ -1,9 +1,9 @@
-"""Rows held against what a row may say, before any of them is believed: columns one by one, then together.
+"""Validation of rows before any of them is used: columns one by one, then together.
 
-Whatever is read of a row later (a device, a date, a lane, counts that are multiplied, lists that belong together) is
-looked at here, so that nobody behind this door meets a text that cannot be parsed or a number that cannot be counted
-to. What is refused is refused with its column and value. Checks look at the columns that a table has, since a question
-may have decoded a few. Nothing here opens a file.
+Every value that is read of a row later is checked here: devices, dates, variants, counts that are multiplied, lists
+that belong together. So later code meets no text that cannot be parsed, and no number that is too large to count to. A
+refusal names the column and the value. Checks look at the columns that a table has, since a question may have decoded
+a few. Nothing here opens a file.
 """
 
 import datetime
@@ -25,17 +25,17 @@ from ..question.experiment import MAX_CONTENDERS, Contender
 from ..question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
 from .schema import OUTCOMES, TRIAL_COLUMNS
 
-# What a row may contain
+# Allowed values of a row
 
 
 MAX_LIST = 1_000_000
 """Entries of a list of blocks: a day of blocks of a tenth of a second, the longest budget, makes 864,000."""
 
 SHORT_LIST = 1_000
-"""Entries of any other list. Ours have a few hundred at most: the loss curve 200, a step that is taken apart 50."""
+"""Limit of the entries of any other list; a loss curve of Crossover has 200 at most, a step breakdown 50."""
 
 MAX_TEXT_BYTES = 500
-"""Bytes of a text; the longest of ours are names of processors and drivers."""
+"""Limit of the bytes of a text; the longest of Crossover are names of processors and drivers."""
 
 MAX_CLASSES = 256
 """Classes of a data set: a prediction is one byte."""
@@ -52,7 +52,7 @@ YEARS = (1970, 2199)
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """What a text looks like.
+    """Required form of a text.
 
     Attributes:
         pattern: of the whole of it.
@@ -90,8 +90,11 @@ FORMS: Mapping[str, Form] = {
         pattern=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.]\d{1,6})?(Z|[+]00:00)", meaning="a time in ISO 8601 and UTC"
     ),
 }
-"""Texts that are parsed, or become part of a link or of a file's name. A run has no more rows than it may have
-contenders, because the place of a row is in its name, and of each name one row counts."""
+"""Forms of texts that are parsed, or become part of a link or of a file's name.
+
+A run has at most as many rows as it may have contenders: the name of a row includes its place, and of each name one
+row counts.
+"""
 
 WORDS: Mapping[str, Collection[str]] = {
     "outcome": tuple(OUTCOMES),
@@ -103,14 +106,13 @@ WORDS: Mapping[str, Collection[str]] = {
 """Texts that are one of a few words."""
 
 MAY_BE_NEWER = frozenset(WORDS) - {"outcome", "device_kind"}
-"""Of these, a newer version may know words that are not known here; then any name will do."""
+"""Columns whose words a newer version may extend; then any name is valid."""
 
 LONG_TEXTS = {"message": 2_000}
 """Bytes of texts that may be longer than others: the reason of an end is a sentence."""
 
 ANY_NUMBER = ("loss", "lane_loss", "reference_loss", "nudged_loss", "own_first_loss", "own_evaluation")
-"""Losses and what one's own training says of itself may be NaN or infinite; no other number may, and none but these may
-be negative."""
+"""Columns that may be NaN or infinite: losses and a custom script's own values. Only these may be negative."""
 
 AT_LEAST_ONE = (
     *("block_steps", "warmup_steps", "steps_per_epoch", "samples", "epochs"),
@@ -126,11 +128,12 @@ AT_MOST: Mapping[str, float] = {
     **dict.fromkeys(("cores", "cores_usable", "threads", "threads_tried"), 2**16),
     "protocol_version": 10_000,
     "block_use_before": 1,
+    "block_other_use": 1,
     "confusion": MAX_ITEMS,
     "train_accuracy": 1,
     "validation_accuracy": 1,
 }
-"""Highest value of numbers that are multiplied, counted up to, or shown as a share; what is asked for has its range."""
+"""Highest value of numbers that are multiplied, counted up to, or shown as a share; a setting has its range."""
 
 OF_CARDS = tuple(
     f"block_{entry}"
@@ -139,7 +142,7 @@ OF_CARDS = tuple(
         *("throttle", "throttled_s", "use_before", "other_processes"),
     )
 )
-"""What is read of a card around each block; empty where it cannot be read."""
+"""Readings of a GPU around each block; empty where it cannot be read."""
 
 _BLOCK_LISTS = tuple(c.name for c in TRIAL_COLUMNS if c.name.startswith("block_") and c.name not in OF_CARDS)
 EQUALLY_LONG = (
@@ -149,6 +152,9 @@ EQUALLY_LONG = (
     ("threads_tried", "threads_tried_step_s"),
 )
 """Lists whose entries belong together."""
+
+UNCOUNTED = ("block_switches", "block_waiting", "block_other_use", "block_round")
+"""Of these, those that are empty where the system does not count them, or a run has no rounds."""
 
 LONGEST: Mapping[str, int] = {
     **dict.fromkeys((*_BLOCK_LISTS, *OF_CARDS), MAX_LIST),
@@ -173,7 +179,7 @@ def validate_rows(table: pa.Table, *, newer: bool = False) -> None:
 
     Args:
         table: some columns of `core.results.schema.SCHEMA`.
-        newer: whether a newer version wrote them, which may know words that are not known here.
+        newer: whether a newer version wrote them, which may use words that are unknown here.
 
     Raises:
         ForeignFile: names the first column that is wrong.
@@ -254,6 +260,9 @@ def _wrong(name: str, value: object, meaning: str) -> ForeignFile:
 
 def _require_equal_lengths(table: pa.Table, names: Collection[str]) -> None:
     lengths = [pc.list_value_length(table[name]) for name in names]
+    for place, name in enumerate(names):
+        if name in UNCOUNTED:
+            lengths[place] = pc.if_else(pc.equal(lengths[place], 0), lengths[0], lengths[place])
     if any(pc.any(pc.not_equal(lengths[0], other)).as_py() for other in lengths[1:]):
         raise ForeignFile(f"its lists {', '.join(names)} are not equally long")
 
@@ -281,7 +290,7 @@ def _require_kinds(table: pa.Table, newer: bool) -> None:
 
 
 def _require_contenders(table: pa.Table, newer: bool) -> None:
-    """What was asked for can be parsed, and device, threads and lane are what it says."""
+    """Check that each contender can be parsed, and that device, threads and variant agree with it."""
     if newer:
         return
     for written, device, threads, *lane in _distinct(table, CONTENDER):
@@ -308,7 +317,7 @@ def _require_epochs(table: pa.Table, newer: bool) -> None:
 
 
 def _require_counts(table: pa.Table, newer: bool) -> None:
-    """Confusion counts are a square of as many classes as the data set has, and count the test items."""
+    """Check that confusion counts are a square of the data set's classes, and count the test items."""
     lengths = _lengths(table["confusion"])
     classes = np.sqrt(lengths).round().astype(np.int64)
     if (classes**2 != lengths).any():
@@ -323,7 +332,7 @@ def _require_counts(table: pa.Table, newer: bool) -> None:
 
 
 def _require_predictions(table: pa.Table, newer: bool) -> None:
-    """Every test item has a prediction, of a class that there is, where there are any."""
+    """Check that every test item has a prediction, of an existing class, if there are any."""
     column = table["predictions"]
     items = pc.binary_length(column).to_numpy().astype(np.int64)
     tested, classes = table["test_samples"].to_numpy(), np.sqrt(_lengths(table["confusion"])).round()
@@ -350,13 +359,13 @@ TOGETHER: Mapping[tuple[str, ...], Callable[[pa.Table, bool], None]] = {
 
 
 def occurring(column: pa.ChunkedArray) -> Collection[Any]:
-    """Every value of a column, seldom twice; of a short one they are had sooner without looking for the same."""
+    """Return every value of a column, seldom twice; short columns are not deduplicated, which is faster."""
     values: list[Any] = (column if len(column) <= SHORT_TABLE_ROWS else column.unique()).to_pylist()
     return values
 
 
 def _distinct(table: pa.Table, names: Collection[str]) -> set[tuple[Any, ...]]:
-    """Every combination of values of some columns."""
+    """Return every combination of values of some columns."""
     part = (
         table.select(names)
         if len(table) <= SHORT_TABLE_ROWS
@@ -372,7 +381,7 @@ def _lengths(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 def _reduce_lists(
     reduce: np.ufunc, values: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Lists that lie one behind the other, each reduced to one number; 0 for an empty one."""
+    """Reduce concatenated lists to one number each; 0 for an empty one."""
     found = np.zeros(len(lengths), np.int64)
     some = lengths > 0
     if some.any():

@@ -4,19 +4,19 @@ import streamlit as st
 
 from core.question import published
 from pages.cases import view
-from pages.shared import controls, job_view, layout, navigation, session
-from pages.shared.text import plain
+from pages.shared import controls, job_view, layout, session
+from pages.shared.elements import plain
 
 INTRO = (
-    "Others asked this in public, and found out. Say what you see: the cases that fit stand below, each with what was "
-    "reported, what the cause was, and the same kind of training to run on this machine."
+    "Public questions of other people, with their answers. Choose what you see. Each matching case shows "
+    "the report, the cause, and a similar training to run on this machine."
 )
 
 COMMAND = " ".join(("python -m core run", "--training", "my_training.py:build", "--size", "512"))
 
 
 def draw_cases_page() -> None:
-    """The questions with the cases that fit; or the one that is open."""
+    """Draw the questionnaire with the matching cases, or the open case."""
     st.title("Why is my GPU not faster?", anchor=False)
     shown = session.read_view()
     known = published.load_cases()
@@ -32,7 +32,7 @@ def draw_cases_page() -> None:
 
 
 def _ask_questions() -> dict[str, str]:
-    """Draw the questionnaire, all of it in the link; what was answered to each question, empty where nothing was."""
+    """Draw the questionnaire, stored in the link; return the answer to each question, empty if there is none."""
     answers = dict.fromkeys(published.QUESTIONS, "")
     rows = [st.container(), st.container(), *st.columns([2, 3], gap="medium")]
     for place, (name, (text, options)) in zip(rows, published.QUESTIONS.items(), strict=True):
@@ -42,17 +42,17 @@ def _ask_questions() -> dict[str, str]:
 
 
 def _draw_custom_training_hint() -> None:
-    """The way from here to what one came for."""
-    st.header("Your own training")
+    """Draw how to measure a custom script, and links to Explore and the lessons."""
+    st.header("Your script")
     st.markdown(
-        "Your own file can be taken apart in the same way, without a line of ours in it: where its time goes, what it "
-        "waits for, and from which size on another device pays off."
+        "Profile your own training script the same way; it does not need to import Crossover. The result shows where "
+        "the time goes, what the script waits for, and from which size another device pays off."
     )
     st.code(COMMAND, language=None, wrap_lines=True)
     controls.invite_custom_training()
     with st.container(horizontal=True):
-        st.page_link(navigation.COMPARE, label="Compare", icon=":material/balance:")
-        st.page_link(navigation.LESSONS, label="Lessons on what misleads", icon=":material/lightbulb:")
+        st.page_link(layout.EXPLORE, label="Explore", icon=":material/balance:")
+        st.page_link(layout.LESSONS, label="Lessons on what misleads", icon=":material/lightbulb:")
 
 
 draw_cases_page()

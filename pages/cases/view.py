@@ -1,6 +1,6 @@
-"""One case: in the list, and opened with its figures beside ours, the cause that is named here, and its remedy.
+"""One case: its card in the list, and its view with published figures, measurements of this machine, cause and remedy.
 
-What was published and what was measured stand beside each other as two pictures, and never in one number.
+Published and measured figures are two pictures and never enter one number.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ import streamlit as st
 from core import units
 from core.answer.charts import gallery_charts as charts_of
 from core.answer.charts import run_charts
-from core.answer.export.lesson_report import case_source
 from core.answer.lessons import cases as answers
 from core.answer.speedup import is_host
 from core.errors import CrossoverError
@@ -19,16 +18,16 @@ from core.question import describe
 from core.question.experiment import Experiment
 from core.question.published import CAUSES, Case
 from core.results.schema import Trial
-from pages.shared import charts, controls, layout, learning, navigation, queries, session
-from pages.shared.text import plain
+from pages.shared import controls, elements, layout, learning, queries, session
+from pages.shared.elements import plain
 
 NO_FIGURE = "No figure was reported."
 
-SHIPPED = "A file of the examples that come with the app; it is run as one's own training would be."
+SHIPPED = "An example script that comes with Crossover. It runs like any custom training script."
 
 
 def draw_case_cards(cases: Sequence[Case], *, answered: bool) -> None:
-    """Draw a card for each case, two beside each other."""
+    """Draw a card for each case, two in a row."""
     counted = units.format_quantity(len(cases), "case")
     fit = " that fit your answers, the likeliest first" if len(cases) > 1 else " that fits your answers"
     st.caption(f"{counted}{fit if answered else ''}")
@@ -36,7 +35,7 @@ def draw_case_cards(cases: Sequence[Case], *, answered: bool) -> None:
 
 
 def draw_case(case: Case, machine: Machine | None) -> None:
-    """Draw a case with all that is known of it, and what was measured of it here."""
+    """Draw a case: its report, cause and advice, its published figures, and the measurements of this machine."""
     if case.runnable:
         layout.skip("Skip what was published")
     st.button("Back to the list", on_click=session.clear_view, icon=":material/arrow_back:", key="close")
@@ -45,8 +44,8 @@ def draw_case(case: Case, machine: Machine | None) -> None:
     st.markdown(plain(case.reported))
     st.caption(plain(f"{case.model}. {case.devices}."))
     st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
-    st.markdown(f"**What was advised.** {plain(case.remedied)}")
-    note = case.open if case.figures else case.open.removeprefix(NO_FIGURE).strip()  # which stands below
+    st.markdown(f"**Advice given.** {plain(case.remedied)}")
+    note = case.open if case.figures else case.open.removeprefix(NO_FIGURE).strip()  # shown below
     for said in (note and f"Note: {note}", case.gpu if case.runnable else ""):
         if said:
             st.caption(plain(said))
@@ -62,7 +61,8 @@ def draw_case(case: Case, machine: Machine | None) -> None:
         _draw_published_figures(case)
     with ours:
         _draw_substitute(case, machine, task, known, before)
-    _draw_measured_effect(case, before, after)
+    for section in answers.case_sections(case, before, after):
+        learning.draw_section(section)
     _draw_recorded_effect(case, machine)
 
 
@@ -72,20 +72,20 @@ def _draw_case_card(case: Case) -> None:
         st.markdown(plain(case.reported))
         st.markdown(f"*Cause:* {plain(CAUSES[case.cause])}")
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.caption(plain(case_source(case)), width="content")
+            st.caption(plain(answers.case_source(case)), width="content")
             st.button("Open", key=f"open-{case.name}", on_click=session.show_view, args=("case", case.name))
 
 
 def _draw_case_mark(case: Case) -> None:
-    """The badge that tells what was reported from what is measured, and whose it is."""
+    """Draw the badge that marks a case as published, with its source and a link to the thread."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("Published", icon=":material/menu_book:", color="violet")
-        st.caption(plain(case_source(case)), width="content")
+        st.caption(plain(answers.case_source(case)), width="content")
         st.link_button("Open the thread", case.address, type="tertiary", icon=":material/open_in_new:")
 
 
 def _make_case_task(case: Case, machine: Machine | None) -> tuple[Experiment, ...]:
-    """What is measured of a case on this machine; nothing where it is not known, or nothing of the case runs."""
+    """Return the experiments of a case on this machine; empty without a machine, or if nothing of the case runs."""
     if machine is None or not case.runnable:
         return ()
     return case.build_experiments(case.contenders(machine.device_names, machine.environment.cores_usable))
@@ -94,7 +94,11 @@ def _make_case_task(case: Case, machine: Machine | None) -> tuple[Experiment, ..
 def _draw_published_figures(case: Case) -> None:
     st.header("Published", anchor=False)
     if case.figures:
-        charts.draw_chart(charts_of.case_figures_chart(case), height=None, alt=f"Published: {case.title}, {case.unit}")
+        elements.draw_chart(
+            charts_of.case_figures_chart(case.figures, case.unit),
+            height=None,
+            alt=f"Published: {case.title}, {case.unit}",
+        )
     else:
         st.caption(NO_FIGURE)
 
@@ -106,16 +110,16 @@ def _draw_substitute(
     answers: learning.TaskAnswers | None,
     rows: Sequence[Trial],
 ) -> None:
-    """What runs in its place with what was measured of it, and the button that measures it."""
+    """Draw the equivalent training with its measurements, and the button that measures it."""
     st.header("On this machine", anchor=False)
     if not case.runnable:
         st.markdown(plain(f"Nothing of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
         if case.lesson:
             link = {"lesson": case.lesson}
-            st.page_link(navigation.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)
+            st.page_link(layout.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)
         return
     if any(row.step_s for row in rows):
-        charts.draw_chart(
+        elements.draw_chart(
             queries.make_chart(run_charts.step_bars_chart, rows), height="content", alt="Time of a step, measured here"
         )
     point = case.point()
@@ -131,27 +135,8 @@ def _draw_substitute(
     st.code(f"python -m core case {case.name} --run", language=None, wrap_lines=True)
 
 
-def _draw_measured_effect(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> None:
-    """The cause that is named here, whether it is theirs, and what the remedy did."""
-    if not before:
-        return
-    st.header("What we find")
-    found = answers.diagnose_case(case, before, after)
-    numbered = len(found.named) > 1
-    for number, one in enumerate(found.named, 1):
-        st.markdown(f"{number}. {plain(one.sentence)}" if numbered else plain(one.sentence))
-    box, icon = (st.success, ":material/check:") if found.agrees else (st.warning, ":material/question_mark:")
-    box(plain(found.sentence), icon=icon)
-    gains = answers.remedy_gains(case, before, after)
-    if not gains:
-        return
-    st.markdown("**With the remedy** a sample is trained so many times as fast:")
-    for said in filter(None, (*(gain.sentence for gain in gains), answers.remedy_verdict(after))):
-        st.markdown(f"- {plain(said)}")
-
-
 def _draw_recorded_effect(case: Case, machine: Machine | None) -> None:
-    """What an accelerator elsewhere did with the same training, where this machine has none."""
+    """Draw recorded results of the same training on another machine's GPU, if this machine has none."""
     if machine is None or not case.runnable or len(machine.devices) > 1:
         return
     try:
@@ -161,7 +146,7 @@ def _draw_recorded_effect(case: Case, machine: Machine | None) -> None:
         return
     if any(not is_host(row) for row in rows):
         st.header("Recorded on another machine")
-        charts.draw_chart(
+        elements.draw_chart(
             queries.make_chart(run_charts.step_bars_chart, rows), alt="Time of a step, recorded elsewhere"
         )
         for one in answers.find_causes(rows):

@@ -1,25 +1,30 @@
-"""Who comes into a class and what they may do there: codes, proofs of having joined, and how often each is tried.
+"""Access to classes: codes, proofs of membership, limits of attempts, and the forms to enter or create a class.
 
-How often codes are tried, and classes made and joined, is counted here, for all sessions together; who has been let in
-is never asked for it again.
+Attempts of codes, new classes and joins are counted for all sessions together. An admitted visitor needs no code again.
+
+A link stays as it is: if its code is refused, the reason is shown above the forms. If codes are looked up slowly at the
+moment, the page tries again by itself.
 """
 
 import logging
 from pathlib import Path
 
-from core.classroom import codes, limits
+import streamlit as st
+
+from core.classroom import limits, students
 from core.classroom.classes import Class, Classes, Prediction, Student
-from core.classroom.limits import Limits, Source
+from core.classroom.limits import Limits, Source, TooOften
 from core.classroom.question import ClassQuestion
 from core.classroom.results import Receipt
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
-from pages.classroom import findings
-from pages.shared import membership, permits
+from pages.classroom import findings, teacher
+from pages.shared import permits
 from pages.shared.cache import cache_answers
+from pages.shared.elements import plain, show_errors
 
 PRUNED_S = 3600.0
-"""How often classes whose time is over are looked for, at most."""
+"""Shortest time between two searches for expired classes."""
 
 WRONG_CODES = "Too many wrong codes were tried"
 
@@ -27,51 +32,51 @@ _tried = Limits(WRONG_CODES, limits.CODES)
 _secrets_tried = Limits(WRONG_CODES, limits.SECRETS)
 _joined = Limits("Too many students joined this class", limits.JOINS)
 _made = Limits("Too many classes were made", limits.MADE)
-_brought = Limits("Too many files were brought", limits.FILES)
+_brought = Limits("Too many files were uploaded", limits.FILES)
 
 _log = logging.getLogger(__name__)
 
 
 def find(code: str) -> Class:
-    """The class with a join code.
+    """Return the class with a join code.
 
-    Who has opened it before, or proves to have joined it, is never held up by how many codes were tried. A code that
-    was typed differently is told so at once; any other wrong one counts, once in a session.
+    The limit of attempts does not apply to a visitor who has opened the class before or proves membership. A
+    mistyped code is refused at once and does not count; any other wrong code counts once per session.
 
     Raises:
         TooOften: too many wrong codes were tried.
         NotAllowed: there is no such class.
         StoreError: its file is damaged.
     """
-    if not codes.may_join(code):
-        raise NotAllowed(codes.MISTYPED)
-    code = codes.format_code(code)
-    if code in membership.list_entered_codes() or _proves_joining(code):
+    if not students.may_join(code):
+        raise NotAllowed(students.MISTYPED)
+    code = students.format_code(code)
+    if code in permits.list_entered_codes() or _proves_joining(code):
         return findings.classes().find(code)
-    if sentence := membership.find_refusal(code):
+    if sentence := permits.find_refusal(code):
         raise NotAllowed(sentence)
     with _tried.tried(permits.source()):
         try:
             class_ = findings.classes().find(code)
         except NotAllowed as error:
-            membership.note_refusal(code, str(error))
+            permits.note_refusal(code, str(error))
             raise
-    membership.list_entered_codes().add(code)
+    permits.list_entered_codes().add(code)
     return class_
 
 
 def require_secret(code: str, kept: str) -> None:
-    """Raise NotAllowed if a secret code is wrong, which is counted, or if too many wrong ones were tried."""
+    """Raise NotAllowed if a secret code is wrong, which counts, and TooOften after too many wrong codes."""
     wrong = NotAllowed("This is not the right code.")
-    if not codes.may_match(code):
+    if not students.may_match(code):
         raise wrong
     with _secrets_tried.tried(permits.source()):
-        if not codes.matches(code, kept):
+        if not students.matches(code, kept):
             raise wrong
 
 
 def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class, str]:
-    """Make a class, as far as the host lets who looks at the page; returns it and the teacher's code.
+    """Create a class, if the host allows it for this visitor; return it and the teacher's code.
 
     Raises:
         InvalidValue: the name is not allowed.
@@ -91,11 +96,11 @@ def create(name: str, preset: str, *, admission: bool, code: str) -> tuple[Class
 
 
 def join(class_: Class, nickname: str) -> Student:
-    """Let who looks at the page take part in a class, or wait to be admitted.
+    """Let the visitor take part in a class, or wait to be admitted.
 
     Raises:
         InvalidValue: the nickname is not allowed.
-        NotAllowed: it is taken, the class is closed or full, or too many have joined from here.
+        NotAllowed: the nickname is in use, the class is closed or full, or too many have joined from this address.
         StoreError: the folder cannot be written.
     """
     source = permits.source()
@@ -106,46 +111,46 @@ def join(class_: Class, nickname: str) -> Student:
         _joined.give_back(source, class_.id)
         raise
     findings.changed(class_)
-    membership.join_class(class_.id, student.id, token)
+    permits.join_class(class_.id, student.id, token)
     return student
 
 
 def predict(class_: Class, student: Student, prediction: Prediction) -> None:
-    """Write down what a student expects; raises as `Classes.predict` does."""
+    """Store the prediction of a student; raises as `Classes.predict` does."""
     findings.classes().predict(class_, student, prediction)
     findings.changed(class_)
 
 
 def me(class_: Class) -> Student | None:
-    """Who looks at the page, in this class; None who has not joined it. Raises StoreError if their file is damaged."""
-    student_id, token = membership.find_membership(class_.id)
+    """Return the visitor as a student of this class, or None. Raises StoreError if the stored student is damaged."""
+    student_id, token = permits.find_membership(class_.id)
     if not student_id:
         return _student_of_link(class_)
     try:
         student = findings.classes().recognise(class_, student_id, token)
-    except NotAllowed:  # taken out since
+    except NotAllowed:  # removed since
         return None
-    membership.join_class(class_.id, student_id, token)
+    permits.join_class(class_.id, student_id, token)
     return student
 
 
 def teaches(class_: Class) -> bool:
-    """Whether who looks at the page gave the teacher's code of a class, in this session or by the teacher's own link.
+    """Return whether the visitor gave the teacher's code of a class, in this session or by the teacher's link.
 
-    A wrong one in the link counts as one that was typed does, once in a session, and stays in the link.
+    A wrong code in the link counts like a typed one, once per session, and stays in the link.
     """
-    if secret := membership.find_teacher_code(class_.id):
-        membership.note_teacher_code(class_.id, secret)
+    if secret := permits.find_teacher_code(class_.id):
+        permits.note_teacher_code(class_.id, secret)
         return True
-    link = membership.read_teacher_code()
-    if not link or membership.find_refusal(link):
+    link = permits.read_teacher_code()
+    if not link or permits.find_refusal(link):
         return False
     try:
         teach(class_, link)
     except limits.TooOften:
         return False
     except NotAllowed as error:
-        membership.note_refusal(link, str(error))
+        permits.note_refusal(link, str(error))
         return False
     return True
 
@@ -153,7 +158,7 @@ def teaches(class_: Class) -> bool:
 def teach(class_: Class, secret: str) -> None:
     """Open the teacher's view of a class with the teacher's code; raises as `require_secret` does."""
     require_secret(secret, class_.secret_hash)
-    membership.note_teacher_code(class_.id, codes.format_code(secret))
+    permits.note_teacher_code(class_.id, students.format_code(secret))
 
 
 def add_student_file(class_: Class, student: Student, data: bytes, name: str) -> Receipt:
@@ -166,7 +171,7 @@ def add_student_file(class_: Class, student: Student, data: bytes, name: str) ->
 
 @cache_answers(16, ttl_s=PRUNED_S)
 def prune(folder: Path) -> None:
-    """Drop classes whose time is over, now and then; what cannot be dropped waits for the next time."""
+    """Delete expired classes, at most once per `PRUNED_S`; a class that cannot be deleted waits for the next time."""
     try:
         Classes(folder).prune()
     except (CrossoverError, OSError) as error:
@@ -174,23 +179,23 @@ def prune(folder: Path) -> None:
 
 
 def _proves_joining(code: str) -> bool:
-    """Whether the link says who one is in the class of a code, and proves it; nothing is said of why not."""
-    student_id, _, token = membership.read_class_proof().partition(".")
+    """Return whether the link names and proves a student of the class with this code, without a reason if not."""
+    student_id, _, token = permits.read_class_proof().partition(".")
     try:
         class_ = findings.classes().find(code)
         student = findings.classes().recognise(class_, student_id, token)
     except CrossoverError:
         return False
-    membership.join_class(class_.id, student.id, token)
-    membership.list_entered_codes().add(code)
+    permits.join_class(class_.id, student.id, token)
+    permits.list_entered_codes().add(code)
     return True
 
 
 def _student_of_link(class_: Class) -> Student | None:
-    """Who one is by the link; a wrong proof counts as a wrong code does, once in a session, and stays in the link."""
-    link = membership.read_class_proof()
+    """Return the student that the link proves; a wrong proof counts as a wrong code, once per session, and stays."""
+    link = permits.read_class_proof()
     student_id, _, token = link.partition(".")
-    if not link or membership.find_refusal(link):
+    if not link or permits.find_refusal(link):
         return None
     try:
         with _tried.tried(permits.source()):
@@ -198,7 +203,55 @@ def _student_of_link(class_: Class) -> Student | None:
     except limits.TooOften:
         return None
     except NotAllowed as error:
-        membership.note_refusal(link, str(error))
+        permits.note_refusal(link, str(error))
         return None
-    membership.join_class(class_.id, student_id, token)
+    permits.join_class(class_.id, student_id, token)
     return student
+
+
+RETRY_S = 2.0
+"""Seconds between two attempts of a page whose code was tried too often."""
+
+
+def find_linked_class() -> Class | None:
+    """Return the class of the link; None if there is none, and then draw the reason."""
+    code = permits.read_class_code()
+    if not code:
+        return None
+    with show_errors():
+        try:
+            return find(code)
+        except TooOften:
+            st.fragment(_knock, run_every=RETRY_S)(code)
+    return None
+
+
+def draw_class_entrance() -> None:
+    left, right = st.columns(2, gap="medium")
+    with left, st.form("enter", border=True):
+        st.markdown("**Join a class**")
+        code = st.text_input("Join code", max_chars=20, placeholder=students.EXAMPLE)
+        if st.form_submit_button("Go to the class", type="primary", icon=":material/login:"):
+            _enter(code)
+    with right:
+        teacher.create()
+
+
+def _enter(code: str) -> None:
+    with show_errors():
+        try:
+            permits.open_class(find(code).code)
+        except TooOften:
+            permits.open_class(students.format_code(code))  # this page tries again by itself
+        st.rerun()
+
+
+def _knock(code: str) -> None:
+    try:
+        find(code)
+    except TooOften as error:
+        st.warning(plain(f"{error} This page tries again by itself."))
+        return
+    except CrossoverError:  # the page shows it
+        pass
+    st.rerun()

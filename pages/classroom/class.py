@@ -1,4 +1,4 @@
-"""Class: one question for everybody, joined by a code; what all expect and what all find, on one chart."""
+"""Class: one question for all students, joined by a code, with all predictions and results on one chart."""
 
 import contextlib
 
@@ -6,9 +6,9 @@ import streamlit as st
 
 from core.classroom.classes import Class
 from core.question import policy
-from pages.classroom import access, entrance, findings, teacher, view
-from pages.shared import job_view, layout, membership
-from pages.shared.text import plain, show_errors
+from pages.classroom import access, findings, projector, teacher, view
+from pages.shared import job_view, layout, permits
+from pages.shared.elements import plain, show_errors
 
 OFF = (
     "Classes are switched off on this host. Whoever runs it can switch them on in its settings file, crossover.toml: "
@@ -17,16 +17,20 @@ OFF = (
 
 
 def page() -> None:
-    """The class of the link, or the ways into one."""
-    st.title("Class")
-    st.caption("One question for a whole class: predict first, measure where you like, and see what everybody found.")
+    """Draw the class of the link, or the forms to join and create one."""
+    if not permits.shows_projector():
+        st.title("Class")
+        st.caption("One question for the whole class: predict, measure, and see what everybody found.")
     if not policy.load_policy().classes.mode:
         st.info(OFF)
         return
     access.prune(findings.classes().folder)
-    class_ = entrance.find_linked_class()
+    class_ = access.find_linked_class()
     if class_ is None:
-        entrance.draw_class_entrance()
+        access.draw_class_entrance()
+        return
+    if permits.shows_projector():
+        layout.draw_isolated(projector.draw_projector, class_)
         return
     layout.draw_isolated(view.heading, class_)
     layout.draw_isolated(teacher.codes, class_)
@@ -36,7 +40,7 @@ def page() -> None:
 
 @show_errors()
 def _student(class_: Class) -> None:
-    if said := membership.take_announcement():
+    if said := permits.take_announcement():
         st.success(plain(said))
     who, teaches = access.me(class_), access.teaches(class_)
     if who:
@@ -48,7 +52,7 @@ def _student(class_: Class) -> None:
     if teaches or (who and taking_part and who.prediction) or (class_.closed and taking_part >= class_.admission):
         view.everybody(class_)
     else:
-        st.caption("What everybody expects and finds is shown once you have said what you expect.")
+        st.caption("Make your prediction to see what everybody predicted and measured.")
 
 
 page()

@@ -1,9 +1,10 @@
-"""What the students of a class expect and find, worked out once for everybody who looks at it."""
+"""Predictions and results of a class, computed once for all visitors."""
 
 import contextlib
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from core.answer.charts import class_charts as charts
+from core.answer.charts import study_charts
+from core.answer.result import Crossover
 from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes, Student
+from core.classroom.question import ClassQuestion
 from core.classroom.results import (
     Finding,
     Result,
@@ -21,21 +25,24 @@ from core.classroom.results import (
     count_predictions,
     evaluate_student,
     export_class,
+    pool_rows,
     read_table,
 )
 from core.errors import CrossoverError
+from core.question.sweep import size_on_axis
 from core.results.exchange import Format
+from core.results.schema import Trial
 from pages.shared.cache import cache_answers
 
-FINDINGS_KEPT = 5_000
-"""Students of all classes whose results are kept computed; some thousand bytes each."""
+FINDINGS_KEPT = 1_000
+"""Cached results of students of all classes, with the rows that count: about ten thousand bytes each."""
 
 READING_S = 1.0
-"""How long one look at a class reads results that are not known yet; the next look goes on. A row takes some ten
-milliseconds, so after a restart of the server a class of thirty is complete after a few looks."""
+"""Time limit per view for reading results that are not cached; the next view continues. A row takes about ten
+milliseconds, so a class of thirty is complete a few views after a restart of the server."""
 
 SHARED_S = 2.0
-"""How long everybody who looks at a class is shown what the first of them saw: in a large class all look at once."""
+"""Seconds for which all visitors of a class share one reading: in a large class all open it at the same time."""
 
 _findings: dict[tuple[str, str], tuple[str, Finding]] = {}
 _pools: "dict[str, tuple[float, Pool]]" = {}
@@ -43,17 +50,18 @@ _pools: "dict[str, tuple[float, Pool]]" = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A student with what became of their rows, and what is wrong with them; not `known` are those still to be read."""
+    """A student with the result and the fault of their rows; `known` is False until the rows have been read."""
 
     student: Student
     result: Result | None
     fault: str
+    rows: tuple[Trial, ...] = ()
     known: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A class as it stands: who is in and who waits to be admitted, in the order of joining, and what is expected."""
+    """The present state of a class: students and waiting students in the order of joining, and their predictions."""
 
     entries: tuple[Entry, ...]
     waiting: tuple[Student, ...]
@@ -65,12 +73,12 @@ class Pool:
 
     @property
     def unread(self) -> int:
-        """Students whose rows a later look reads."""
+        """Number of students whose rows have not been read yet."""
         return sum(not entry.known for entry in self.entries)
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Whose files or rows have something wrong with them, and what."""
+        """Nicknames of students with damaged files or rows, with the reasons."""
         return tuple(f"{entry.student.nickname}: {entry.fault}" for entry in self.entries if entry.fault)
 
 
@@ -79,12 +87,12 @@ def classes() -> Classes:
 
 
 def finding(class_: Class, student: Student) -> Finding:
-    """What a student's rows say of the class's question, whatever they hold."""
+    """Return the result of a student's rows for the class's question, whatever the rows contain."""
     return _finding(class_, student, until=math.inf) or Finding()
 
 
 def pool(class_: Class) -> Pool:
-    """The class as it stands now, as far as there is time to read it."""
+    """Return the present state of the class, as far as the time limit allows."""
     students, until = classes().students(class_), time.monotonic() + READING_S
     entries = tuple(_entry(class_, student, until) for student in students if not student.waiting)
     expected = [entry.student.prediction for entry in entries if entry.student.prediction]
@@ -93,7 +101,7 @@ def pool(class_: Class) -> Pool:
 
 
 def shared_pool(class_: Class) -> Pool:
-    """The class as somebody saw it a moment ago."""
+    """Return the state of a class, at most `SHARED_S` old and shared by all visitors."""
     seen_s, found = _pools.get(class_.id, (-math.inf, None))
     if found is None or time.monotonic() - seen_s > SHARED_S:
         found = pool(class_)
@@ -102,13 +110,51 @@ def shared_pool(class_: Class) -> Pool:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The one curve that the students of this host made together, and its chart."""
+
+    answer: Crossover
+    spec: dict[str, Any]
+
+
+def find_curve(class_: Class, pool: Pool) -> Curve | None:
+    """Return the curve of all measurements on this host; None for a single training or fewer than two sizes."""
+    return _curve(class_.question, tuple(row for entry in pool.entries for row in entry.rows))
+
+
+def count_sizes(class_: Class, pool: Pool) -> dict[float, int]:
+    """Return the number of students that have measured each size on this host."""
+    axis = class_.question.axis
+    if axis is None:
+        return {}
+    return dict(
+        Counter(size for entry in pool.entries for size in {size_on_axis(row, axis.name) for row in entry.rows})
+    )
+
+
+def list_whole_results(class_: Class, pool: Pool) -> tuple[Result, ...]:
+    """Return the results that answer the whole question, without those of a single dealt size."""
+    dealt = bool(class_.question.dealt_sizes)
+    return tuple(result for result in pool.results if result.sizes > 1 or not dealt)
+
+
+def predictions_chart(class_: Class, tally: Tally, words: Mapping[str, str]) -> dict[str, Any]:
+    """Return a histogram of the predictions: the sizes, or the faster device for a single training."""
+    axis = class_.question.axis
+    if axis is None:
+        return charts.predictions_chart({words[name]: count for name, count in tally.winners.items()}, "faster device")
+    named = {f"{place:,.0f}" if not isinstance(place, str) else place: count for place, count in tally.places.items()}
+    return charts.predictions_chart(named, f"predicted crossover ({axis.title})")
+
+
 def changed(class_: Class) -> None:
-    """Note that who looks at a class has changed it, so that they see what they did."""
+    """Drop the shared state of a class, so that a visitor sees their own change at once."""
     _pools.pop(class_.id, None)
 
 
 def everything(class_: Class, pool: Pool, kind: Format) -> bytes:
-    """All rows of a class as one file, but those that cannot be read; raises as `export_class` does."""
+    """Return all readable rows of a class as one file; raises as `export_class` does."""
     return export_class(_tables(class_, pool), kind)
 
 
@@ -122,13 +168,14 @@ def _entry(class_: Class, student: Student, until: float) -> Entry:
     found = _finding(class_, student, until)
     if found is None:
         return Entry(student=student, result=None, fault=student.fault.rstrip("."), known=False)
-    return Entry(student=student, result=found.result, fault=student.fault.rstrip(".") or found.fault)
+    fault = student.fault.rstrip(".") or found.fault
+    return Entry(student=student, result=found.result, fault=fault, rows=found.rows)
 
 
 def _finding(class_: Class, student: Student, until: float) -> Finding | None:
-    """What a student's rows say; None if they are not known, and it is too late to read them now.
+    """Return the result of a student's rows; None if it is not cached and the time limit is over.
 
-    Kept here and not by Streamlit, whose caches every visitor can empty.
+    The cache is not Streamlit's, which every visitor can clear.
     """
     folder = classes().store(class_, student).folder
     try:
@@ -158,6 +205,15 @@ def _tables(class_: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
             yield entry.student.nickname, read_table(classes().store(class_, entry.student).folder)[0]
         except CrossoverError:  # named in the table of students
             continue
+
+
+@cache_answers(64)
+def _curve(question: ClassQuestion, rows: tuple[Trial, ...]) -> Curve | None:
+    found = pool_rows(question, rows)
+    if found is None or len(found.runs) < 2:
+        return None
+    answer = found.crossover()
+    return Curve(answer=answer, spec=study_charts.crossover_chart(answer, found.evidence("steady")))
 
 
 @cache_answers(64)

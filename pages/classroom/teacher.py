@@ -1,4 +1,4 @@
-"""The teacher's view of a class: the way in, the table of students, and what can be done with them."""
+"""The teacher's view of a class: the form to open it, the table of students, and the actions on them."""
 
 import collections
 import csv
@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from core.classroom.classes import Class, Student
-from core.classroom.question import WINNERS
 from core.classroom.results import Result
 from core.classroom.students import NAME_LENGTH
 from core.question import policy
@@ -17,48 +16,49 @@ from core.question.presets import PRESETS
 from core.text import as_line, to_csv_cell
 from pages.classroom import access, findings, view
 from pages.classroom.findings import Entry, Pool
-from pages.shared import downloads, layout, membership, session, tables
-from pages.shared.text import format_date, plain, show_errors
+from pages.shared import elements, layout, permits, session
+from pages.shared.elements import format_date, plain, show_errors
 
 NAMED = 12
-"""Students that wait and are named in a sentence; all are in the table."""
+"""Maximum number of waiting students named in a sentence; all are in the table."""
 
-EXPECTED_FROM = "Accelerator expected to win"
+EXPECTED_FROM = "Predicted crossover"
 
 COLUMNS = (
-    *("Nickname", "Admitted", "What is wrong", "As expected", "Found", EXPECTED_FROM, "Expected winner"),
+    *("Nickname", "Admitted", "Problem", "As predicted", "Found", EXPECTED_FROM, "Predicted winner"),
     *("Measured", "Devices", "In words"),
 )
-SELDOM = ("Admitted", "What is wrong")
-"""Columns of the table of students, and those that its file does without where nobody has them."""
+SELDOM = ("Admitted", "Problem")
+"""Columns of the table of students; its file omits those of `SELDOM` if they are empty."""
 
 
 def draw_students_table(class_: Class) -> None:
-    """Draw the table of students, what can be done with them, and their results to take along."""
+    """Draw the table of students, the actions on them, and the export of their results."""
     pool = findings.pool(class_)
     if pool.unread:
         st.caption(f"Students whose results are still being read: {pool.unread}.")
-    lines = [_line(class_, entry) for entry in pool.entries]
-    lines += [{"Nickname": one.nickname, "Admitted": "not yet", "What is wrong": one.fault} for one in pool.waiting]
+    words = view.name_winners(pool)
+    lines = [_line(class_, entry, words) for entry in pool.entries]
+    lines += [{"Nickname": one.nickname, "Admitted": "not yet", "Problem": one.fault} for one in pool.waiting]
     if pool.waiting:
         _admission(class_, pool.waiting)
     if lines:
-        tables.draw_table(
+        elements.draw_table(
             _drop_empty_columns(lines, COLUMNS[1:]),
             column_config={
-                "What is wrong": st.column_config.TextColumn(width="medium"),
+                "Problem": st.column_config.TextColumn(width="medium"),
                 "In words": st.column_config.TextColumn(width="large"),
             },
-            alt="Who has joined, what they expect and what they found",
+            alt="Students with their predictions and results",
         )
         _choice(class_, pool)
         _downloads(class_, pool, lines)
     else:
-        st.caption("Nobody has joined yet. The class comes in by its link or its code, which stand above.")
+        st.caption("Nobody has joined yet. Share the link or code above.")
 
 
 def do(class_: Class, action: Callable[[], object]) -> None:
-    """Change something about a class and draw the page anew, or say why it cannot be done."""
+    """Change a class and rerun the page, or show why the change failed."""
     with show_errors():
         action()
         findings.changed(class_)
@@ -95,7 +95,7 @@ def _choice(class_: Class, pool: Pool) -> None:
         if any(student.waiting for student in chosen) and st.button("Admit", icon=":material/how_to_reg:"):
             do(class_, lambda: findings.classes().admit(class_, chosen))
         with st.popover("Remove", icon=":material/person_remove:"):
-            st.markdown(f"Dropped with all results and expectations: {plain(', '.join(s.nickname for s in chosen))}.")
+            st.markdown(f"Deleted with all results and predictions: {plain(', '.join(s.nickname for s in chosen))}.")
             if st.button("Remove now", type="primary"):
                 do(class_, lambda: findings.classes().remove(class_, chosen))
         if len(chosen) == 2:
@@ -104,34 +104,34 @@ def _choice(class_: Class, pool: Pool) -> None:
 
 
 def _labels(students: Sequence[Student]) -> dict[str, str]:
-    """Ids with what is chosen by: the nickname as it is seen, and part of the id where two are seen alike."""
+    """Return the label of each id: the nickname as displayed, with part of the id if two look the same."""
     seen = {student.id: as_line(student.nickname) for student in students}
     times = collections.Counter(seen.values())
     return {name: shown if times[shown] == 1 else f"{shown} ({name[:6]})" for name, shown in seen.items()}
 
 
 def _merge(class_: Class, two: Sequence[Student]) -> None:
-    st.markdown("For one person who joined twice. All results go to the one who is kept.")
+    st.markdown("For a student who joined twice. The remaining nickname gets all results.")
     by_label = dict(zip(map(plain, _labels(two).values()), two, strict=True))
-    kept = by_label[st.radio("Who is kept?", list(by_label), index=1)]
+    kept = by_label[st.radio("Nickname that remains", list(by_label), index=1)]
     gone = next(student for student in two if student.id != kept.id)
-    if st.button("Put together now", type="primary"):
+    if st.button("Merge", type="primary"):
         do(class_, lambda: findings.classes().merge(class_, gone, kept))
 
 
-def _line(class_: Class, entry: Entry) -> dict[str, str]:
+def _line(class_: Class, entry: Entry, winners: Mapping[str, str]) -> dict[str, str]:
     said, found = entry.student.prediction, entry.result
     place = said.place if said else None
     return {
         "Nickname": entry.student.nickname,
-        "Expected winner": WINNERS[said.winner] if said else "",
+        "Predicted winner": winners[said.winner] if said else "",
         EXPECTED_FROM: "" if place is None else view.place_label(class_, place),
         "Measured": "" if found is None else "on their own machine" if found.from_file else "on this host",
-        "As expected": _as_expected(class_, entry.student, found),
+        "As predicted": _as_expected(class_, entry.student, found),
         "Devices": found.devices if found else "",
         "Found": view.summarize_student_result(class_, found) if found else "",
         "In words": found.sentence if found else "",
-        "What is wrong": entry.fault,
+        "Problem": entry.fault,
     }
 
 
@@ -145,7 +145,7 @@ def _as_expected(class_: Class, student: Student, found: Result | None) -> str:
 
 
 def _drop_empty_columns(lines: Sequence[Mapping[str, str]], seldom: Sequence[str] = SELDOM) -> list[dict[str, str]]:
-    """Lines without those columns of `seldom` that none has anything in."""
+    """Return the lines without the columns of `seldom` that are empty in all lines."""
     names = [name for name in COLUMNS if name not in seldom or any(line.get(name) for line in lines)]
     return [{name: line.get(name, "") for name in names} for line in lines]
 
@@ -153,10 +153,10 @@ def _drop_empty_columns(lines: Sequence[Mapping[str, str]], seldom: Sequence[str
 def _downloads(class_: Class, pool: Pool, lines: Sequence[Mapping[str, str]]) -> None:
     name = f"class-{class_.code}"
     with st.container(horizontal=True):
-        for kind, media in downloads.ROW_FORMATS.items():
+        for kind, media in elements.ROW_FORMATS.items():
             rows = functools.partial(findings.everything, class_, pool, kind)
-            downloads.draw_download_button(f"All rows as {kind}", rows, f"{name}.{kind}", media, key=f"rows-{kind}")
-        downloads.draw_download_button(
+            elements.draw_download_button(f"All rows as {kind}", rows, f"{name}.{kind}", media, key=f"rows-{kind}")
+        elements.draw_download_button(
             "The table as csv", _csv(lines), f"{name}-students.csv", "text/csv", key="students-csv"
         )
 
@@ -173,13 +173,12 @@ def _csv(lines: Sequence[Mapping[str, str]]) -> bytes:
 ADMISSION = "New students wait until I admit them"
 
 OWN_LINK = (
-    "The address of this page has the teacher's code in it: keep it to come back to this view, and do not hand it on. "
-    "For the class there is the link above."
+    "This link opens the teacher's view. Keep it to yourself; the address of this page does not contain the code."
 )
 
 
 def create() -> None:
-    """Draw what a new class needs, where visitors may make one."""
+    """Draw the form for a new class, if visitors may create one."""
     held = policy.load_policy().classes
     if held.create == "command_line":
         st.caption("On this host a class is made on the command line: `python -m core class create`.")
@@ -187,7 +186,7 @@ def create() -> None:
     with st.form("create", border=True):
         st.markdown("**Make a class**")
         name = st.text_input("Name of the class", max_chars=NAME_LENGTH)
-        preset = st.selectbox("What everybody measures", list(PRESETS), format_func=lambda name: PRESETS[name].title)
+        preset = st.selectbox("Measurement", list(PRESETS), format_func=lambda name: PRESETS[name].title)
         code = st.text_input("The host's code", type="password") if held.create == "code" else ""
         admission = st.checkbox(ADMISSION)
         pressed = st.form_submit_button("Make the class", icon=":material/group_add:")
@@ -195,26 +194,29 @@ def create() -> None:
         return
     with show_errors():
         made, secret = access.create(name, preset, admission=admission, code=code)
-        membership.list_entered_codes().add(made.code)
-        membership.open_class(made.code)
-        membership.note_teacher_code(made.id, secret)
+        permits.list_entered_codes().add(made.code)
+        permits.open_class(made.code)
+        permits.note_teacher_code(made.id, secret)
         session.set_values({"codes": True})
         st.rerun()
 
 
 def draw_teacher_view(class_: Class) -> None:
-    """Draw the way in for a teacher, and the view behind it, whose table follows what the students do."""
+    """Draw the form that opens the teacher's view, or the view, whose table updates as students act."""
     if not access.teaches(class_):
         with st.expander("For the teacher", **session.bind_view("teacher")):
             _enter(class_)
         return
     st.header("For the teacher")
+    if st.button("Projector view", icon=":material/present_to_all:", help="A page for the wall, without any secret."):
+        permits.show_projector()
+        st.rerun()
     st.fragment(layout.draw_isolated, run_every=view.REFRESH_S)(draw_students_table, class_)
     layout.draw_isolated(_settings, class_)
 
 
 def codes(class_: Class) -> None:
-    """Draw what a teacher hands out and what they keep to themselves; it folds, as a class may see this screen."""
+    """Draw the codes for the class and the teacher's secret code in an expander, as a class may see this screen."""
     if not access.teaches(class_):
         return
     with st.expander("Codes, and the link for the class", icon=":material/key:", **session.bind_view("codes")):
@@ -222,7 +224,10 @@ def codes(class_: Class) -> None:
         st.code(session.make_address({"class": class_.code}), language=None, wrap_lines=True)
         st.code(class_.code, language=None)
         st.markdown("For you alone, the teacher's code. This host does not keep it, so write it down.")
-        st.code(membership.find_teacher_code(class_.id), language=None)
+        st.code(permits.find_teacher_code(class_.id), language=None)
+        secret = permits.find_teacher_code(class_.id)
+        own = session.make_address({"class": class_.code, permits.TEACHER: secret})
+        st.code(own, language=None, wrap_lines=True)
         st.caption(OWN_LINK)
 
 
@@ -238,7 +243,7 @@ def _enter(class_: Class) -> None:
 
 
 def _settings(class_: Class) -> None:
-    """Draw what the teacher decides about the class itself; nothing of a student is read for it."""
+    """Draw the settings of the class itself; they read no data of students."""
     asked = st.toggle(ADMISSION, value=class_.admission)
     if asked != class_.admission:
         do(class_, lambda: findings.classes().ask_admission(class_, asked=asked))
@@ -247,7 +252,7 @@ def _settings(class_: Class) -> None:
         if st.button(label, icon=":material/lock_open:" if class_.closed else ":material/lock:"):
             do(class_, lambda: findings.classes().close(class_, closed=not class_.closed))
         with st.popover("Delete the class", icon=":material/delete:"):
-            st.markdown("Everything in it is dropped: nicknames, expectations and results.")
+            st.markdown("Everything in it is deleted: nicknames, predictions and results.")
             if st.button("Delete it now", type="primary"):
                 do(class_, lambda: findings.classes().delete(class_))
-    st.caption(f"The class is dropped by itself on {plain(format_date(class_.expires_at))}.")
+    st.caption(f"The class is deleted automatically on {plain(format_date(class_.expires_at))}.")

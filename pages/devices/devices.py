@@ -1,33 +1,40 @@
-"""Devices: what this machine has, what PyTorch sees of it, and what to do where a GPU is missing."""
+"""Devices: the devices of this machine, those that PyTorch can use, and advice if a GPU is missing."""
 
 import streamlit as st
 
 from core import units
+from core.answer import contribution
 from core.jobs.machine import Machine
 from core.question.experiment import display_name
 from core.text import as_line
-from pages.shared import controls, navigation, permits, queries, sweep_view, tables
-from pages.shared.text import plain, show_errors
+from pages.shared import controls, elements, layout, permits, queries, sweep_view
+from pages.shared.elements import plain, show_errors
 
-WITHOUT = (
-    (navigation.COMPARE, "Train with one CPU thread against all of them", ":material/balance:"),
-    (navigation.CROSSOVER, "Find the size from which more CPU threads pay off", ":material/timeline:"),
-    (navigation.GALLERY, "See what GPUs did on other machines", ":material/grid_view:"),
+WITHOUT: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    (layout.EXPLORE, "Train with one CPU thread against all of them", ":material/balance:", {}),
+    (
+        layout.EXPLORE,
+        "Find the size from which more CPU threads pay off",
+        ":material/timeline:",
+        {"sizes": "range"},
+    ),
+    (layout.GALLERY, "See what GPUs did on other machines", ":material/grid_view:", {}),
 )
-"""Where a machine without an accelerator has something to show: page, label and icon."""
+"""Pages that work without an accelerator: page, label, icon and link."""
 
 
 def draw_devices_page() -> None:
-    """The devices first, then the machine and its versions, then the measuring process."""
+    """Draw the devices, the machine with its versions, and the measuring process."""
     st.title("Devices")
-    st.caption("What this machine has and what PyTorch sees of it.")
+    st.caption("The devices of this machine, and which of them PyTorch can use.")
     with show_errors():
         if machine := queries.read_machine():
             _draw_devices(machine)
             _draw_machine_facts(machine)
             _draw_process(machine)
-            if permits.clusters() and queries.is_store_shared():
-                sweep_view.draw_working_machines()
+            _draw_contribution()
+            if permits.clusters():
+                sweep_view.draw_last_cluster()
         elif reason := queries.explain_no_runs():
             st.info(reason)
         else:
@@ -49,14 +56,26 @@ def _draw_devices(machine: Machine) -> None:
         for info in machine.devices
     ]
     known = [name for name in rows[0] if any(row[name] for row in rows)]
-    tables.draw_table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
+    elements.draw_table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
     alone = len(machine.devices) == 1
     if machine.hint:
         st.info(f"{'**No accelerator is seen here.** ' if alone else ''}{plain(machine.hint)}")
     if alone:
-        st.header("What you can do here anyway")
-        for file, label, icon in WITHOUT:
-            st.page_link(file, label=label, icon=icon)
+        st.header("Available without a GPU")
+        for file, label, icon, link in WITHOUT:
+            st.page_link(file, label=label, icon=icon, query_params=link)
+
+
+def _draw_contribution() -> None:
+    """Draw how to contribute measurements of this machine."""
+    with st.popover("Contribute a measurement", icon=":material/upload:"):
+        st.markdown(
+            "This command measures this machine for about five minutes, shows what the file holds, and asks before it "
+            "writes the file. Nothing is sent."
+        )
+        st.code("python -m core contribute", language=None, wrap_lines=True)
+        if address := contribution.find_form_address():
+            st.link_button("Send the file in", address, icon=":material/open_in_new:")
 
 
 def _draw_machine_facts(machine: Machine) -> None:
@@ -73,7 +92,7 @@ def _draw_machine_facts(machine: Machine) -> None:
         "Crossover": " ".join(filter(None, (facts.app_version, facts.app_commit))),
         "Machine id": facts.machine_id,
     }
-    tables.draw_table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
+    elements.draw_table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
     if policy := as_line(facts.omp_wait_policy):
         st.markdown("How CPU threads wait for each other (settings of OpenMP):")
         st.code(f"OMP_WAIT_POLICY={policy}", language=None, wrap_lines=True)

@@ -1,22 +1,22 @@
-"""Gallery: stored trials of this and other machines, and published studies, to filter, open and take along."""
+"""Gallery: stored trials of this and other machines, and published studies, to filter, open and export."""
 
 import streamlit as st
 
 from core.answer.gallery.overview import GalleryData, Overview, gallery_summary
 from pages.gallery import lists, published, view
-from pages.shared import layout, links, navigation, queries, session
-from pages.shared.text import plain
+from pages.shared import layout, links, queries, session
+from pages.shared.elements import plain
 
 NOTHING_YET = (
     "No trial is stored yet. The first comparison you run appears here; figures of others are under Published."
 )
 
 CONTROLS = ("view", "filters")
-"""Those of the list, which are of no use to what was opened from it and would push its answer down."""
+"""Controls of the list, hidden while an item is open: they would push its answer down."""
 
 
 def draw_gallery_page() -> None:
-    """What is here, the list that is chosen with its filters, or what was opened from it."""
+    """Draw the overview and the chosen list with its filters, or the open item."""
     st.title("Gallery")
     layout.draw_isolated(lambda: _draw_gallery(queries.read_overview()))
     lists.draw_import()
@@ -39,7 +39,7 @@ def _draw_gallery(overview: Overview) -> None:
         _draw_stored(kind, held, named)
     else:
         st.info(NOTHING_YET)
-        st.page_link(navigation.COMPARE, label="Run a comparison", icon=":material/balance:")
+        st.page_link(layout.EXPLORE, label="Run a comparison", icon=":material/balance:")
 
 
 def _draw_stored(kind: lists.View, contents: GalleryData, item: tuple[links.Kind, str] | None) -> None:

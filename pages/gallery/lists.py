@@ -1,6 +1,6 @@
-"""The lists of the gallery: what is stored, the filters in the link, cards and tables, and files to add.
+"""The lists of the gallery: stored trials and studies, filters in the link, cards and tables, and import of files.
 
-Of very many studies only those are read and answered that come first, or are on the screen.
+Of very many studies, only the first ones and those on the screen are read and answered.
 """
 
 import functools
@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from core import units
-from core.answer import study, wording
+from core.answer import wording
 from core.answer.charts import gallery_charts
 from core.answer.gallery import trust
 from core.answer.gallery.overview import (
@@ -42,26 +42,26 @@ from core.question.fields import value_label
 from core.results import exchange
 from core.results.exchange import Proposal
 from core.text import as_line, as_lines
-from pages.shared import charts, downloads, layout, links, permits, queries, run_view, session, tables
+from pages.shared import elements, layout, links, permits, queries, run_view, session
 from pages.shared.cache import cache_answers
+from pages.shared.elements import format_date, parse_date, plain, show_errors
 from pages.shared.links import GALLERY_FILTERS
-from pages.shared.text import format_date, parse_date, plain, show_errors
 
 FILTER_HELP = {
     "in_answer": (
-        "What the study says. The second device is the GPU where there is one. Runs that do not make a study, such as "
+        "Result of the study. The second device is the GPU where there is one. Runs that do not make a study, such as "
         'two comparisons that differ in one size, are only shown if you choose "Not measurable".'
     ),
     "in_trust": (
-        "From what is stored with a row: drained, warmed up, enough pairs of blocks, steady times, threads tried, a "
-        "machine with nothing else to do, a whole GPU, versions and commit recorded. Full: all of it. Partly: one or "
-        "two are missing. Weak: more are, or the device was not drained or not warmed up."
+        "Checks of each row: synchronized, warmed up, enough pairs of blocks, steady times, thread counts tried, idle "
+        "machine, whole GPU, versions and commit recorded. Full: all passed. Partly: one or two failed. Weak: more "
+        "failed, or the device was not synchronized or not warmed up."
     ),
-    "in_protocol": "The way of measuring. Rows of different protocols are never put on one line or chart.",
+    "in_protocol": "Methodology version. Rows of different versions never share a line or a chart.",
 }
 
 CUSTOM_TITLE = "One's own"
-"""Data set and model of one's own training, for people."""
+"""Label of data set and model of a custom script."""
 
 VALUE_TITLES: dict[str, Callable[[str], str]] = {
     "in_answer": lambda outcome: ANSWERS[cast(Outcome, outcome)],
@@ -71,24 +71,24 @@ VALUE_TITLES: dict[str, Callable[[str], str]] = {
     "in_outcome": functools.partial(value_label, "outcome"),
     "in_kind": lambda kind: DEVICE_KINDS[kind].title if kind in DEVICE_KINDS else kind,
 }
-"""How values of a filter are said to people, where rows and links have words of their own."""
+"""Labels of filter values whose stored form differs."""
 
 NOT_READ = "The rows of this study were removed, cannot be read, or are more than a page reads at once."
 
 MAX_NAMED_FILES = 200
-"""Files that are named one by one, of those that could not be read."""
+"""Maximum number of unreadable files listed by name."""
 
 MAX_ANSWERED, BATCH_SIZE = 48, 6
-"""Studies that are answered for the filter and the order, and those whose rows are read in one go."""
+"""Maximum number of studies answered for the filter and the order, and number of studies read at once."""
 
 Choices = Mapping[str, Sequence[str]]
 
 
 Card = tuple[str, dict[str, Any] | None]
-"""A study as it is shown among others: its answer in words, or why there is none, and its finished chart."""
+"""The card of a study: its answer in words, or the reason why there is none, and its finished chart."""
 
 _Answered = tuple[Crossover | None, str, tuple[str, str]]
-"""The answer of a study, the same in words or why there is none, and the kinds of its two devices."""
+"""The answer of a study, the answer in words or the reason why there is none, and the kinds of its two devices."""
 
 NO_KINDS = ("", "")
 
@@ -99,10 +99,10 @@ def read_contents(overview: Overview) -> GalleryData:
 
 
 def draw_unread_files(overview: Overview) -> None:
-    """Name the files that could not be read as they are, and say how many trials are too old for the lists."""
+    """Draw the unreadable files by name, files of a newer version, and the number of trials too old for the lists."""
     if overview.left_out:
         newest, older = units.format_quantity(len(overview.frame), "trial"), f"{overview.left_out:,}"
-        st.caption(f"These are the newest {newest}. {older} older ones are kept, and open by the link of their run.")
+        st.caption(f"These are the newest {newest}. {older} older ones are stored; open them by the link of their run.")
     if newer := overview.newer:
         which = f" and {units.format_quantity(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
@@ -114,16 +114,18 @@ def draw_unread_files(overview: Overview) -> None:
             if part.open:
                 named = skipped[:MAX_NAMED_FILES]
                 lines = [{"File": file.name, "Reason": file.reason} for file in named]
-                tables.draw_table(lines, alt="Files that could not be read")
+                elements.draw_table(lines, alt="Files that could not be read")
                 if len(named) < len(skipped):
                     st.caption(f"These are the first {MAX_NAMED_FILES}; `python -m core store check` names all.")
 
 
 def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
-    """Draw filters; those without a choice let all through, and need no control while they are folded away.
+    """Draw the filters and return their choices; a filter without a choice passes all items.
+
+    While the filters are folded and none has a choice, no control is needed.
 
     Args:
-        options: of each filter that the list has.
+        options: values of each filter of the list.
     """
     chosen: dict[str, list[str]] = {name: [] for name in options}
     with st.expander("Filters", icon=":material/filter_alt:", **session.bind_view("filters")) as part:
@@ -148,20 +150,20 @@ def _draw_filter(place: Any, name: str, values: Sequence[str]) -> list[str]:
 
 
 def list_options(contents: GalleryData, *, answers: bool) -> dict[str, Sequence[str]]:
-    """What the filters of a list offer; only studies have answers."""
+    """Return the options of the filters of a list; only studies have answers."""
     known = {name: values for name, values in contents.options.items() if name != "in_training" or any(values)}
     return {**({"in_answer": tuple(ANSWERS)} if answers else {}), **known}
 
 
 def describe_filters(chosen: Choices) -> str:
-    """Which filters have a choice, to go on after a count; they may be folded away."""
+    """Return the names of the filters with a choice, to follow a count; the filters themselves may be folded."""
     names = [GALLERY_FILTERS[name].lower() for name, values in chosen.items() if values]
     return f", filtered by {' and '.join(names)}" if names else ""
 
 
 @cache_answers(64)
 def select_contents(contents: GalleryData, chosen: Choices) -> FilterResult:
-    """What the filters let through; studies that are decided and trusted come first."""
+    """Return the filtered items; decided and trusted studies come first."""
     some = apply_filters(contents, chosen)
     studies = select_studies(contents, some.studies, find_outcomes(contents), chosen.get("in_answer", ()))
     return replace(some, studies=studies)
@@ -169,7 +171,7 @@ def select_contents(contents: GalleryData, chosen: Choices) -> FilterResult:
 
 @cache_answers(2)
 def find_outcomes(contents: GalleryData) -> tuple[Outcome | None, ...]:
-    """What each study says; None where that is not known."""
+    """Return the outcome of each study; None if it is unknown."""
     levels = list(trust.LEVELS)
     first = sorted(range(len(contents.studies)), key=lambda place: (levels.index(contents.levels[place]), place))
     said: list[Outcome | None] = [None] * len(contents.studies)
@@ -178,7 +180,7 @@ def find_outcomes(contents: GalleryData) -> tuple[Outcome | None, ...]:
         answer_of = _answer_lazily([contents.studies[place] for place in places])
         for place in places:
             answer, _, _ = answer_of(contents.studies[place])
-            said[place] = answer.outcome if answer else None
+            said[place] = "undecided" if answer and answer.is_conditional else answer.outcome if answer else None
     return tuple(said)
 
 
@@ -195,7 +197,7 @@ def list_gallery_machines(contents: GalleryData, chosen: Choices) -> list[dict[s
 
 
 def make_cards(lines: Sequence[StudyLine]) -> Callable[[StudyLine], Card]:
-    """What makes the card of each of these studies when it is first on a screen."""
+    """Return a function that makes the card of one of these studies when the card is first visible."""
     answer_of = _answer_lazily(lines)
     return lambda line: _make_card(line.id, line.trial_ids, lambda: answer_of(line))
 
@@ -207,7 +209,7 @@ def _make_card(study_id: str, trial_ids: Sequence[str], _answer: Callable[[], _A
 
 
 def _answer_lazily(lines: Sequence[StudyLine]) -> Callable[[StudyLine], _Answered]:
-    """What answers each of these studies when it is first asked; their rows are read in one go."""
+    """Return a function that computes the answer of one of these studies; it reads the rows of all together, once."""
     read = functools.cache(lambda: queries.find_studies(lines))
     return lambda line: _answer_study(line.id, line.trial_ids, read)
 
@@ -218,7 +220,7 @@ def _answer_study(study_id: str, trial_ids: Sequence[str], _read: Callable[[], M
     if opened is None:
         return None, NOT_READ, NO_KINDS
     try:
-        answer = study.crossover(opened)
+        answer = opened.crossover()
     except CrossoverError as error:
         return None, str(error), NO_KINDS
     baseline, challenger = opened.runs[0]
@@ -229,29 +231,29 @@ View = Literal["Studies", "Published", "Trials", "Machines"]
 VIEWS: tuple[View, ...] = ("Studies", "Published", "Trials", "Machines")
 
 CARDS = 6
-"""Studies on one page."""
+"""Number of studies per page."""
 
 LINES = 100
-"""Trials on one page of their table."""
+"""Number of trials per page of the table."""
 
 TABLE: tuple[str, ...] = ("trial_id", "run_id", "started_at", "dataset", "model", "training", "size", "parameters")
 TABLE += ("batch_size", "contender", "device_name", "step_s", "mark", "outcome", "machine", "source")
-"""Columns of all trials that their table needs."""
+"""Columns of the trials that their table needs."""
 
 MARKS: dict[Level, tuple[str, Literal["green", "blue", "orange"]]] = {
     "full": (":material/verified:", "green"),
     "partly": (":material/rule:", "blue"),
     "weak": (":material/warning:", "orange"),
 }
-"""Icon and colour of a trust mark; its words say the same."""
+"""Icon and colour of a trust mark; its label has the same meaning."""
 
 NO_STUDY = "The filters leave no study."
-NO_STUDY_YET = "No study is stored yet: a sweep on the Crossover page makes one."
+NO_STUDY_YET = "No study is stored yet: measuring a range of sizes in Explore makes one."
 NONE_LEFT = "The filters let nothing through. Take one away to see more."
 
 
 def choose_list() -> View:
-    """The control of the list; choosing another one closes what is open."""
+    """Draw the choice of the list; choosing another list closes the open item."""
     chosen: View | None = st.segmented_control(
         "List",
         VIEWS,
@@ -264,7 +266,7 @@ def choose_list() -> View:
 
 
 def draw_list(view: View, contents: GalleryData, chosen: Choices) -> None:
-    """Draw one of the lists, of what the filters let through."""
+    """Draw one of the lists with the filtered items."""
     found = select_contents(contents, chosen)
     if view == "Studies" and found.studies:
         _draw_studies(contents, found, chosen)
@@ -279,13 +281,13 @@ def draw_list(view: View, contents: GalleryData, chosen: Choices) -> None:
 
 
 def draw_trust_mark(level: Level, label: str) -> None:
-    """A trust mark: an icon, a colour, and words that say the same."""
+    """Draw a trust mark: an icon, a colour, and a label with the same meaning."""
     icon, colour = MARKS[level]
     st.badge(f"Trust: {label}", icon=icon, color=colour)
 
 
 def title_study(line: StudyLine) -> str:
-    """What a study compares along what, for people."""
+    """Return the compared devices, the axis and the sizes of a study, as a label."""
     sizes = f"{wording.format_size(line.sizes[0])} to {wording.format_size(line.sizes[-1])}"
     return (
         f"{line.challenger_name} against {display_name(line.baseline)}: {describe.label_axis(line.axis, line.model)} "
@@ -294,7 +296,7 @@ def title_study(line: StudyLine) -> str:
 
 
 def describe_study(line: StudyLine) -> str:
-    """The training, machine and time of a study, for people."""
+    """Return the training, machine and date of a study, as a caption."""
     return (
         f"{describe.describe_training(line)} · {len(line.sizes)} sizes · "
         f"on {line.machine} · protocol {line.protocol_version} · {format_date(line.newest)}"
@@ -318,7 +320,7 @@ def _draw_study_card(contents: GalleryData, place: int, card_of: Callable[[Study
     with st.container(border=True, height="stretch", key=f"card-{line.id}"):
         st.markdown(f"**{plain(title_study(line))}**")
         if chart is not None:
-            charts.draw_chart(chart, height=None, alt=f"Time per step: {title_study(line)}")
+            elements.draw_chart(chart, height=None, alt=f"Time per step: {title_study(line)}")
         st.markdown(plain(said))
         st.caption(plain(describe_study(line)))
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -327,23 +329,23 @@ def _draw_study_card(contents: GalleryData, place: int, card_of: Callable[[Study
 
 
 def _draw_trials(contents: GalleryData, results: FilterResult, chosen: Choices) -> None:
-    """The chart of all and the table of some; selecting one row opens its run, two set their runs side by side."""
-    by = {name: values for name, values in chosen.items() if name != "in_answer"}  # which only studies have
+    """Draw the chart of all trials and a page of their table; one selected row opens its run, two are compared."""
+    by = {name: values for name, values in chosen.items() if name != "in_answer"}  # a filter of studies only
     st.caption(f"{len(results.trials):,} of {len(contents.trials):,} trials{describe_filters(by)}")
     if not len(results.trials):
         st.caption(NONE_LEFT)
         return
     spec = make_step_times_chart(contents, chosen)
-    charts.draw_chart(spec, height=run_view.CURVE_HEIGHT, alt="Time per step by parameters")
+    elements.draw_chart(spec, height=run_view.CURVE_HEIGHT, alt="Time per step by parameters")
     st.caption(
-        "A point is the median of trials with about as many parameters, its line their middle half. Select a row below "
-        "to open its run, a second one to set their two runs side by side."
+        "Point: median of trials with a similar parameter count. Line: interquartile range. Select a row below to open "
+        "its run, or two rows to compare their runs."
     )
     place = st.container()
     shown = select_lines(contents, _choose_page("trials_page", results.trials.tolist(), LINES), TABLE)
     runs, own = shown["run_id"].tolist(), shown["training"].astype(str)
     files = own + ", size " + shown["size"].map("{:,}".format)
-    tables.draw_table(
+    elements.draw_table(
         {
             "Device": _map_column(shown["contender"], display_name),
             "Step (ms)": shown["step_s"] * 1e3,
@@ -369,7 +371,7 @@ def _draw_trials(contents: GalleryData, results: FilterResult, chosen: Choices) 
         },
         alt="Stored trials",
     )
-    # reading them takes a moment
+    # reading the rows takes a moment
     if st.button(
         f"Prepare {units.format_quantity(len(results.trials), 'row')} as files",
         icon=":material/download:",
@@ -377,7 +379,7 @@ def _draw_trials(contents: GalleryData, results: FilterResult, chosen: Choices) 
     ):
         names = select_lines(contents, results.trials, ("trial_id",))["trial_id"].tolist()
         layout.draw_isolated(
-            lambda: downloads.draw_row_downloads(queries.find_rows(trial_ids=names), name="crossover-gallery")
+            lambda: elements.draw_row_downloads(queries.find_rows(trial_ids=names), name="crossover-gallery")
         )
 
 
@@ -397,7 +399,7 @@ def _draw_machines(contents: GalleryData, chosen: Choices) -> None:
     st.caption(f"{number}{most}. {'Select one to see its studies.' if known else NONE_LEFT}")
     if not known:
         return
-    tables.draw_table(
+    elements.draw_table(
         known,
         key="gallery_machines",
         on_select=lambda: _filter_by_machines([line["Machine"] for line in known]),
@@ -412,13 +414,13 @@ def _filter_by_machines(names: Sequence[str]) -> None:
 
 
 def draw_open_button(study_id: str) -> None:
-    """Draw what opens a study from its card."""
+    """Draw the button that opens a study from its card."""
     icon, opening = ":material/open_in_full:", ("study", study_id)
     st.button("Open", key=f"open-{study_id}", on_click=open_item, args=opening, icon=icon)
 
 
 def open_item(kind: Literal["study", "run"], name: str) -> None:
-    """Open a study or a run, with nothing beside it."""
+    """Open a study or a run, without items to compare it with."""
     session.show_view(kind, name)
     _clear_compared()
 
@@ -439,20 +441,20 @@ def _clear_compared() -> None:
 
 
 def _choose_page(name: str, items: Sequence[int], each: int) -> list[int]:
-    """The items of the page that is chosen; the control is drawn where there are several."""
+    """Return the items of the chosen page; draw the control if there are several pages."""
     pages = math.ceil(len(items) / each)
     chosen = st.pagination(pages, **session.bind_control(name)) if pages > 1 else 1
     return list(items[(chosen - 1) * each : chosen * each])
 
 
 def _map_column(column: "pd.Series[Any]", describe: Callable[[str], str]) -> "pd.Series[Any]":
-    """Texts of a column for people; each is looked up once, however many rows have it."""
+    """Return the labels of a column; each distinct value is looked up once."""
     texts = column.astype(str)
     return texts.map({text: describe(text) for text in texts.unique()})
 
 
 MAX_PREVIEW_LINES = 100
-"""New rows that are listed; a file may have thousands."""
+"""Maximum number of new rows in the preview; a file may have thousands."""
 
 FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "Device": ("contender", display_name),
@@ -464,11 +466,11 @@ FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "Machine": ("cpu_name", str),
     "Measured": ("started_at", format_date),
 }
-"""Title → column of a row, and how it is written."""
+"""Title → column of a row, and the function that formats it."""
 
 
 def draw_import() -> None:
-    """Take a file, unless this host takes none."""
+    """Draw the import of a file, or the reason why this host allows none."""
     with st.expander("Add rows of another machine", icon=":material/upload_file:", **session.bind_view("add")):
         if reason := permits.may_import():
             st.text(as_lines(reason))
@@ -488,7 +490,7 @@ def draw_import() -> None:
 def _offer_import(data: bytes, name: str) -> None:
     proposal = queries.propose_import(data, name)
     if proposal.refused:
-        st.error(plain(f"{proposal.refused[0].name} is not taken: {proposal.refused[0].reason}."))
+        st.error(plain(f"{proposal.refused[0].name} was not imported: {proposal.refused[0].reason}."))
         return
     new, known = proposal.new.num_rows, proposal.duplicates
     added = units.format_quantity(new, "row")
@@ -506,7 +508,7 @@ def _offer_import(data: bytes, name: str) -> None:
 def _draw_preview(proposal: Proposal) -> None:
     lines = proposal.new.slice(0, MAX_PREVIEW_LINES).select([column for column, _ in FACTS.values()]).to_pylist()
     shown = [{title: written(line[column]) for title, (column, written) in FACTS.items()} for line in lines]
-    tables.draw_table(shown, alt="Rows that would be added")
+    elements.draw_table(shown, alt="Rows that would be added")
     if proposal.new.num_rows > MAX_PREVIEW_LINES:
         st.caption(f"These are the first {MAX_PREVIEW_LINES}.")
 

@@ -1,6 +1,6 @@
-"""Studies of others: a list of their own, one opened, and one beside a study that was measured, as two pictures.
+"""Published studies: their list, an open one, and one compared with a measured study as two pictures.
 
-Each is marked as published wherever it is shown, and shares neither a chart, a count nor a selection with rows.
+Each is always marked as published, and shares no chart, count or selection with measured rows.
 """
 
 from collections.abc import Mapping
@@ -11,31 +11,43 @@ import streamlit as st
 
 from core.answer.charts import gallery_charts as charts_of
 from core.answer.export import lesson_report
-from core.answer.export import published as files
+from core.answer.export import published as published_report
 from core.answer.gallery.overview import GalleryData, StudyLine
-from core.answer.gallery.published import PublishedStudy, load_published_studies
+from core.answer.gallery.published import (
+    PublishedStudy,
+    PublishedTable,
+    StudySource,
+    load_published_studies,
+    load_published_tables,
+)
 from core.answer.result import DECIDED
 from core.text import as_line
 from pages.gallery import lists
-from pages.shared import charts, downloads, layout, links, session, study_view
+from pages.shared import elements, layout, links, session, study_view
 from pages.shared.cache import cache_answers
-from pages.shared.text import plain
+from pages.shared.elements import plain
 
 MAX_OFFERED_STUDIES = 200
-"""Measured studies that can be set beside a published one."""
+"""Limit of measured studies to compare with a published one."""
 
 OPENED = 420
-"""Pixels of the picture that is open alone, source and axes included."""
+"""Height in pixels of the picture of an open study, with source and axes."""
 
 
 @cache_answers(1)
 def list_published() -> Mapping[str, PublishedStudy]:
-    """Every published study by the name that links have of it."""
+    """Return every published study by its name in links."""
     return {study.name: study for study in load_published_studies()}
 
 
+@cache_answers(1)
+def list_tables() -> tuple[PublishedTable, ...]:
+    """Return the published figures without a size axis."""
+    return load_published_tables()
+
+
 def draw_published_cards() -> None:
-    """Cards of what others published, with filters of their own."""
+    """Draw the cards of published studies, with separate filters."""
     known = list(list_published().values())
     publishers = dict.fromkeys(study.source.name for study in known)
     outcomes = dict.fromkeys(study.outcome for study in known)
@@ -52,12 +64,15 @@ def draw_published_cards() -> None:
     )
     if not found:
         st.caption(lists.NONE_LEFT)
-    ordered = sorted(found, key=lambda one: one.outcome not in DECIDED)
+    ordered = sorted(found, key=lambda one: (not one.is_by_size, one.outcome not in DECIDED))
     layout.draw_pairs(ordered, lambda study: layout.draw_isolated(_draw_published_card, study))
+    if not any(chosen.values()):
+        st.header("Published figures without a size axis")
+        layout.draw_pairs(list_tables(), lambda one: layout.draw_isolated(_draw_published_table, one))
 
 
 def draw_published_study(name: str, contents: GalleryData) -> None:
-    """One of them with all that is known of it, and how to take it along."""
+    """Draw a published study with its source, and its export."""
     study = list_published()[name]
     lists.draw_back_button()
     st.header(study.title)
@@ -65,7 +80,7 @@ def draw_published_study(name: str, contents: GalleryData) -> None:
     _draw_published_answer(study)
     st.markdown(f"**Time of one {study.per}**")
     draw_published_chart(study, height=OPENED)
-    downloads.draw_chart_downloads(charts_of.chart_published_study(study), f"published-{name}")
+    elements.draw_chart_downloads(charts_of.chart_published_study(study), f"published-{name}")
     study_view.draw_sizes_table(replace(study.answer, baseline="CPU", challenger="GPU"))
     _draw_publisher(study)
     layout.draw_isolated(_draw_measured_choice, contents)
@@ -73,7 +88,7 @@ def draw_published_study(name: str, contents: GalleryData) -> None:
 
 
 def draw_published_choice() -> None:
-    """A published study of choice below one that was measured: a picture of its own."""
+    """Draw the choice of a published study below a measured one, as a separate picture."""
     st.header("Beside a published study")
     names = {one.name: f"{one.title} · {one.source.name}" for one in list_published().values()}
     if name := _choose_picture("Published study", names):
@@ -84,15 +99,15 @@ def draw_published_choice() -> None:
         _draw_publisher(study)
 
 
-def draw_published_mark(study: PublishedStudy) -> None:
-    """The badge that tells it from what was measured, and whose it is."""
+def draw_published_mark(study: PublishedStudy | PublishedTable) -> None:
+    """Draw the badge that marks a study as published, with its source."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("Published", icon=":material/menu_book:", color="violet")
         st.caption(plain(f"{study.source.cited}. Not measured here."))
 
 
 def draw_published_chart(study: PublishedStudy, *, height: int | None = None) -> None:
-    charts.draw_chart(
+    elements.draw_chart(
         _make_published_chart(study.name), height=height, alt=f"Published: {study.title}, time by {study.axis}"
     )
 
@@ -112,6 +127,16 @@ def _draw_published_card(study: PublishedStudy) -> None:
             lists.draw_open_button(study.name)
 
 
+def _draw_published_table(one: PublishedTable) -> None:
+    with st.container(border=True, height="stretch", key=f"table-{one.name}"):
+        st.markdown(f"**{plain(one.title)}**")
+        spec = charts_of.case_figures_chart(one.figures, one.unit)
+        elements.draw_chart(spec, height=None, alt=f"Published: {one.title}, {one.unit}")
+        st.markdown(plain(one.says))
+        draw_published_mark(one)
+        _draw_source(one.source)
+
+
 def _draw_published_answer(study: PublishedStudy) -> None:
     st.info(f"**{plain(study.headline)}**", icon=study_view.BOXES[study.outcome][1])
     for caution in study.answer.cautions:
@@ -119,15 +144,20 @@ def _draw_published_answer(study: PublishedStudy) -> None:
 
 
 def _draw_publisher(study: PublishedStudy) -> None:
-    source = study.source
-    st.caption(plain(f"CPU: {source.cpu}. GPU: {source.gpu}. {source.note}"))
+    _draw_source(study.source)
+
+
+def _draw_source(source: StudySource) -> None:
+    """Draw the machines, the method, unknown facts, the licence and the address of a source."""
+    unknown = f" Unknown: {source.unknown}" if source.unknown else ""
+    st.caption(plain(f"CPU: {source.cpu}. GPU: {source.gpu}. {source.note}{unknown}"))
     st.caption(plain(f"{source.name}{f', licence {source.licence}' if source.licence else ''}"))
     if source.address:
-        st.code(source.address, language=None)
+        st.code(source.address, language=None, wrap_lines=True)
 
 
 def _draw_measured_choice(contents: GalleryData) -> None:
-    """A study that was measured, of choice, as a second picture."""
+    """Draw the choice of a measured study below a published one, as a second picture."""
     if not contents.studies:
         return
     st.header("Beside a measured study")
@@ -140,7 +170,7 @@ def _draw_measured_choice(contents: GalleryData) -> None:
 
 
 def _choose_picture(label: str, names: Mapping[str, str]) -> str | None:
-    """What gets a picture of its own beside what is open; the link has its name, the control its title."""
+    """Return the study to compare the open one with; the link has its name, the control its title."""
     linked = [name for name in session.read_compared(links.AGAINST) if name in names]
     session.set_values({"against": linked[0] if linked else None})
     chosen: str | None = st.selectbox(
@@ -159,23 +189,23 @@ def _draw_measured_picture(line: StudyLine) -> None:
     said, chart = lists.make_cards([line])(line)
     st.markdown(f"**{plain(lists.title_study(line))}**")
     if chart is not None:
-        charts.draw_chart(chart, height=None, alt=f"Time per step: {lists.title_study(line)}")
+        elements.draw_chart(chart, height=None, alt=f"Time per step: {lists.title_study(line)}")
     st.markdown(plain(said))
     st.caption(plain(lists.describe_study(line)))
 
 
 def _draw_published_downloads(study: PublishedStudy) -> None:
-    st.header("Take it along")
+    st.header("Export")
     name, address = f"published-{study.name}", session.make_address({"study": study.name})
     with st.container(horizontal=True):
-        downloads.draw_download_button(
-            "Figures as csv", files.study_csv(study), f"{name}.csv", "text/csv", key="published-csv"
+        elements.draw_download_button(
+            "Figures as csv", published_report.study_csv(study), f"{name}.csv", "text/csv", key="published-csv"
         )
         paper = partial(_write_paper, study, address)
-        downloads.draw_download_button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
+        elements.draw_download_button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
     st.caption("Each says whose figures they are, from when, and under which licence.")
-    downloads.draw_link("Link to this study:", {"study": study.name})
+    elements.draw_link("Link to this study:", {"study": study.name})
 
 
 def _write_paper(study: PublishedStudy, address: str) -> str:
-    return lesson_report.handout_html(files.study_report(study, address))
+    return lesson_report.handout_html(published_report.study_report(study, address))

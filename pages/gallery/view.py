@@ -1,4 +1,4 @@
-"""What was opened from the gallery: a study or a run, with others beside it."""
+"""The open item of the gallery: a study or a run, with others to compare it with."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer import study as grouping
+from core.answer import comparable
 from core.answer.charts import gallery_charts
 from core.answer.charts.gallery_charts import MAX_STUDIES_DRAWN, StudyCurves
 from core.answer.gallery import side_by_side, trust
-from core.answer.gallery.overview import GalleryData, StudyLine
+from core.answer.gallery.overview import GalleryData
 from core.answer.gallery.side_by_side import IN_WORDS, SideBySide
 from core.answer.gallery.trust import TrustMark
 from core.answer.result import Basis, Crossover
@@ -24,42 +24,29 @@ from core.question.sweep import size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
 from pages.gallery import lists, published
-from pages.shared import (
-    charts,
-    downloads,
-    layout,
-    links,
-    navigation,
-    permits,
-    queries,
-    run_view,
-    session,
-    study_view,
-    sweep_view,
-    tables,
-)
-from pages.shared.text import plain, show_errors
+from pages.shared import elements, layout, links, permits, queries, run_view, session, study_view, sweep_view
+from pages.shared.elements import plain, show_errors
 
 MAX_COMPARED_STUDIES = 200
-"""Studies in the list of what can be put beside one; filters above make it shorter."""
+"""Maximum number of studies offered for comparison; the filters above shorten the list."""
 
 
 def draw_compared_studies(study: Study, contents: GalleryData, places: Sequence[int], basis: Basis) -> None:
-    """Other studies on one chart with the one that is open, and what differs where there is one of them.
+    """Draw other studies on one chart with the open one; with a single other study, also draw the differences.
 
-    `places` are the places of the studies that the filters let through.
+    `places` are the positions of the filtered studies.
     """
     st.header("Beside other studies")
     names = _list_comparable_studies(study, contents, places)
     if not names:
-        st.caption("There is no other study here. One of another machine appears as soon as its rows are imported.")
+        st.caption("No study to compare with. The same training on another machine appears here once it is imported.")
         return
     others = [
         other for name in _choose_compared(names) if (other := _read_compared_study(name, names[name])) is not None
     ]
     refused = {other.id: reason for other in others if (reason := side_by_side.chart_refusal(study, other))}
     for name, reason in refused.items():
-        st.warning(plain(f"{names[name]} is not drawn. {reason}"))
+        st.warning(plain(f"{names[name]} is not shown. {reason}"))
     together = [study, *(other for other in others if other.id not in refused)]
     if len(together) > 1:
         _draw_compared_chart(together, basis)
@@ -71,15 +58,15 @@ def draw_compared_studies(study: Study, contents: GalleryData, places: Sequence[
 def draw_compared_runs(first: Sequence[Trial], second: Sequence[Trial]) -> None:
     st.header("Two runs side by side")
     if first[0].protocol_version != second[0].protocol_version:
-        st.warning("They were measured by different protocols: their times must not be compared with each other.")
+        st.warning("The two runs follow different methodology versions, so their times cannot be compared.")
     _draw_differences(side_by_side.compare_runs(first, second), (f"Run {first[0].run_id}", f"Run {second[0].run_id}"))
 
 
 def _list_comparable_studies(study: Study, contents: GalleryData, places: Sequence[int]) -> dict[str, str]:
-    """Id → name of the studies that can be put beside one: those along its axis first."""
-    lines = [contents.studies[place] for place in places if contents.studies[place].id != study.id]
-    first = sorted(lines, key=lambda line: _measure_distance(study, line))[:MAX_COMPARED_STUDIES]
-    names = {line.id: f"{lists.title_study(line)} · {line.machine}" for line in first}
+    """Return id → name of the studies that can share a chart with this one, and of all studies that the link names."""
+    alike = [place for place in places if _may_share_chart(study, contents, place)][:MAX_COMPARED_STUDIES]
+    lines = [contents.studies[place] for place in alike]
+    names = {line.id: f"{lists.title_study(line)} · {line.machine}" for line in lines}
     known = {line.id: line for line in contents.studies}
     named = [name for name in session.read_compared() if name in known and name != study.id]
     return names | {name: f"{lists.title_study(known[name])} · {known[name].machine}" for name in named}
@@ -89,20 +76,27 @@ def _read_compared_study(study_id: str, name: str) -> Study | None:
     try:
         return queries.find_study(study_id)
     except CrossoverError as error:
-        st.warning(plain(f"{name} is not drawn. {error}"))
+        st.warning(plain(f"{name} is not shown. {error}"))
         return None
 
 
-def _measure_distance(study: Study, line: StudyLine) -> tuple[bool, ...]:
-    row = study.runs[0][0]
-    return line.axis != study.axis, line.dataset != row.dataset, line.model != row.model
+def _may_share_chart(study: Study, contents: GalleryData, place: int) -> bool:
+    """Return whether another study varies the same setting of the same training, with the same methodology version."""
+    line, row = contents.studies[place], study.runs[0][0]
+    if line.id == study.id or (line.axis, line.protocol_version) != (study.axis, row.protocol_version):
+        return False
+    first = contents.row_of[contents.study_of == place][:1]
+    columns = set(comparable.columns_except_axis(comparable.CHART_COLUMNS, study.axis))
+    columns -= {"protocol_version"}  # text in this table
+    others = contents.trials.iloc[first].itertuples(index=False)
+    return all(not comparable.differing_columns(row, other, columns) for other in others)
 
 
 def _choose_compared(names: dict[str, str]) -> list[str]:
-    """The control; its choice is in the link as ids, which are shorter than names."""
+    """Draw the choice of studies to compare; the link stores their ids, which are shorter than names."""
     session.set_values({"beside": [name for name in session.read_compared() if name in names][: MAX_STUDIES_DRAWN - 1]})
     return st.multiselect(
-        "Put beside it",
+        "Compare with",
         list(names),
         key="beside",
         format_func=lambda name: as_line(names[name]),
@@ -116,7 +110,7 @@ def _choose_compared(names: dict[str, str]) -> list[str]:
 def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
     curves = [curve for study in together if (curve := _make_curve(study, basis)) is not None]
     if len(curves) < 2:
-        st.caption("Only one of them has an answer, so there is nothing to put beside each other.")
+        st.caption("Only one of the studies has a result, so there is nothing to compare.")
         return
     machines = {study.runs[0][0].machine_id for study in together}
     st.caption(
@@ -131,10 +125,10 @@ def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
     ):
         st.markdown(f"**{name}**")
         spec = draw(_number_curves(curves))
-        charts.draw_chart(spec, alt=f"{name} of {len(curves)} studies")
+        elements.draw_chart(spec, alt=f"{name} of {len(curves)} studies")
         rows = [row for study in together for run in study.runs for row in run]
         file = f"{name.lower().replace(' ', '-')}-{'-'.join(study.id for study in together)}"
-        downloads.draw_chart_downloads(
+        elements.draw_chart_downloads(
             spec, file, title=f"{name} of {len(curves)} studies", rows=rows, axis=together[0].axis
         )
 
@@ -143,7 +137,7 @@ def _make_curve(study: Study, basis: Basis) -> StudyCurves | None:
     try:
         answer = queries.locate_crossover(study, basis).answer
     except CrossoverError as error:
-        st.warning(plain(f"The study {study.id} is not drawn. {error}"))
+        st.warning(plain(f"The study {study.id} is not shown. {error}"))
         return None
     baseline, challenger = study.runs[0]
     machine = baseline.machine_id[:6]
@@ -154,7 +148,7 @@ def _make_curve(study: Study, basis: Basis) -> StudyCurves | None:
 
 
 def _number_curves(curves: Sequence[StudyCurves]) -> list[StudyCurves]:
-    """Curves get a number where two have one name: what their studies differ in is not in it."""
+    """Number the curves if two have the same name: the name does not show how their studies differ."""
     names = [device for curve in curves for device in curve.devices]
     if len(set(names)) == len(names):
         return list(curves)
@@ -189,7 +183,7 @@ def _draw_differences(comparison: SideBySide, names: tuple[str, str]) -> None:
             for name, sentence in zip(names, (one.first, one.second), strict=True):
                 st.markdown(f"**{plain(name + of)}:** {plain(sentence or 'no answer.')}")
     st.markdown("**Only what differs**")
-    tables.draw_table(rows, height="content", alt="What differs between the two")
+    elements.draw_table(rows, height="content", alt="Differences between the two")
     st.caption(f"{comparison.alike} other things are the same on both sides.")
 
 
@@ -225,7 +219,7 @@ def _draw_study_parts(study_id: str, contents: GalleryData, places: Sequence[int
 
 
 def draw_opened_run(run_id: str) -> None:
-    """Draw a run, or that it is not here; with another run in the link, what differs between the two."""
+    """Draw a run, or a warning if it is missing; with another run in the link, also draw their differences."""
     trials = queries.find_rows(run_ids=[run_id])
     if not trials:
         st.warning(
@@ -243,12 +237,12 @@ def draw_opened_run(run_id: str) -> None:
 
 
 def _draw_setup_link(trials: Sequence[Trial]) -> None:
-    """Draw the way to the Compare page with the settings of a run, below its answer."""
+    """Draw the button that opens Explore with the settings of a run, below its answer."""
     asked = run_view.make_run_question(trials)
     offered = asked and (not asked.point.training or asked.point.training in permits.trainings())
-    if asked and offered and st.button("Set this up in Compare", icon=":material/balance:"):
-        session.restart_page("compare", links.make_run_link(asked))
-        st.switch_page(navigation.COMPARE, query_params=links.make_run_link(asked))
+    if asked and offered and st.button("Set this up in Explore", icon=":material/balance:"):
+        session.restart_page("explore", links.make_run_link(asked))
+        st.switch_page(layout.EXPLORE, query_params=links.make_run_link(asked))
 
 
 def _draw_compared_run(trials: Sequence[Trial], other_ids: Sequence[str]) -> None:
@@ -273,18 +267,16 @@ def _draw_trust(trust_mark: TrustMark) -> None:
         if not trust_mark.missing:
             st.caption(f"All {trust_mark.of} checks of what is stored with the rows are met.", width="content")
     if trust_mark.missing:
-        with st.expander(
-            f"What the trust mark lacks ({len(trust_mark.missing)})", **session.bind_view("lacks")
-        ) as part:
+        with st.expander(f"Failed quality checks ({len(trust_mark.missing)})", **session.bind_view("lacks")) as part:
             for sentence in trust_mark.missing if part.open else ():
                 st.markdown(f"- {plain(sentence)}")
 
 
 def _draw_study_breakdown(study: Study) -> None:
-    known = grouping.study_parts(study)
+    known = study.part_times()
     st.header("Where the time goes")
     if not any(known):
-        st.caption("No step was taken apart in these runs.")
+        st.caption("No step breakdown for these runs.")
         return
     for place, (column, parts, row) in enumerate(
         zip(st.columns(2, gap="medium"), known, study.runs[0], strict=True), 1
@@ -296,14 +288,14 @@ def _draw_study_breakdown(study: Study) -> None:
                 continue
             spec = gallery_charts.parts_over_sizes_chart(parts, study.axis)
             name = f"Parts of a step by {axis_title(study.axis)} on {inline_name(row.contender)}"
-            charts.draw_chart(spec, height=None, alt=name)
+            elements.draw_chart(spec, height=None, alt=name)
             study_view.draw_study_downloads(
                 spec, study, f"parts-{study.id}-{place}-{row.contender}", name
             )  # two rows may name one device
 
 
 def _draw_learning_reports(study: Study) -> None:
-    """The classification reports of one size, and the way to its run."""
+    """Draw the classification reports of one size, and the button that opens its run."""
     numbers = [describe.simplify_number(size_on_axis(run[0], study.axis)) for run in study.runs]
     sizes = {str(number): session.format_number(number) for number in numbers}
     st.header("One size in full")
@@ -328,7 +320,7 @@ def _draw_study_fingerprint(rows: Sequence[Trial]) -> None:
     label = "Fingerprint: the machine, its devices, versions and the way of measuring"
     with st.expander(label, **session.bind_view("fingerprint")) as part:
         if part.open:
-            tables.draw_table(
+            elements.draw_table(
                 [{"What": what, "As measured": said} for what, said in side_by_side.environment_facts(rows).items()],
                 height="content",
                 alt="Fingerprint of the machine and the way of measuring",
@@ -336,7 +328,7 @@ def _draw_study_fingerprint(rows: Sequence[Trial]) -> None:
 
 
 def _draw_study_downloads(study: Study, rows: Sequence[Trial]) -> None:
-    st.header("Take it along")
-    downloads.draw_row_downloads(rows, name=f"crossover-{study.id}", repeats=True)
-    downloads.draw_command(sweep_view.find_sweep_of_study(study), "study")
-    downloads.draw_link("Link to this study:", {"study": study.id})
+    st.header("Export")
+    elements.draw_row_downloads(rows, name=f"crossover-{study.id}", repeats=True)
+    elements.draw_command(sweep_view.find_sweep_of_study(study), "study")
+    elements.draw_link("Link to this study:", {"study": study.id})

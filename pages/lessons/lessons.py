@@ -1,4 +1,4 @@
-"""Lessons: five short ones on why timings of a GPU mislead, each with a question first and something to run."""
+"""Lessons: five short lessons on why GPU timings mislead, each with a question and a measurement to run."""
 
 from pages.lessons import view
 from pages.lessons.view import LESSONS
@@ -6,7 +6,7 @@ from pages.shared import learning
 
 
 def draw_lessons_page() -> None:
-    """The choice of a lesson, its question and how to run it; beside it what it shows."""
+    """Draw the choice of a lesson, its question and settings on the left, its results on the right."""
     learning.draw_learning_page(
         "Lessons", "lesson", lambda name, machine, places: view.draw_lesson(LESSONS[name], machine, places)
     )

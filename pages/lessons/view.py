@@ -1,4 +1,10 @@
-"""The lessons: what each asks a machine for and shows of it, and how a lesson is drawn."""
+"""The five lessons: their questions, pictures, settings, tasks and results.
+
+Before the prediction a picture hides the answer, afterwards it shows all. No picture is a measurement of this module;
+a simulated one is labelled.
+
+The lessons: the measurements and results of each, and the functions that draw a lesson.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -8,9 +14,11 @@ from functools import partial
 import streamlit as st
 
 from core.answer.export import sections
-from core.answer.export.lesson_report import HandoutSection
 from core.answer.lessons import outcomes
+from core.answer.lessons import timeline as timelines
 from core.answer.lessons.outcomes import PredictionOutcome
+from core.answer.lessons.section import Section
+from core.answer.lessons.timeline import Timeline, trace_section, untimed_section
 from core.jobs.machine import Machine
 from core.question import catalog
 from core.question.demonstrations import Demonstration
@@ -18,17 +26,89 @@ from core.question.describe import describe_question
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import short_label
 from core.question.presets import PRESETS
-from core.results.exhibits import Exhibit
+from core.results.exhibits import Exhibit, Moving
 from core.results.schema import Trial
+from core.text import as_lines
 from pages.shared import layout, learning, links, session
+from pages.shared.elements import plain, show_errors
 from pages.shared.layout import Sides
 from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
-from pages.shared.text import plain, show_errors
+from pages.shared.timeline import draw_timeline
+
+UNTIMED = (
+    "A published benchmark stopped its clock in this way, too: "
+    "[mmarkakis/pytorch-cpu-gpu-benchmarking](https://github.com/mmarkakis/pytorch-cpu-gpu-benchmarking) "
+    "(MIT licence). Its figures are below."
+)
+
+MOVES = """t, m = torch.ones(3), nn.Linear(2, 1)
+t.to(device)
+m.to(device)
+print(t.device, m.weight.device)"""
+
+SUMS = ("(0.1 + 0.2) + 0.3", "0.1 + (0.2 + 0.3)")
+
+
+def find_clock_trace(found: TaskResults) -> Timeline:
+    """Return the trace of an asynchronous device here, else of a recorded one, else a simulated trace."""
+    here = (timelines.trace_clock(shown) for shown in found.shown)
+    recorded = (timelines.trace_clock(shown, learning.describe_recording(shown)) for shown in found.recorded)
+    return next(filter(None, (*here, *recorded)), timelines.simulate_clock())
+
+
+def draw_clock_scene(found: TaskResults, covered: bool) -> None:
+    """Draw the work of host and device, and the times at which each clock is read."""
+    draw_timeline(find_clock_trace(found), key="trace", covered=covered)
+    if not covered:
+        st.markdown(UNTIMED)
+
+
+def draw_moving_scene(found: TaskResults, covered: bool) -> None:
+    """Draw the code of the question, and the error message of PyTorch if two devices meet."""
+    if not covered:
+        return
+    st.markdown("**The lines in question.** Their output is covered until you predict.")
+    st.code(MOVES, language="python")
+    contents = [shown.content for shown in found.exhibits if isinstance(shown.content, Moving)]
+    failed = next((snippet for content in contents for snippet in content.snippets if snippet.error), None)
+    if failed:
+        st.markdown(f"**{plain(failed.title)}**: what PyTorch says to it.")
+        st.code(as_lines(failed.code), language="python", wrap_lines=True)
+        st.code(as_lines(failed.error), language=None, wrap_lines=True)
+
+
+def draw_loader_scene(found: TaskResults, covered: bool) -> None:
+    """Draw an epoch in which loader and network take turns, at a made-up rate."""
+    if covered:
+        draw_timeline(timelines.simulate_loader(), key="loader_scene", covered=True)
+
+
+def draw_rounding_scene(found: TaskResults, covered: bool) -> None:
+    """Draw the sum of three numbers in two orders."""
+    if not covered:
+        return
+    st.markdown("**The same three numbers, added in two orders by this computer:**")
+    st.code(
+        "\n".join(f"{each} = {value!r}" for each, value in zip(SUMS, add_in_two_orders(), strict=True)), language=None
+    )
+    st.markdown("Two devices add millions of numbers in different orders. What becomes of that over a training?")
+
+
+def add_in_two_orders() -> tuple[float, float]:
+    """Return 0.1 + 0.2 + 0.3, added from the left and from the right."""
+    numbers = (0.1, 0.2, 0.3)
+    return (numbers[0] + numbers[1]) + numbers[2], numbers[0] + (numbers[1] + numbers[2])
+
+
+def draw_launches_scene(found: TaskResults, covered: bool) -> None:
+    """Draw a step of a small batch, operation by operation, and a covered step of a large batch."""
+    if covered:
+        draw_timeline(timelines.simulate_launches(), key="launches_scene", covered=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What a lesson is given: devices, the baseline first, and its own settings; its margin is a share of items."""
+    """Settings of a lesson: its devices, baseline first, and its own settings; the margin is a share of items."""
 
     contenders: tuple[Contender, ...]
     machine: Machine
@@ -50,22 +130,26 @@ class Lesson:
     """One lesson.
 
     Attributes:
-        without: what an accelerator would add, where there is none.
-        build: makes what is shown, with the charts in it.
-        settings: draws the settings that it has of its own, and what is trained; may raise CrossoverError.
+        without: note on the difference that an accelerator would make, if there is none.
+        why: explanation of the answer, in one or two sentences.
+        build: makes the sections of the result, with their charts.
+        settings: draws the settings of the lesson and its training; may raise CrossoverError.
         recorded: kinds of exhibits that may be replayed.
-        outcome: what was measured beside the answers to the question; None where nothing says anything of it.
+        shows: draws a picture of the question; its second argument says whether the answer is covered.
+        outcome: compares the measurement with the answers; returns None without a measurement.
     """
 
     intro: str
     question: Expectation
     without: str
     task: Callable[[Choice], Task]
-    build: Callable[[Choice, TaskResults], Sequence[HandoutSection]]
+    build: Callable[[Choice, TaskResults], Sequence[Section]]
+    why: str
     takeaway: str
     outcome: Callable[[Choice, TaskResults], PredictionOutcome | None]
     settings: Callable[[Choice], Choice] = lambda choice: choice
     recorded: tuple[str, ...] = ()
+    shows: Callable[[TaskResults, bool], None] = lambda found, covered: None
 
     @property
     def title(self) -> str:
@@ -73,7 +157,7 @@ class Lesson:
 
 
 def draw_lesson(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
-    """Draw a lesson: what it is about, what is expected, how to run it, and beside it what came of it."""
+    """Draw a lesson: topic, prediction and settings on the left, results on the right."""
     with places.settings:
         st.markdown(f"## {plain(lesson.title)}")
         st.markdown(plain(lesson.intro))
@@ -83,14 +167,23 @@ def draw_lesson(lesson: Lesson, machine: Machine | None, places: Sides) -> None:
     known, running = run[2:] if run else (None, False)
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
-        if learning.can_see_outcome(lesson.question, has_expectation=said, ran=ran, running=running) and run:
-            layout.draw_isolated(_draw_lesson_outcome, lesson, *run[:3])
+        found = _collect_lesson_results(lesson, *run[:3]) if run else TaskResults()
+        seen = learning.can_see_outcome(
+            lesson.question, has_expectation=said, ran=ran, running=running, show=lambda: lesson.shows(found, True)
+        )
+        if seen and run:
+            layout.draw_isolated(_draw_lesson_outcome, lesson, run[0], found)
+
+
+def _collect_lesson_results(lesson: Lesson, choice: Choice, task: Task, answers: TaskAnswers) -> TaskResults:
+    points = [asked.point for asked in task if isinstance(asked, Experiment)]
+    return learning.collect_results(answers, points, choice.machine, [(kind, "") for kind in lesson.recorded])
 
 
 def _draw_lesson_task(
     lesson: Lesson, machine: Machine | None, places: Sides
 ) -> tuple[Choice, Task, TaskAnswers, bool] | None:
-    """What was chosen, what it asks for, what is known of that, and whether it is being measured."""
+    """Draw the run settings; return them, their questions, the known answers and whether a measurement runs."""
     chosen = learning.choose_learning_devices(machine)
     if machine is None:
         with places.ask:
@@ -109,34 +202,40 @@ def _draw_lesson_task(
     return None
 
 
-def _draw_lesson_outcome(lesson: Lesson, choice: Choice, task: Task, answers: TaskAnswers) -> None:
-    points = [asked.point for asked in task if isinstance(asked, Experiment)]
-    found = learning.collect_results(answers, points, choice.machine, [(kind, "") for kind in lesson.recorded])
+def _draw_lesson_outcome(lesson: Lesson, choice: Choice, found: TaskResults) -> None:
     if not found.trials and not found.exhibits:
         st.markdown("## 3 · See")
-        st.markdown("Nothing was run yet. Press Run: what it shows will stand here.")
+        st.markdown("No results yet. Press Run to see them here.")
+        lesson.shows(found, False)
         return
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
-    keep = HandoutSection(title="What to keep in mind", sentences=(lesson.takeaway,))
+    keep = Section(title="Remember", sentences=(lesson.takeaway,))
     built = learning.build_sections(key, lambda: [*lesson.build(choice, found), keep])
     outcome = outcomes.outcome_or_reason(lambda: lesson.outcome(choice, found))
-    learning.draw_sections(built, lesson.question, outcome, note=lesson.without if choice.alone else "")
+    learning.draw_sections(
+        built,
+        lesson.question,
+        outcome,
+        why=lesson.why,
+        note=lesson.without if choice.alone else "",
+        show=lambda: lesson.shows(found, False),
+    )
     learning.draw_report(f"Lesson: {lesson.title}", lesson.question, built, found, outcome)
 
 
 CLOCKS = ("ours", "no_drain", "no_warm_up", "loader_inside", "item_every_step", "one_repeat")
 CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=4_096, depth=2, batch_size=256, epochs=2)
-"""Steps that keep an accelerator busy for longer than it takes to queue them: only then there is something to miss."""
+"""Steps whose computation on an accelerator takes longer than queueing them: only then can a clock miss time."""
 
 HOST_CLOCK_POINT = Point(dataset="digits", model="mlp", hidden_size=256, depth=2, batch_size=64, epochs=5)
-"""Without an accelerator nothing is queued, and small steps show best what a loader costs."""
+"""Steps without an accelerator: nothing is queued, and small steps show the cost of a loader best."""
 
 WAYS = (("tutorial", 0), ("tutorial", 1), ("tutorial", 2), ("tutorial", 4), ("loader", 0), ("per_batch", 0))
-"""Data path and workers, beside data that live on the device."""
+"""Data path and number of workers of each variant; all are compared with data preloaded on the device."""
 
 LOADER_DATA = ("digits", "mnist", "fashion-mnist")
 PART_S = 20.0
-"""Seconds that one training of a lesson may take."""
+"""Time limit for one training of a lesson, in seconds."""
 
 SAME_POINT = Point(dataset="digits", model="mlp", hidden_size=128, depth=2, batch_size=64, epochs=20)
 
@@ -165,19 +264,25 @@ def _make_moving_task(choice: Choice) -> Task:
 
 
 def _make_exhibit_sections(
-    make: Callable[..., HandoutSection],
-) -> Callable[[Choice, TaskResults], list[HandoutSection]]:
-    """What makes a piece of every exhibit, of those of this machine first."""
+    make: Callable[..., Section],
+) -> Callable[[Choice, TaskResults], list[Section]]:
+    """Return a function that makes a section of each demo result, starting with this machine."""
 
-    def pieces(_: Choice, found: TaskResults) -> list[HandoutSection]:
+    def pieces(_: Choice, found: TaskResults) -> list[Section]:
         recorded = [make(shown, note=learning.describe_recording(shown)) for shown in found.recorded]
         return [*map(make, found.shown), *learning.mark_recorded(recorded)]
 
     return pieces
 
 
+def _make_clock_sections(choice: Choice, found: TaskResults) -> list[Section]:
+    """Return the sections of the clocks, with a trace of the times at which each was read."""
+    trace = trace_section(find_clock_trace(found))
+    return [trace, *_make_exhibit_sections(sections.clock_section)(choice, found), untimed_section()]
+
+
 def make_loader_points(data: str) -> list[Point]:
-    """A training with its data delivered in every way."""
+    """Return the same training once for each way to deliver its data."""
     tutorial = PRESETS["mnist-linear"].point_at_scale("class")
     samples = min(tutorial.samples, catalog.dataset(data).default_samples)
     base = dataclasses.replace(tutorial, dataset=data, samples=samples)
@@ -198,7 +303,7 @@ def _make_loader_task(choice: Choice) -> Task:
     return _make_comparisons(make_loader_points(choice.data), choice.contenders)
 
 
-def _make_loader_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
+def _make_loader_sections(choice: Choice, results: TaskResults) -> list[Section]:
     recorded = sections.loader_sections(
         results.recorded_rows, note=learning.describe_recording(None, results.recorded_rows)
     )
@@ -206,14 +311,14 @@ def _make_loader_sections(choice: Choice, results: TaskResults) -> list[HandoutS
 
 
 def pick_learners(choice: Choice) -> tuple[Contender, ...]:
-    """First and last contender; two numbers of threads, which sum in two orders, where both are the CPU."""
+    """Return the first and last contender; if both are the CPU, two thread counts, which sum in different orders."""
     if choice.alone:
         return Contender(threads=1), Contender(threads=max(2, choice.machine.environment.cores_usable))
     return choice.contenders[0], choice.contenders[-1]
 
 
 def _choose_learning(choice: Choice) -> Choice:
-    """Seeds and margin; the margin cannot be chosen any more once there are results."""
+    """Draw the choice of seeds and margin; the margin is locked once there are results."""
     seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **session.bind_control("seeds"))
     choice = dataclasses.replace(choice, seeds=seeds or 5)
     st.caption(plain(describe_question(SAME_POINT)))
@@ -239,7 +344,7 @@ def _make_learning_task(choice: Choice) -> Task:
     return (first, *_make_comparisons(points, pair))
 
 
-def _make_learning_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
+def _make_learning_sections(choice: Choice, results: TaskResults) -> list[Section]:
     baseline, challenger = map(str, pick_learners(choice))
     here = _make_exhibit_sections(sections.first_step_section)(choice, results)
     if results.rows:
@@ -267,7 +372,7 @@ def _make_small_task(choice: Choice) -> Task:
     )
 
 
-def _make_small_sections(choice: Choice, results: TaskResults) -> list[HandoutSection]:
+def _make_small_sections(choice: Choice, results: TaskResults) -> list[Section]:
     here = sections.batch_size_sections(results.rows) if results.rows else ()
     recorded = sections.batch_size_sections(
         results.recorded_rows, learning.describe_recording(None, results.recorded_rows)
@@ -278,14 +383,14 @@ def _make_small_sections(choice: Choice, results: TaskResults) -> list[HandoutSe
 def _judge_exhibits(
     tell: Callable[[Sequence[Exhibit]], PredictionOutcome | None],
 ) -> Callable[[Choice, TaskResults], PredictionOutcome | None]:
-    """What exhibits say to the question, those of this machine first."""
+    """Return a function that compares a prediction with demo results, starting with this machine."""
     return lambda _, found: tell(found.exhibits)
 
 
 def _judge_rows(
     tell: Callable[[Sequence[Trial]], PredictionOutcome | None],
 ) -> Callable[[Choice, TaskResults], PredictionOutcome | None]:
-    """What the rows of this machine say to the question, or those that were recorded where there are none."""
+    """Return a function that compares a prediction with the rows of this machine, else with recorded ones."""
     return lambda _, found: tell(found.rows or found.recorded_rows)
 
 
@@ -297,7 +402,7 @@ def _judge_learning(choice: Choice, results: TaskResults) -> PredictionOutcome |
 
 
 def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
-    """A comparison of the contenders at every point, each with the time that a part of a lesson has."""
+    """Return a comparison of the contenders at every point, each with the time limit of a lesson's training."""
     return tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points)
 
 
@@ -312,11 +417,14 @@ LESSONS: dict[str, Lesson] = {
             options=("too little", "the right time", "too much", "it depends on the size of the model"),
             after="Which shortcut would have changed your verdict on the two devices, and why?",
         ),
-        without="A CPU has no queue: without a drain its clock is still right. On a GPU, that line is the one to see.",
+        without="A CPU has no queue: without waiting, its clock is still right. On a GPU, that line is the one to see.",
         settings=_choose_clock,
         task=_make_clock_task,
-        build=_make_exhibit_sections(sections.clock_section),
+        build=_make_clock_sections,
         outcome=_judge_exhibits(outcomes.clock_outcome),
+        why="A GPU works through a queue. Without waiting, the clock measures how long the host takes to fill the "
+        "queue, not how long the GPU takes to compute.",
+        shows=draw_clock_scene,
         takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
         "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
         "they make it measure something else.",
@@ -332,11 +440,13 @@ LESSONS: dict[str, Lesson] = {
             options=("the tensor", "the module's parameters", "both", "neither"),
             after="How would you write a training so that the same lines run with and without a GPU?",
         ),
-        without="Where there is no accelerator, PyTorch's meta device stands for one: it has a place but no numbers, "
-        "so that moving and meeting can be shown. With a GPU, its own name and messages would be here.",
+        without="Without an accelerator, this lesson uses PyTorch's meta device, whose tensors have a device but no "
+        "data. It shows the same placement rules. With a GPU, the GPU's name and messages appear here.",
         task=_make_moving_task,
         build=_make_exhibit_sections(sections.moving_section),
         outcome=_judge_exhibits(outcomes.moving_outcome),
+        why="A tensor is a value: .to() returns another one. A module holds its parameters and replaces them in place.",
+        shows=draw_moving_scene,
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
         "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
         recorded=("moving",),
@@ -356,6 +466,9 @@ LESSONS: dict[str, Lesson] = {
         task=_make_loader_task,
         build=_make_loader_sections,
         outcome=_judge_rows(outcomes.loader_outcome),
+        why="Reading and transforming samples one by one runs in Python on the CPU. A small network needs less time "
+        "than that for its arithmetic, on any device.",
+        shows=draw_loader_scene,
         takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
         "then measure the device.",
     ),
@@ -373,12 +486,15 @@ LESSONS: dict[str, Lesson] = {
             ),
             after="Why is “no difference was seen” not the same as “there is no difference”?",
         ),
-        without="One thread and several add in different orders too. That stands for a second device here; a GPU "
-        "would differ a little more, for the same reason.",
+        without="One thread and several threads also add in different orders, so they serve as the two devices here. A "
+        "GPU would differ a little more, for the same reason.",
         settings=_choose_learning,
         task=_make_learning_task,
         build=_make_learning_sections,
         outcome=_judge_learning,
+        why="Floating-point addition depends on the order, and every device adds in another order. Training carries "
+        "these small differences on; they rarely favour one device.",
+        shows=draw_rounding_scene,
         takeaway="Rounding differs, and a training carries it on. Whether that matters is a question about a "
         "margin, fixed before looking, and about several seeds.",
         recorded=("first_step",),
@@ -404,8 +520,11 @@ LESSONS: dict[str, Lesson] = {
         task=_make_small_task,
         build=_make_small_sections,
         outcome=_judge_rows(outcomes.batch_size_outcome),
+        why="A step of a small batch consists mostly of launches, whose cost does not depend on the batch. Only the "
+        "arithmetic grows with it.",
+        shows=draw_launches_scene,
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
-        "layers spread that cost; they are not free, for a larger batch takes fewer steps an epoch and "
+        "layers spread that cost; they are not free, for a larger batch takes fewer steps per epoch and "
         "learns differently.",
     ),
 }

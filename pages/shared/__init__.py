@@ -1,1 +1,1 @@
-"""What pages share: the table of pages, the link, the loaders and the drawing; nothing here computes a result."""
+"""Parts that several pages use: the table of pages, links, loaders and drawing; nothing here computes a result."""

@@ -1,8 +1,8 @@
-"""Recorded accelerators beside what this machine measures: which to look at, and what two machines say together.
+"""Recorded accelerators: choose one, and compare its rows with the rows of this machine.
 
-On a machine without an accelerator this is how one sees what one would do; on one with an accelerator, how another
-card would have done. A recorded row is looked at, never measured, queued or stored. Whether it may be set against a
-row of this machine is decided by `core.answer`; every figure drawn here names both machines.
+A machine without an accelerator shows here how a GPU would do; a machine with one shows how another GPU would do.
+Recorded rows are only shown: a page never measures, queues or stores them. `core.answer` decides whether a recorded row
+can be compared with a row of this machine. Every figure here names both machines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,24 +11,24 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer import claims, recorded_machines, speedup, two_machines, wording
+from core.answer import machine_comparison, recorded_machines, speedup, wording
+from core.answer.machine_comparison import Meeting
 from core.answer.recorded_machines import Accelerator, NearRecording, RecordedTraining
 from core.answer.result import BASES, BASIS_TITLES, Basis
-from core.answer.two_machines import Meeting
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
-from core.question.experiment import display_name, inline_name
+from core.question.experiment import display_name
 from core.question.fields import TRAINING, axis_title
 from core.results.schema import Trial
 from core.text import as_line
-from pages.shared import queries, session, study_view, tables
+from pages.shared import elements, queries, session, study_view
+from pages.shared.elements import format_date, plain, show_errors
 from pages.shared.queries import LocatedCrossover
-from pages.shared.text import format_date, plain, show_errors
 
 ACCELERATOR_HELP = (
-    "An accelerator that was measured on another machine. Its rows are put beside what is measured here: two machines, "
-    "which is said everywhere. Nothing is measured on it."
+    "An accelerator that was measured on another machine. Its stored rows are compared with the times of this machine; "
+    "nothing is measured on it. Every result names both machines."
 )
 NO_RECORDINGS = (
     "No accelerator has been recorded for this training: no row of one came with the app, and none was imported. "
@@ -39,13 +39,13 @@ SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the
 SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
 
 Query = Mapping[str, object]
-"""A training as `core.answer.recorded_machines` wants it."""
+"""The settings of a training, as `core.answer.recorded_machines` expects them."""
 
 
 def list_recorded_accelerators(machine: Machine | None) -> tuple[Accelerator, ...]:
-    """Every accelerator of other machines that rows are there of, the one with the most rows first.
+    """Return the recorded accelerators of all other machines, the accelerator with the most rows first.
 
-    None where the store cannot be read, which is said by whoever needs its rows.
+    Returns an empty tuple if the store cannot be read. The function that needs its rows reports the error.
     """
     try:
         return queries.list_accelerators(machine.environment.machine_id if machine else "")
@@ -54,7 +54,7 @@ def list_recorded_accelerators(machine: Machine | None) -> tuple[Accelerator, ..
 
 
 def find_chosen_accelerator(machine: Machine | None) -> Accelerator | None:
-    """The recorded accelerator that the control or the link names."""
+    """Return the recorded accelerator that the control or the link names."""
     name = session.read_accelerator()
     return next((one for one in list_recorded_accelerators(machine) if one.name == name), None) if name else None
 
@@ -62,13 +62,13 @@ def find_chosen_accelerator(machine: Machine | None) -> Accelerator | None:
 def choose_accelerator(
     accelerators: Sequence[Accelerator], machine: Machine | None, query: Query | None, axis: str = ""
 ) -> Accelerator | None:
-    """Draw the control and what the chosen accelerator has of a training, at several sizes where an axis is varied.
+    """Draw the control, and the recordings of a training on the chosen accelerator, at several sizes if an axis varies.
 
     Args:
-        accelerators: those to choose from, as in `list_recorded_accelerators`.
-        machine: this one.
+        accelerators: the choices, as `list_recorded_accelerators` returns them.
+        machine: this machine.
         query: the training.
-        axis: the size that is varied, if one is.
+        axis: the size that is varied, if any.
     """
     if not accelerators:
         if machine is not None and len(machine.devices) == 1:
@@ -94,7 +94,7 @@ def choose_accelerator(
 
 
 def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | None, axis: str = "") -> None:
-    """Draw every recorded accelerator, and which of them did this very training."""
+    """Draw every recorded accelerator, and whether it has a recording of exactly this training."""
     if not accelerators or query is None:
         return
     same = sum(bool(_find_exact_recordings(one, query, axis)) for one in accelerators)
@@ -103,15 +103,16 @@ def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | 
     with st.expander(label, icon=":material/inventory_2:", **session.bind_view("stock")) as part:
         if part.open:
             lines = [_make_accelerator_line(one, query, axis) for one in accelerators]
-            tables.draw_table(lines, alt="Recorded accelerators")
+            elements.draw_table(lines, alt="Recorded accelerators")
 
 
 def choose_recorded_sizes(accelerator: Accelerator | None, query: Query | None, axis: str) -> tuple[float, ...]:
-    """The sizes that the chosen accelerator was recorded at, if they are to be used; draws the control of that."""
+    """Draw the switch for the recorded sizes, and return the sizes of the chosen accelerator if it is on."""
     curve = recorded_machines.find_recorded_curve(accelerator, query, axis) if accelerator and query else ()
     if len(curve) < 2:
         return ()
-    used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **session.bind_control("recorded_sizes"))
+    bound = session.bind_value("recorded_sizes", (False, True), True)
+    used = st.toggle("Use the recorded sizes", True, help=SIZES_HELP, **bound)
     places = tuple(describe.simplify_number(float(each.value(axis))) for each in curve)
     if used:
         st.caption(plain(f"{axis_title(axis).capitalize()}: {', '.join(map(wording.format_size, places))}"))
@@ -119,7 +120,7 @@ def choose_recorded_sizes(accelerator: Accelerator | None, query: Query | None, 
 
 
 def find_recorded_rows(trials: Sequence[Trial], machine: Machine | None) -> list[Trial]:
-    """The recorded rows that are to be shown with a run of this machine; says why where there are none."""
+    """Return the recorded rows to show with a run of this machine; show the reason if there are none."""
     picked = find_chosen_accelerator(machine)
     if picked is None or not trials:
         return []
@@ -132,7 +133,7 @@ def find_recorded_rows(trials: Sequence[Trial], machine: Machine | None) -> list
 
 
 def draw_recorded_verdicts(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> None:
-    """Draw the recorded rows against the baseline of a run and against its accelerators."""
+    """Draw the comparison of the recorded rows with the baseline of a run and with its accelerators."""
     for other in other_rows:
         for row in [trials[0], *(row for row in trials[1:] if not speedup.is_host(row))]:
             _draw_recorded_verdict(row, other)
@@ -140,7 +141,7 @@ def draw_recorded_verdicts(trials: Sequence[Trial], other_rows: Sequence[Trial])
 
 
 def describe_chart_machines(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> str:
-    """Which machine each line of a chart is of; empty where all are of one."""
+    """Describe which machine each line of a chart belongs to; return an empty text for a single machine."""
     if not other_rows:
         return ""
     theirs = "; ".join(
@@ -152,7 +153,7 @@ def describe_chart_machines(trials: Sequence[Trial], other_rows: Sequence[Trial]
 
 
 def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> list[Meeting]:
-    """What rows measured along an axis and the chosen accelerator say together, most shared sizes first."""
+    """Return the comparisons of measured rows with the chosen accelerator over an axis, most shared sizes first."""
     picked = find_chosen_accelerator(machine)
     if picked is None:
         return []
@@ -161,14 +162,14 @@ def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> 
         for row in rows
         for each in recorded_machines.find_recorded_curve(picked, recorded_machines.row_settings(row), axis)
     }
-    return two_machines.find_meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
+    return machine_comparison.find_meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
 
 
 @show_errors(st.warning)
 def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     """Draw the crossover of two machines: the answer, the chart, the sizes, both fingerprints.
 
-    Of several of one accelerator the first is drawn, the others are in the table of cost bases.
+    If an accelerator has several comparisons, this draws the first. The table of cost bases lists the others.
     """
     first = met[0]
     answered = st.container()
@@ -176,7 +177,7 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
     located = queries.locate_meeting(first, basis)
     with answered:
         study_view.draw_headline(located.answer)
-    st.caption(f"What is counted, {BASIS_TITLES[basis]}: {BASES[basis]}.")
+    st.caption(f"Included ({BASIS_TITLES[basis]}): {BASES[basis]}.")
     draw_meeting_chart(first, located)
     if why := _explain_step(first, located):
         st.markdown(plain(why))
@@ -188,7 +189,7 @@ def draw_meetings(met: Sequence[Meeting], basis: Basis | None = None) -> None:
 
 
 def draw_meeting_so_far(met: Meeting) -> None:
-    """Draw what two machines say while this one measures; raises CrossoverError where they cannot be compared."""
+    """Draw the comparison of two machines during a measurement; raises CrossoverError if they cannot be compared."""
     located = queries.locate_meeting(met, "steady")
     if len(met.shared) > 1:
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
@@ -196,7 +197,7 @@ def draw_meeting_so_far(met: Meeting) -> None:
 
 
 def draw_meeting_chart(met: Meeting, located: LocatedCrossover) -> None:
-    """Draw time against size of both machines, and which marks are whose."""
+    """Draw time against size for both machines, and explain which marks belong to which machine."""
     study_view.draw_crossover_chart(located)
     ours, theirs = met.measured[-1], met.recorded[-1]
     st.caption(
@@ -208,7 +209,7 @@ def draw_meeting_chart(met: Meeting, located: LocatedCrossover) -> None:
 
 
 def explain_missing_meeting(rows: Sequence[Trial], axis: str, machine: Machine | None) -> str:
-    """Why the chosen accelerator says nothing about rows, in a sentence; empty where none is chosen."""
+    """Explain why the chosen accelerator has no result for some rows, in a sentence; empty if none is chosen."""
     picked = find_chosen_accelerator(machine)
     return _explain_lack(picked, recorded_machines.row_settings(rows[-1]), axis) if picked and rows else ""
 
@@ -235,7 +236,7 @@ def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> N
 
 
 def _find_exact_recordings(accelerator: Accelerator, query: Query, axis: str) -> tuple[RecordedTraining, ...]:
-    """Recordings of just this training; at two sizes or more where one is varied."""
+    """Return the recordings of exactly this training; if an axis varies, at two sizes or more."""
     if axis:
         curve = recorded_machines.find_recorded_curve(accelerator, query, axis)
         return curve if len(curve) > 1 else ()
@@ -271,12 +272,9 @@ def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) ->
 
 @show_errors(st.warning)
 def _draw_recorded_verdict(measured: Trial, other: Trial) -> None:
-    found, why = two_machines.machine_speedup(measured, other), two_machines.recording_cause(other)
-    claim = claims.verdict_headline(
-        inline_name(measured.contender), f"the recorded {display_name(other.contender)}", found.value, found.reason
-    )
+    found, why = machine_comparison.machine_speedup(measured, other), machine_comparison.recording_cause(other)
     key = f"across-{measured.trial_id}-{other.trial_id}"
-    words = study_view.draw_verdict(claim, found.sentence, key=key, help=SPEEDUP_HELP)
+    words = study_view.draw_verdict(found, key=key, help=SPEEDUP_HELP)
     if found.verdict != "missing" and why:
         words.markdown(plain(why))
     for said in found.cautions:
@@ -287,17 +285,17 @@ def _draw_fingerprints(measured: Trial, other: Trial) -> None:
     label = "Two machines, two fingerprints"
     with st.expander(label, icon=":material/fingerprint:", **session.bind_view("fingerprints")) as part:
         if part.open:
-            facts = two_machines.compare_fingerprints(measured, other)
+            facts = machine_comparison.compare_fingerprints(measured, other)
             lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
-            tables.draw_table(lines, height="content", alt="Fingerprints of both machines")
+            elements.draw_table(lines, height="content", alt="Fingerprints of both machines")
 
 
 def _explain_step(met: Meeting, located: LocatedCrossover) -> str:
-    """What the accelerator's step consists of at the shared size just below the crossing."""
+    """Return the step breakdown of the accelerator at the shared size just below the crossing."""
     estimate = located.answer.estimate
     below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
     other = next((other for row, other in met.shared if below and row is below[-1]), None)
-    why = two_machines.recording_cause(other) if other else ""
+    why = machine_comparison.recording_cause(other) if other else ""
     return f"At {axis_title(met.axis)} {wording.format_size(getattr(other, met.axis))}: {why}" if why else ""
 
 
@@ -312,4 +310,4 @@ def _name_meeting(met: Meeting) -> str:
 
 
 def _name_machine(row: Trial) -> str:
-    return f"{two_machines.machine_label(row)}, torch {row.torch_version}"
+    return f"{machine_comparison.machine_label(row)}, torch {row.torch_version}"

@@ -1,7 +1,7 @@
-"""What is kept for all visitors between a file and a page: rows by bytes, and answers by content.
+"""Caches that all visitors share between files and pages: rows by their size in bytes, answers by their content.
 
-The index of a store's files is the store's own. Keys are contents (a run's rows never change, a folder's files are
-named and dated), so nothing has to be invalidated by hand, and nothing is lost when a visitor clears the caches.
+The store itself indexes its files. Keys are contents: the rows of a run never change, and the files of a folder have
+names and dates. So no code has to invalidate an entry, and a visitor who clears the caches loses nothing.
 """
 
 import functools
@@ -18,8 +18,8 @@ from cachetools import LRUCache
 
 from core.answer import study as grouping
 from core.answer.gallery.overview import StudyLine
+from core.answer.machine_comparison import Meeting
 from core.answer.study import Study
-from core.answer.two_machines import Meeting
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
@@ -33,24 +33,24 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_READ_BYTES = 128 * 2**20
-"""What rows that are read at once may take as objects: a study of 400 sizes takes a tenth of that. A file that came in
-may hold a study of any size; who opens it is told so, and everybody else is not kept waiting."""
+"""Largest size of rows in memory that one call may read: a study of 400 sizes needs a tenth of it. An imported file can
+contain a study of any size. Its reader gets an error, and no other visitor has to wait."""
 
 MAX_ROW_BYTES = 256 * 2**20
-"""What rows and studies may take that were read lately, for all visitors together: bytes, as a row has any number of
-blocks."""
+"""Largest total size of recently read rows and studies, for all visitors together. The limit is in bytes because a row
+can have any number of blocks."""
 
 RECHECK_S = 2.0
-"""How long a folder that kept its date is taken for unchanged: what is put there gets its name once it is whole."""
+"""Seconds for which a folder with the same date counts as unchanged: a file gets its name when it is complete."""
 
 SETTLED_NS = 50_000_000
-"""A folder's date is believed after so many nanoseconds: two changes at once have the same one."""
+"""Nanoseconds after which the date of a folder is reliable: two changes at the same time have the same date."""
 
 COMPARED_BY_IDENTITY: object = object.__eq__
-"""How a value compares that is equal to itself alone."""
+"""The comparison method of values that are equal only to themselves."""
 
 NamesByColumn: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Columns by which rows are looked up, with names in each."""
+"""Columns for a lookup of rows, with the names to find in each."""
 
 _rows: LRUCache[Hashable, tuple[Any, int]] = LRUCache(MAX_ROW_BYTES, getsizeof=lambda entry: entry[1])
 _rows_lock = threading.Lock()
@@ -59,15 +59,15 @@ _rows_lock = threading.Lock()
 def cache_answers(
     max_entries: int, *, ttl_s: float | None = None, spinner: str | bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep what a function returns, under the contents of its arguments; nobody may change what it returned.
+    """Cache the results of a function by the contents of its arguments; no caller may change a result.
 
-    An argument whose name begins with an underscore is no part of the key. One that is equal to itself alone, such as
-    a table of everything that is stored, is kept with the answer, so that no other can take its place.
+    An argument whose name begins with an underscore is not part of the key. An argument that is equal only to itself,
+    such as a table of all stored rows, stays in the cache with the answer. So no other object can get its identity.
 
     Args:
-        max_entries: answers that are kept; the oldest go first.
-        ttl_s: seconds that one is kept; for good unless given.
-        spinner: whether, or with which words, a visitor is told to wait.
+        max_entries: number of cached answers; the oldest are removed first.
+        ttl_s: seconds until an answer expires; never by default.
+        spinner: whether to show a spinner, or its text.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -94,9 +94,9 @@ def cache_answers(
 
 
 def make_key(value: Any) -> Hashable:
-    """What a value says, to be compared: a store by its files, studies and jobs by their rows, machines by devices.
+    """Return a value to compare by content: stores by files, studies and jobs by rows, machines by devices.
 
-    A row counts with all that it holds.
+    A row counts with all of its values.
     """
     match value:
         case Store():
@@ -118,15 +118,18 @@ def make_key(value: Any) -> Hashable:
 
 
 def make_rows_key(rows: Iterable[Trial]) -> Hashable:
-    """Changes whenever rows do, in a fortieth of the time: a row of one name changes only while it is measured."""
+    """Return a key that changes with the rows, 40 times faster than hashing them all.
+
+    A row with the same name changes only while it is measured.
+    """
     return tuple((row.trial_id, row.outcome, len(row.block_steps)) for row in rows)
 
 
 def sign_folder(folder: Path) -> int:
-    """A number that changes whenever a file of the folder does; one that grows under its name is seen a moment later.
+    """Return a number that changes with every file of a folder; a file that grows under its name counts a moment later.
 
-    An entry that cannot be looked at counts as it is, and hides no change of another. Of a store at an address, the
-    files there count.
+    An entry that cannot be read counts as it is, and hides no change of another entry. For a store at an address, the
+    remote files count.
     """
     try:
         if (remote := local_cache.open_cache(folder)) is not None:
@@ -140,13 +143,13 @@ def sign_folder(folder: Path) -> int:
 
 @cache_answers(16)
 def _sign_entries(folder: Path, changed: int, moment: int) -> int:
-    """Changes with the name, date and size of every file of the folder; looked at once in a moment."""
+    """Return a hash of the name, date and size of every file of a folder; scans the folder once per moment."""
     with os.scandir(folder) as entries:
         return hash(tuple(sorted((entry.name, *_stat_entry(entry)) for entry in entries)))
 
 
 def _stat_entry(entry: "os.DirEntry[str]") -> tuple[int, int]:
-    """Date and size of an entry; of one that cannot be looked at, such as a link to nothing, why not."""
+    """Return the date and size of an entry; if it cannot be read (a broken link, for example), the error number."""
     try:
         facts = entry.stat()
     except OSError as error:
@@ -155,7 +158,7 @@ def _stat_entry(entry: "os.DirEntry[str]") -> tuple[int, int]:
 
 
 def read_rows(stores: Sequence[Store], names: NamesByColumn) -> tuple[Trial, ...]:
-    """Rows by the names of some columns, in the order of runs and their contenders; of a trial the first store counts.
+    """Return rows by names in some columns, ordered by run and contender; the first store with a trial counts.
 
     Raises:
         StoreError: a store cannot be read, or the rows take more than `MAX_READ_BYTES`.
@@ -165,14 +168,14 @@ def read_rows(stores: Sequence[Store], names: NamesByColumn) -> tuple[Trial, ...
 
 
 def read_studies(stores: Sequence[Store], lines: Sequence[StudyLine]) -> dict[str, Study]:
-    """Studies with their rows, by name; one whose rows are gone is missing. Raises as `read_rows` does."""
+    """Return studies with their rows, by name; leaves out a study whose rows are gone. Raises as `read_rows` does."""
     key = ("studies", make_key(stores), tuple((line.id, line.trial_ids) for line in lines))
     studies: dict[str, Study] = _keep_rows(key, lambda: _load_studies(stores, lines))
     return studies
 
 
 def _keep_rows(key: Hashable, load: Callable[[], tuple[Any, int]]) -> Any:
-    """What `load` returns first, kept while the bytes that it returns second fit; two threads may load the same."""
+    """Return the first value of `load`, cached while its size (the second) fits; two threads may load it twice."""
     with _rows_lock:
         entry = _rows.get(key)
     if entry is None:
@@ -184,7 +187,7 @@ def _keep_rows(key: Hashable, load: Callable[[], tuple[Any, int]]) -> Any:
 
 
 def _load_studies(stores: Sequence[Store], lines: Sequence[StudyLine]) -> tuple[dict[str, Study], int]:
-    """The studies, and what their rows take in memory."""
+    """Return the studies, and the size of their rows in memory."""
     rows, size = _load_rows(stores, (("trial_id", tuple(name for line in lines for name in line.trial_ids)),))
     by_name = {row.trial_id: row for row in rows}
     studies: dict[str, Study] = {}
@@ -196,7 +199,7 @@ def _load_studies(stores: Sequence[Store], lines: Sequence[StudyLine]) -> tuple[
 
 
 def _load_rows(stores: Sequence[Store], names: NamesByColumn) -> tuple[tuple[Trial, ...], int]:
-    """The rows, and what they take in memory."""
+    """Return the rows, and their size in memory."""
     tables = [store.rows(**dict(names), most_bytes=MAX_READ_BYTES) for store in stores]
     size = sum(map(object_bytes, tables))
     index.require_room(size, MAX_READ_BYTES)

@@ -1,8 +1,8 @@
-"""The controls of a question, bound to the link: training, devices, lanes, a custom training, and what differs.
+"""The controls of a question, bound to the link: training, devices, variants, a custom script, and differences.
 
-Controls hold the words that the link, the command line and the store use, and show their names for people. A page
-that varies a field leaves its control out. What may be asked for is decided by `core.question` alone, which custom
-trainings are offered by `pages.shared.permits`, and which lanes a device has by its measuring process.
+Controls store the words that the link, the command line and the store use, and show readable names. A page that varies
+a field leaves out its control. `core.question` alone decides which questions are valid. `pages.shared.permits` decides
+which custom scripts are offered, and the measuring process which variants a device supports.
 """
 
 import bisect
@@ -18,18 +18,18 @@ from streamlit.delta_generator import DeltaGenerator
 from core.answer import recorded_machines as recordings
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.machine import Machine
-from core.question import catalog, describe, experiment, lanes, models, refusals
+from core.question import catalog, describe, experiment, lanes, models, sweep
 from core.question.custom import LARGEST_SIZE
-from core.question.defaults import default_contenders
 from core.question.describe import format_value as spell
 from core.question.describe import simplify_number as plain_number
 from core.question.devices import capitalize_name
 from core.question.experiment import CUSTOM_PAIRS, Contender, Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training, short_label
 from core.question.lanes import PLAIN, Lane
+from core.question.presets import default_contenders
 from pages.shared import custom_files, links, permits, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.text import plain
+from pages.shared.elements import plain
 
 DOUBLING_DEPTH_DEFAULT = 8
 """The published example that reaches no training error: 128 → 256 → classes at its end."""
@@ -37,7 +37,7 @@ DOUBLING_DEPTH_DEFAULT = 8
 DEFAULTS = Point()
 
 Fields = dict[str, Any]
-"""Fields of a `Point` by name, as their controls stand."""
+"""Fields of a `Point` by name, with the values of their controls."""
 
 
 def choose_dataset() -> catalog.Dataset:
@@ -61,8 +61,8 @@ def choose_samples(dataset: catalog.Dataset, model: str, without: Collection[str
 
 
 def label_field(name: str, model: str) -> str:
-    """What the control of a field is called where a family is trained: samples of a fit are the rows of its table."""
-    called = models.boosting.answer_axis_name(name, model)
+    """Return the label of a field for a model family: samples of a fit are rows of a table."""
+    called = models.families.answer_axis_name(name, model)
     return FIELDS[name].label if called == name else called.capitalize()
 
 
@@ -73,18 +73,29 @@ def choose_family() -> models.Family:
 
 
 def abbreviate_training(dataset: catalog.Dataset, model: models.Family) -> tuple[str, str]:
-    """The data set and the model in as few words as their controls show."""
+    """Return the short names of the data set and the model that their controls show."""
     return short_label("dataset", dataset.name), short_label("model", model.name)
 
 
 def bind_words(name: str, words: Sequence[str], usual: str) -> Fields:
-    """What makes a control of the words of a field part of the link, with their short names for people."""
+    """Return the arguments that bind a choice of a field to the link, with short labels."""
     return session.bind_choice(name, words, usual, functools.partial(short_label, name))
 
 
 def _describe_choices(choices: Iterable[catalog.Dataset | models.Family]) -> str:
-    """What each of several choices is, a line each."""
+    """Describe several choices, a line each."""
     return "  \n".join(f"**{choice.title}**: {choice.summary}" for choice in choices)
+
+
+AXIS_HELP = "The setting to vary. Crossover finds the value at which the faster device changes."
+
+
+def choose_axis(family: models.Family, dataset: catalog.Dataset, place: DeltaGenerator) -> str:
+    """Draw the choice of the size to vary, in a place."""
+    axes, named = sweep.size_axes(family.name, dataset.name), functools.partial(label_field, model=family.name)
+    bound = session.bind_choice("axis", axes, axes[0], named)
+    chosen: str = place.selectbox("Vary", axes, help=AXIS_HELP, **bound)
+    return chosen
 
 
 def choose_sizes(family: models.Family, dataset: str, without: Collection[str] = ()) -> Fields:
@@ -93,52 +104,58 @@ def choose_sizes(family: models.Family, dataset: str, without: Collection[str] =
 
 
 def choose_training_numbers(dataset: str, model: str, without: Collection[str] = ()) -> Fields:
-    """Batch size, epochs, learning rate, and whatever other number every training has."""
-    settled = models.boosting.SETTLED if models.family(model).library else {}
+    """Draw the controls of the numbers that every training has: batch size, epochs, learning rate and others."""
+    settled = models.families.SETTLED if models.family(model).library else {}
     names = [name for name in TRAINING if FIELDS[name].panel == "training" and name not in {*without, *settled}]
     return {name: choose_number(name, dataset, model) for name in names if not FIELDS[name].words}
 
 
 def choose_word(name: str) -> str:
-    """One of the words of a field."""
+    """Draw the choice of a word for a field."""
     entry, words = FIELDS[name], list(FIELDS[name].words)
     return st.selectbox(entry.label, words, help=entry.help, **bind_words(name, words, entry.default))
 
 
 def choose_number(name: str, dataset: str, model: str) -> Any:
-    """A number of a training of one data set and model family: a slider over its stops, or over every whole number."""
+    """Draw a slider for a number of a training, over its stops or over every whole number."""
     entry = FIELDS[name]
     if entry.stops:
         return choose_stop(name)
     low, high = experiment.value_range(name, dataset=dataset, model=model)
     usual = DOUBLING_DEPTH_DEFAULT if (name, model) == ("depth", "doubling-mlp") else entry.default
-    return st.slider(entry.label, int(low), int(high), usual, help=entry.help, **session.bind_control(name))
+    bound = session.bind_value(name, range(int(low), int(high) + 1), usual)
+    return st.slider(entry.label, int(low), int(high), usual, help=entry.help, **bound)
 
 
 def choose_data_path(model: str) -> Fields:
-    """How data reach the device; the rows of a fit do in one way only."""
+    """Draw the choice of how data reach the device; the rows of a fit reach it in only one way."""
     if models.family(model).library:
-        return {"data_path": models.boosting.SETTLED["data_path"]}
+        return {"data_path": models.families.SETTLED["data_path"]}
     captions, bound = list(DATA_PATHS.values()), bind_words("data_path", list(DATA_PATHS), DEFAULTS.data_path)
     return {"data_path": st.radio("Data path", list(DATA_PATHS), captions=captions, **bound)}
 
 
 def choose_feeding(path: str, dataset: str, model: str, without: Collection[str] = ()) -> Fields:
-    """The order of samples, who loads them where a loader runs, and what has words for values; a fit has none of it."""
+    """Draw the order of samples, the loader's workers, and the fields whose values are words; nothing for a fit."""
     if models.family(model).library:
         return {}
-    fields: Fields = {"shuffle": st.toggle("Shuffle every epoch", DEFAULTS.shuffle, **session.bind_control("shuffle"))}
+    shuffle = st.toggle("Shuffle every epoch", DEFAULTS.shuffle, **bind_switch("shuffle", DEFAULTS.shuffle))
+    fields: Fields = {"shuffle": shuffle}
     fields |= {name: choose_word(name) for name in TRAINING if FIELDS[name].panel == "training" and FIELDS[name].words}
     if path in LOADER_PATHS and "loader_workers" not in without:
         fields["loader_workers"] = choose_number("loader_workers", dataset, model)
     return fields
 
 
+def bind_switch(name: str, usual: bool) -> Fields:
+    """Return the arguments that bind a switch to the link."""
+    return session.bind_value(name, (False, True), usual)
+
+
 def choose_seed() -> Fields:
     entry = FIELDS["seed"]
-    chosen = st.number_input(
-        entry.label, int(entry.low), int(entry.high), entry.default, **session.bind_control("seed")
-    )
+    bound = session.bind_value("seed", range(int(entry.low), int(entry.high) + 1), entry.default)
+    chosen = st.number_input(entry.label, int(entry.low), int(entry.high), entry.default, **bound)
     return {"seed": int(chosen or 0)}
 
 
@@ -151,10 +168,15 @@ def choose_stop(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Any:
-    """A slider over the stops of a field, or over others, and over the value that the link brought.
+    """Draw a slider over the stops of a field, or over other stops, with the value of the link.
 
-    It stands at `default` at first, if elsewhere than the field's own. `minimum` is the lowest value that the link may
-    bring, if higher than the lowest stop, `maximum` the highest, if lower than the field's own.
+    Args:
+        name: the field.
+        title: label of the slider; by default the label of the field.
+        default: initial value; by default that of the field.
+        stops: stops instead of those of the field.
+        minimum: lowest value that a link may set, if it is higher than the lowest stop.
+        maximum: highest value that a link may set, if it is lower than that of the field.
     """
     entry = FIELDS[name]
     usual = describe.simplify_number(entry.default if default is None else default)
@@ -168,31 +190,31 @@ def choose_stop(
 
 
 def parse_point(link: Mapping[str, Sequence[str]]) -> tuple[Point, list[str]]:
-    """The training that a link asks for, without the fields that are not what they may be; a sentence for each."""
+    """Return the training of a link without its invalid fields, and a sentence for each of these."""
     said = {name: values[-1] for name, values in link.items() if name in TRAINING}
     faults: list[str] = []
     while True:
         try:
             return Point.parse(said), faults
         except InvalidValue as error:
-            faults.append(refusals.format_page_error(error))
+            faults.append(describe.format_page_error(error))
             if said.pop(error.field, None) is None:
                 return Point(), faults
 
 
 def collect_faults(*checks: Callable[[], object]) -> list[str]:
-    """What each of several checks refuses, a sentence each."""
+    """Return the errors of several checks, a sentence each."""
     found: list[str] = []
     for check in checks:
         try:
             check()
         except InvalidValue as error:
-            found.append(refusals.format_page_error(error))
+            found.append(describe.format_page_error(error))
     return list(dict.fromkeys(found))
 
 
 def parse_number(name: str, text: str) -> float:
-    """A number of a link; raises InvalidValue where it is none."""
+    """Return a number of a link; raises InvalidValue if the text is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -201,7 +223,7 @@ def parse_number(name: str, text: str) -> float:
 
 
 def read_linked(name: str, spelled: Callable[[str], str]) -> list[str]:
-    """What the link brought for a control, as `spelled` writes it; what that refuses is left out."""
+    """Return the values of the link for a control, as `spelled` writes them, without invalid ones."""
     found: list[str] = []
     for text in session.read_arrived_settings().get(name, ()):
         with contextlib.suppress(InvalidValue):
@@ -210,7 +232,7 @@ def read_linked(name: str, spelled: Callable[[str], str]) -> list[str]:
 
 
 def read_linked_numbers(name: str, *, last: bool = False) -> list[float]:
-    """The numbers that the link brought for a control of several, or for one, which takes the last."""
+    """Return the numbers of the link for a control; a control of one value uses the last."""
     texts, found = session.read_arrived_settings().get(name, ()), []
     for text in texts[-1:] if last else texts:
         with contextlib.suppress(ValueError, OverflowError):  # no number, or infinite
@@ -219,7 +241,7 @@ def read_linked_numbers(name: str, *, last: bool = False) -> list[float]:
 
 
 def make_recording_query(fields: Mapping[str, Any]) -> Mapping[str, object] | None:
-    """A training as recordings of it are looked for; None where its fields make none."""
+    """Return the settings that find recordings of a training; None if its fields are invalid."""
     try:
         return recordings.point_settings(Point(**fields))
     except InvalidValue:
@@ -232,7 +254,10 @@ DEVICES_HELP = "The first is what the others are compared with. The CPU without 
 
 
 def choose_devices(machine: Machine | None, key: str = "devices") -> list[str]:
-    """Draw the control; contenders in the machine's order, so that however they were clicked the question is one."""
+    """Draw the choice of devices, and return the chosen contenders in the order of the machine.
+
+    So the order of clicks does not change the question.
+    """
     if machine is None:
         wait_for_devices()
         return []
@@ -245,20 +270,32 @@ def choose_devices(machine: Machine | None, key: str = "devices") -> list[str]:
         max_selections=experiment.MAX_CONTENDERS,
         help=DEVICES_HELP,
         **session.bind_choice(
-            key, options, [str(contender) for contender in pick_default_contenders(machine)], experiment.display_name
+            key,
+            options,
+            [str(contender) for contender in pick_default_contenders(machine)],
+            experiment.display_name,
+            most=experiment.MAX_CONTENDERS,
         ),
     )
+    say_cut(key, experiment.MAX_CONTENDERS, "devices")
     return sorted(chosen, key=options.index)
 
 
+def say_cut(name: str, most: int, noun: str) -> None:
+    """Show a note if the link of the session chooses more than a control accepts."""
+    named = len(dict.fromkeys(session.read_arrived_settings().get(name, ())))
+    if named > most and not session.has_changed():
+        st.caption(f"The link names {named} {noun}; the first {most} are chosen.")
+
+
 def join_titles(chosen: Sequence[str]) -> str:
-    """Contenders as people read them, in a line; names of lanes have commas themselves."""
+    """Return the labels of contenders in a line; names of variants can contain commas."""
     titles = [experiment.display_name(text) for text in chosen]
     return ("; " if any("," in title for title in titles) else ", ").join(titles)
 
 
 def wait_for_devices() -> None:
-    """Wait for the measuring process to say what this machine has, where there is one."""
+    """Wait until the measuring process has reported this machine's devices; show why if nothing can run."""
     if reason := queries.explain_no_runs():
         st.selectbox("Devices", ["none"], disabled=True)
         st.caption(reason)
@@ -266,22 +303,26 @@ def wait_for_devices() -> None:
         poll_machine(_draw_device_search)
 
 
+DEVICE_SEARCH = "device_search"
+"""Key of the placeholder that is shown during the search for devices."""
+
+
 def _draw_device_search() -> None:
-    st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True)
+    st.selectbox("Devices", ["Looking at this machine's devices…"], disabled=True, key=DEVICE_SEARCH)
     if waits_for := queries.describe_loading():
         st.caption(waits_for)
 
 
 @st.fragment(run_every=0.5)
 def poll_machine(draw: Callable[[], object]) -> None:
-    """Draw what stands here until the measuring process has said what this machine has."""
+    """Draw the placeholder until the measuring process has reported the devices."""
     if queries.read_machine() is not None:
         st.rerun()
     draw()
 
 
 def list_contenders(machine: Machine) -> tuple[Contender, ...]:
-    """What this machine can train on, the baseline first."""
+    """Return the devices of this machine, the baseline first."""
     others = tuple(Contender(device=info.device) for info in machine.devices if info.kind != "cpu")
     if others:
         return (Contender(), ONE_THREAD, *others)
@@ -289,14 +330,14 @@ def list_contenders(machine: Machine) -> tuple[Contender, ...]:
 
 
 def pick_default_contenders(machine: Machine) -> tuple[Contender, ...]:
-    """What is compared unless asked otherwise; beside a recorded accelerator the CPU alone is enough."""
+    """Return the default devices to compare; with a recorded accelerator the CPU is enough."""
     if session.read_accelerator() and len(machine.devices) == 1:
         return (Contender(),)
     return default_contenders(machine.device_names, machine.environment.cores_usable)
 
 
 def find_missing_device(request: Sequence[Contender], machine: Machine | None) -> str:
-    """In a sentence, the device that was asked for and is not here; empty if none."""
+    """Return a sentence on a requested device that this machine lacks; empty if there is none."""
     absent = [contender.device for contender in request if machine and contender.device not in machine.device_names]
     if machine is None or not absent:
         return ""
@@ -305,15 +346,15 @@ def find_missing_device(request: Sequence[Contender], machine: Machine | None) -
 
 
 LANES_HELP = (
-    "Other ways to run the same steps, measured in turns with plain ones on every chosen device. "
-    "`compiled10`: ten steps in one compiled call. `graph`: a recorded CUDA graph. `fused`, `foreach`: the update in "
-    "few operations. `kept`: memory that a step on the CPU frees is kept for the next. `micro250`: the batch in pieces "
-    "that fit the cache. `bf16`, `tf32`: other mathematics."
+    "Execution variants to compare with the default eager fp32 loop, on every chosen device. "
+    "`compiled10`: torch.compile, ten steps per call. `graph`: CUDA graph replay. `fused`, `foreach`: optimizer "
+    "implementation. `kept`: reuse freed CPU memory instead of returning it to the system. `micro250`: micro-batches "
+    "of 250 samples. `benchmark`: cuDNN autotuning. `bf16`, `fp16`, `tf32`: lower precision."
 )
 
 
 def choose_lanes(machine: Machine | None, training: Training) -> list[str]:
-    """Draw the control, once the machine is known; lanes that no device of it has are named with their reason."""
+    """Draw the control once the machine is known; variants that no device supports are named with the reason."""
     if machine is None:
         return []
     wanted = {spell_lane(lane): lane for host in (True, False) for lane in lanes.worth_trying(training, on_host=host)}
@@ -324,9 +365,9 @@ def choose_lanes(machine: Machine | None, training: Training) -> list[str]:
     if not options and not refused:  # a fit has none
         return []
     chosen = st.multiselect(
-        "Lanes",
+        "Variants",
         options,
-        placeholder="plain steps only",
+        placeholder="default loop only",
         help=LANES_HELP,
         **session.bind_choice("lanes", options, [], _title_lane),
     )
@@ -338,7 +379,7 @@ def choose_lanes(machine: Machine | None, training: Training) -> list[str]:
 
 
 def apply_lanes(chosen: Sequence[str], words: Sequence[str], machine: Machine | None) -> list[str]:
-    """Contenders with each chosen lane that their device has, the plain ones first; what is left out is said."""
+    """Return contenders with each chosen variant that their device supports, default ones first; report the others."""
     if machine is None:
         return []
     found, left_out = list(chosen), []
@@ -357,21 +398,21 @@ def apply_lanes(chosen: Sequence[str], words: Sequence[str], machine: Machine | 
 
 
 def refuse_lane_count(contenders: Sequence[str], words: Sequence[str]) -> str:
-    """Why so many contenders cannot be measured together, in a sentence; empty if they can."""
+    """Explain why so many contenders cannot be measured together, in a sentence; empty if they can."""
     most = experiment.MAX_CONTENDERS
     if not words or len(contenders) <= most:
         return ""
     allowed = f"fewer: with these devices they make {len(contenders)} trainings to compare, and {most} fit into one run"
-    return refusals.format_page_error(InvalidValue("lanes", "; ".join(map(_title_lane, words)), allowed))
+    return describe.format_page_error(InvalidValue("lanes", "; ".join(map(_title_lane, words)), allowed))
 
 
 def parse_lane(text: str) -> Lane:
-    """A lane of a link; raises InvalidValue where it is none."""
+    """Return a variant from a link; raises InvalidValue if it is invalid."""
     return Lane.parse(re.findall(r"\w+", text))
 
 
 def check_lanes(link: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a link with a lane that is none; raises InvalidValue."""
+    """Raise InvalidValue if a link has an invalid variant."""
     for text in link.get("lanes", ()):
         parse_lane(text)
 
@@ -385,7 +426,7 @@ def _title_lane(words: str) -> str:
 
 
 def _explain_missing_lane(lane: Lane, machine: Machine) -> str:
-    """Why no device of a machine has a lane, to go on after a colon; empty if one has."""
+    """Return why no device of a machine supports a variant, to follow a colon; empty if one does."""
     reasons = [
         next((refusals[kind] for kind in lane.kinds if kind in refusals), "") for refusals in machine.refusals.values()
     ]
@@ -396,27 +437,25 @@ CUSTOM_SIZES = [2**power for power in range(25)]
 """Sizes that the ends of a range can be set to; a link may have others."""
 
 FILE_REFRESH_S = 2.0
-"""Seconds after which a change of the file is noticed, at most."""
+"""Longest time in seconds until a change of the file is noticed."""
 
 CATALOGUE_TITLE = "A model of the catalogue"
-SIZE_HELP = "What the function of the file is called with: whatever its training grows with."
+SIZE_HELP = "Size passed to the function of the file, such as the width of the model."
 PAIR_STOPS, POSSIBLE_PAIRS = (2, 4, 6, 10, 15, 20, 30, 50, 100), range(1, 101)
-"""Pairs that are offered, and that a link may ask for."""
+"""Numbers of pairs that the control offers, and that a link may set."""
 
 PAIRS_HELP = "One block of every device makes a pair. More pairs make the intervals narrower."
-CUSTOM_CAPTION = (
-    "It is run as it is, in a process of its own that ends with it. What it does not say of itself is not known."
-)
+CUSTOM_CAPTION = "Your script runs unchanged, in its own process. Facts that it does not report stay unknown."
 
 
 def choose_custom_training(refusals: DeltaGenerator) -> CustomFile | None:
-    """Draw which training it is, where one of one's own is offered, and what is known of its file.
+    """Draw the choice between the catalogue and custom scripts, and the facts about the chosen file.
 
     Args:
-        refusals: where it is said that a link names one that is not offered; not where it would be folded away.
+        refusals: place for the warning that a link names an unavailable script, outside of anything that folds.
 
     Returns:
-        The chosen one, or None for the catalogue.
+        The chosen script, or None for the catalogue.
     """
     offered = permits.trainings()
     with refusals:
@@ -424,7 +463,7 @@ def choose_custom_training(refusals: DeltaGenerator) -> CustomFile | None:
     if not offered:
         session.write_link("training", [])
         return None
-    titles = {"": CATALOGUE_TITLE, **{name: f"Your own training: {file.title}" for name, file in offered.items()}}
+    titles = {"": CATALOGUE_TITLE, **{name: f"Your script: {file.title}" for name, file in offered.items()}}
     chosen = st.selectbox(
         "Training", list(titles), **session.bind_choice("training", list(titles), "", titles.__getitem__)
     )
@@ -434,35 +473,37 @@ def choose_custom_training(refusals: DeltaGenerator) -> CustomFile | None:
     st.caption(f"{plain(file.name)} · source {file.source_hash[:6] or 'cannot be read'} · {CUSTOM_CAPTION}")
     st.fragment(_rerun_on_change, run_every=FILE_REFRESH_S)(
         file, file.source_hash
-    )  # a change is seen while nothing else happens
+    )  # notices a change while the page is idle
     return file
 
 
 def choose_custom_size() -> dict[str, int]:
-    """The control of the one number that a file is called with."""
+    """Draw the control of the size, the one number that a file's function is called with."""
     usual = int(FIELDS["size"].usual_values[1])
-    chosen = st.number_input("Size", 1, LARGEST_SIZE, usual, help=SIZE_HELP, **session.bind_control("size"))
+    bound = session.bind_value("size", range(1, LARGEST_SIZE + 1), usual)
+    chosen = st.number_input("Size", 1, LARGEST_SIZE, usual, help=SIZE_HELP, **bound)
     return {"size": int(chosen or usual)}
 
 
 def choose_custom_limits() -> dict[str, float]:
-    """The controls of how far a training of one's own is measured."""
+    """Draw the controls of the sizes of a custom script."""
     stops = sorted(
         {*PAIR_STOPS, *(pairs for pairs in read_linked_numbers("pairs", last=True) if pairs in POSSIBLE_PAIRS)}
     )
-    pairs = st.select_slider("Pairs of blocks", stops, CUSTOM_PAIRS, help=PAIRS_HELP, **session.bind_control("pairs"))
+    bound = session.bind_numbers("pairs", stops, CUSTOM_PAIRS)
+    pairs = st.select_slider("Pairs of blocks", stops, CUSTOM_PAIRS, help=PAIRS_HELP, **bound)
     return {"pairs": int(pairs), "budget_s": float(choose_stop("budget_s"))}
 
 
 def check_custom_size(link: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a link with a size that no file can be called with; raises InvalidValue."""
+    """Raise InvalidValue if the size of a link is invalid for every file."""
     for text in link.get("size", ())[-1:] if link.get("training") else ():
         if not text.isascii() or not text.isdigit() or not 1 <= int(text[:20]) <= LARGEST_SIZE:
             raise InvalidValue("size", text, f"a whole number between 1 and {LARGEST_SIZE:,}")
 
 
 def invite_custom_training() -> None:
-    """Draw one line on how to bring one's own training; nothing where that cannot be done, or was."""
+    """Draw one line on how to add a custom script; nothing if that is not possible or done already."""
     if permits.on_own_machine() and not permits.trainings():
         st.caption("To compare your own training, write a function `build(size, device)` and start the app with it:")
         st.code(custom_files.START_COMMAND, language=None, wrap_lines=True)
@@ -474,10 +515,10 @@ def _rerun_on_change(file: CustomFile, source_hash: str) -> None:
 
 
 def _warn_unavailable(offered: list[str]) -> None:
-    """Say that a link names a training that is not offered, which is all that becomes of it."""
+    """Show a warning if the link names a training that is not offered; the link has no other effect."""
     for name in session.read_arrived_settings().get("training", ())[-1:]:
         if name and name not in offered and not session.has_changed():
-            here = f"What is offered: {', '.join(offered)}." if offered else "No training of one's own is."
+            here = f"Available: {', '.join(offered)}." if offered else "No custom training script is available."
             st.warning(
                 plain(
                     f"This link asks for the training {links.shorten_list([name])}, which is not offered here. {here}"
@@ -487,17 +528,17 @@ def _warn_unavailable(offered: list[str]) -> None:
 
 CATALOGUE_SOURCE = "of the catalogue"
 FILE_SOURCE = "source"
-"""Title of what no control can set: the file of one's own training as it was."""
+"""Title of a difference that no control sets: an earlier version of a custom script's file."""
 
 MAX_NAMED_DIFFERENCES = 3
-"""Settings that differ which are named before the rest are counted."""
+"""Number of different settings that are named; the rest are counted."""
 
 Difference = tuple[str, str, str]
-"""Title of a setting, its value in the settings and in what is shown."""
+"""Title of a setting, its value in the controls, and its value in the shown result."""
 
 
 def draw_differences(differences: Sequence[Difference], values: Mapping[str, Any]) -> None:
-    """Say what differs, if anything does, and offer the values of the controls that ask for what is shown."""
+    """Draw the differences, if any, and a button that sets the controls to the shown result."""
     if not differences:
         return
     named = "; ".join(f"{title} {now}, not {then}" for title, now, then in differences[:MAX_NAMED_DIFFERENCES])
@@ -514,15 +555,17 @@ def adopt_view(
     machine: Machine | None,
     controls: Callable[[links.Kind, str, Machine], Mapping[str, Any]],
 ) -> None:
-    """Set the controls as what a link opens was asked for, if the link says nothing of a training.
+    """Set the controls to the question of the result that a link opens, unless the link has settings of a training.
 
     Args:
-        view: what the page shows.
-        machine: this one; nothing is set before it is known.
-        controls: the values of the controls that ask for what a link opens; none where that cannot be told. What it
-            raises is said where that is drawn.
+        view: the result that the page shows.
+        machine: this machine; nothing is set until it is known.
+        controls: returns the values of the controls for a result, or none if they cannot be determined. Its errors are
+            shown where the result appears.
     """
-    if view is None or machine is None or session.has_changed() or set(session.read_arrived_settings()) - {"recorded"}:
+    if view is None or machine is None or session.has_changed():
+        return
+    if set(session.read_arrived_settings()) - {"recorded", "sizes"}:
         return
     with contextlib.suppress(CrossoverError):
         if values := controls(*view, machine):
@@ -530,7 +573,7 @@ def adopt_view(
 
 
 def compare_points(request: Point, reference: Point, without: Collection[str] = ()) -> list[Difference]:
-    """What differs between two trainings, without some of their fields."""
+    """Return the differences between two trainings, without some of their fields."""
     if request.training != reference.training:
         return [("training", request.training or CATALOGUE_SOURCE, reference.training or CATALOGUE_SOURCE)]
     if request.training:
@@ -551,13 +594,13 @@ def compare_points(request: Point, reference: Point, without: Collection[str] = 
 
 
 def _spell_setting(name: str, value: Any) -> str:
-    """The value of a setting as its control shows it."""
+    """Return the value of a setting as its control shows it."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return session.format_number(plain_number(value)) if number else short_label(name, spell(value))
 
 
 def compare_contenders(request: Sequence[Contender], reference: Sequence[Contender]) -> list[Difference]:
-    """The devices of two questions, where they differ."""
+    """Return the devices of two questions if they differ."""
     now, then = (_join_names([contender.title for contender in each]) for each in (request, reference))
     return [("devices", now, then)] if now != then else []
 
@@ -567,7 +610,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def make_point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:
-    """The values of the controls that ask for a training; sizes of other families and idle loaders have none."""
+    """Return the values of the controls that ask for a training, without sizes of other families and idle loaders."""
     if point.training:
         found = {"training": point.training, "size": point.size} if point.training in permits.trainings() else {}
         return {name: value for name, value in found.items() if name not in without}

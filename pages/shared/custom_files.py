@@ -1,9 +1,9 @@
-"""The trainings of one's own that this server offers: of files that it was started with, which are read and never run.
+"""Custom training scripts that this server offers: it reads the files that it was started with, and never runs them.
 
-`streamlit run streamlit_app.py -- --training my_training.py` or `CROSSOVER_TRAINING` names a file, one with a function
-(`my_training.py:build`), or a folder of such files. Who looks at a page can choose among their names; where a file lies
-comes from whoever started the server, never from a link. Who may choose at all is decided in
-`pages.shared.permits`.
+`streamlit run streamlit_app.py -- --training my_training.py` or `CROSSOVER_TRAINING` names a file, a file with a
+function (`my_training.py:build`), or a folder of such files. A visitor of a page chooses a script by its name. The path
+of a file comes from the command that started the server, never from a link. `pages.shared.permits` decides which
+visitors may choose.
 """
 
 import ast
@@ -21,27 +21,27 @@ from core.results.schema import Trial
 from pages.shared.cache import cache_answers
 
 TRAINING_VARIABLE = "CROSSOVER_TRAINING"
-"""Environment variable that names a training of one's own, or a folder of them, for the pages to offer."""
+"""Environment variable that names a custom script, or a folder of them, for the pages to offer."""
 
 TRAINING_OPTION = "--training"
 START_COMMAND = " ".join(("streamlit", "run", "streamlit_app.py", "--", TRAINING_OPTION, "my_training.py"))
-"""How a server is started that offers one."""
+"""The command that starts a server with a custom script."""
 
 BUILD_PARAMETERS = ["size", "device"]
-"""By which a function is known that builds a training, if it is not called so."""
+"""Parameters by which a function counts as one that builds a training, if it has another name."""
 
 MAX_FILES = 50
-"""Files of a folder that are offered, the first by name."""
+"""Largest number of files of a folder that are offered, the first by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CustomFile:
-    """A training of one's own that may be chosen.
+    """A custom script that a visitor can choose.
 
     Attributes:
-        path: its file.
-        function: that builds it.
-        alone: whether it is the only one that its file offers.
+        path: the file.
+        function: the function that builds the training.
+        alone: whether the file offers no other function.
     """
 
     path: Path
@@ -50,29 +50,29 @@ class CustomFile:
 
     @property
     def name(self) -> str:
-        """The training as rows and links name it: `my_training.py:build`."""
+        """The name of the training in rows and links: `my_training.py:build`."""
         return f"{self.path.name}:{self.function}"
 
     @property
     def title(self) -> str:
-        """The training as people read it: its file, with the function where the file offers several."""
+        """The readable name of the training: its file, and the function if the file offers several."""
         return self.path.name if self.alone else f"{self.path.name}, {self.function}"
 
     @property
     def source_hash(self) -> str:
-        """Hash of the source as it is now; empty where it cannot be read."""
+        """Hash of the current source; empty if it cannot be read."""
         try:
             return sources.hash_sources(self.path)
         except OSError:
             return ""
 
     def fields(self) -> dict[str, str]:
-        """What a `Point` of the training needs beside its size."""
+        """Return the fields that a `Point` of the script needs in addition to its size."""
         return {"training": self.name, "source_hash": self.source_hash}
 
 
 def list_custom_files() -> Mapping[str, CustomFile]:
-    """Every training that the server was started with, by its name; of two of one name the first."""
+    """Return every training that the server was started with, by name; the first counts if a name occurs twice."""
     found: dict[str, CustomFile] = {}
     for text in _read_start_options():
         for file in _find_files(text):
@@ -81,12 +81,12 @@ def list_custom_files() -> Mapping[str, CustomFile]:
 
 
 def list_shipped_files() -> Mapping[str, CustomFile]:
-    """The trainings of public cases, which came with the app: their page runs them, and no control offers them."""
+    """Return the scripts of public cases that the app includes: their page runs them, and no control offers them."""
     return {file.name: file for file in _find_files(str(published.CASES_FOLDER))}
 
 
 def find_custom_file(training: Point | Trial) -> CustomFile | None:
-    """The file of a row or a question, as it was offered or came with the app; None if neither."""
+    """Return the file of a row or a question, offered or included in the app; None if it is neither."""
     named = [
         files[training.training] for files in (list_custom_files(), list_shipped_files()) if training.training in files
     ]
@@ -94,7 +94,7 @@ def find_custom_file(training: Point | Trial) -> CustomFile | None:
 
 
 def describe_file_state(training: Point | Trial) -> str:
-    """What became of a training's file since a row or a question of it, in a sentence; empty if nothing did."""
+    """Describe how a script's file changed since a row or a question of it; empty if it did not."""
     file = find_custom_file(training)
     if file is None:
         return f"{training.training} is not among the files that this server was started with."
@@ -105,7 +105,7 @@ def describe_file_state(training: Point | Trial) -> str:
 
 
 def _read_start_options() -> Iterator[str]:
-    """What the starter of this server wrote, as options behind `--` and in the environment."""
+    """Return the scripts that the server was started with: options behind `--`, and the environment."""
     given = iter(sys.argv[1:])
     for word in given:
         if word == TRAINING_OPTION:
@@ -116,7 +116,7 @@ def _read_start_options() -> Iterator[str]:
 
 
 def _find_files(text: str) -> list[CustomFile]:
-    """The trainings that a file, one with a function, or a folder has."""
+    """Return the trainings of a file, of a file with a function, or of a folder."""
     before, _, after = text.rpartition(":")
     if before and after.isidentifier():
         return _make_custom_files(Path(before), (after,))
@@ -139,7 +139,7 @@ def _make_custom_files(path: Path, functions: tuple[str, ...]) -> list[CustomFil
 
 @cache_answers(1_024)
 def _find_functions(path: Path, file_stamp: tuple[int, ...]) -> tuple[str, ...]:
-    """Functions of a file that build a training, by their names or their parameters; none where it cannot be read."""
+    """Return the functions of a file that build a training, by name or parameters; none if it cannot be read."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -148,7 +148,7 @@ def _find_functions(path: Path, file_stamp: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _find_bound_names(entry: ast.stmt) -> list[str]:
-    """Names of functions that a statement of a file makes which build a training."""
+    """Return the names of functions that a statement of a file defines and that build a training."""
     default = custom.DEFAULT_FUNCTION
     match entry:
         case ast.FunctionDef(name=name, args=args):

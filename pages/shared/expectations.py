@@ -1,6 +1,6 @@
-"""What stored rows of this machine let one expect of a training that its settings describe, and how that is drawn.
+"""Predictions for a training from stored rows of this machine, and their drawing.
 
-Looked up by everything in which the sizes of a study agree, so that a slider is answered in the same run of the page.
+The lookup uses all settings that the sizes of a study share, so a slider gets its answer in the same run of the page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.answer import comparable, recorded_machines, two_machines, wording
+from core.answer import comparable, machine_comparison, recorded_machines, wording
 from core.answer import expectations as expecting
 from core.answer.charts import run_charts as expected_charts
 from core.answer.expectations import ExpectedSpeedup
 from core.answer.gallery.overview import Overview, StudyLine
+from core.answer.machine_comparison import Meeting
 from core.answer.recorded_machines import Accelerator
-from core.answer.two_machines import Meeting
+from core.answer.study import Study
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question.experiment import PROTOCOL_VERSION, Contender, Experiment, Point
@@ -24,29 +25,29 @@ from core.question.fields import SIZE_AXES, axis_title
 from core.question.sweep import Sweep
 from core.results.schema import Trial
 from core.results.store import LocalMachine
-from pages.shared import accelerators_view, charts, queries
+from pages.shared import accelerators_view, elements, queries
 from pages.shared.cache import cache_answers
+from pages.shared.elements import plain
 from pages.shared.queries import LocatedCrossover
-from pages.shared.text import plain
 
 AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING_COLUMNS)
-"""Sizes that are settings themselves; parameters follow from others."""
+"""Sizes that are settings themselves; the number of parameters follows from other settings."""
 
 AGREEING_SETTINGS = {axis: comparable.columns_except_axis(comparable.TRAINING_COLUMNS, axis) for axis in AXES}
-"""Settings in which the sizes of a study along an axis agree."""
+"""Settings that are equal at all sizes of a study over an axis."""
 
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What is expected of a training, and the measured sizes that it rests on.
+    """The prediction for a training, and the measured sizes that it is based on.
 
     Attributes:
         told: the figures.
-        located: the answer of those sizes, with its charts.
-        baseline: contender that is divided, as asked for.
-        challenger: the one that divides.
+        located: the crossover of those sizes, with its charts.
+        baseline: the contender whose time is divided, as written in the question.
+        challenger: the contender by whose time it is divided.
     """
 
     told: ExpectedSpeedup
@@ -56,16 +57,17 @@ class Expectation:
 
     @property
     def chart(self) -> dict[str, Any]:
-        """The measured speedups with a marker at the size in question."""
+        """The measured speedups with a marker at the size of the training."""
         return _mark_chart(self.located, self.told)
 
 
 def expect_training(
     point: Point, contenders: Sequence[str], origin: LocalMachine, accelerator: Accelerator | None = None
 ) -> Expectation | None:
-    """What to expect of two contenders of this machine, or of one and a recorded accelerator; None if nothing is known.
+    """Return the prediction for two contenders, or for one and a recorded accelerator; None without data.
 
-    Of several studies that hold the training at other sizes the one of the most sizes counts.
+    Both contenders are of this machine. If several studies include the training at other sizes, the study with the most
+    sizes counts.
     """
     found = _expect_on_machine(point, contenders, origin)
     if found is None and accelerator is not None:
@@ -74,7 +76,7 @@ def expect_training(
 
 
 def compare_with_expectation(baseline: Trial, challenger: Trial, measured: float | None) -> str:
-    """A sentence that sets what other sizes let one expect beside what was measured; empty where they say nothing."""
+    """Compare the expectation from other sizes with the measurement, in a sentence; empty without an expectation."""
     if measured is None:
         return ""
     for line, size in _find_lines(
@@ -86,8 +88,16 @@ def compare_with_expectation(baseline: Trial, challenger: Trial, measured: float
     return ""
 
 
+def expect_size(study: Study, size: float) -> ExpectedSpeedup | None:
+    """Return the expectation at another size from the measured sizes of a study; None if they are too few."""
+    try:
+        return _interpolate_size(queries.locate_crossover(study, "steady"), size, None)
+    except CrossoverError:
+        return None
+
+
 def find_matching_study(request: Sweep, origin: LocalMachine) -> StudyLine | None:
-    """The study of this machine that measured what a sweep along one size asks for, at whatever sizes."""
+    """Return the study of this machine with the settings of a sweep, at any sizes."""
     axis, pair = request.axes[0].name, frozenset(map(str, request.contenders))
     if len(request.axes) > 1 or axis not in AXES:
         return None
@@ -126,7 +136,10 @@ def _interpolate_size(located: LocatedCrossover, size: float, exclude: float | N
 
 
 def _find_lines(point: Point, contenders: Sequence[str], origin: LocalMachine) -> list[tuple[StudyLine, float]]:
-    """Studies of the first contender and one of the others that hold a training at other sizes, with its own size."""
+    """Return studies of two contenders that include a training at other sizes, with the size of the training.
+
+    The contenders are the first one and any one of the others.
+    """
     index = _index_studies(queries.read_overview())
     found: list[tuple[StudyLine, float]] = []
     for axis in AXES:
@@ -145,7 +158,7 @@ def _mark_chart(located: LocatedCrossover, expected: ExpectedSpeedup) -> dict[st
 
 @cache_answers(2)
 def _index_studies(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
-    """Studies by who was measured where along which size, and by the settings in which their sizes agree."""
+    """Group studies by machine, devices and axis, and by the settings that all sizes share."""
     lines = [line for line in queries.list_study_lines() if line.protocol_version == PROTOCOL_VERSION]
     places = dict(zip(overview.frame["trial_id"], range(len(overview.frame)), strict=True))
     found: dict[Key, dict[Key, list[StudyLine]]] = {}
@@ -184,7 +197,7 @@ def _expect_from_accelerator(
 def _find_meeting(
     overview: Overview, point: Point, contender: str, origin: LocalMachine, axis: str, recordings: tuple[str, ...]
 ) -> Meeting | None:
-    """Rows of one contender of this machine along an axis, and an accelerator's."""
+    """Return the comparison of a contender of this machine with the recordings of an accelerator over an axis."""
     frame = overview.frame
     wanted = {"contender": contender, "machine_id": origin.machine_id, "torch_version": origin.torch_version}
     wanted |= {name: getattr(point, name) for name in AGREEING_SETTINGS[axis]}
@@ -192,12 +205,12 @@ def _find_meeting(
     for name, value in wanted.items():
         alike &= frame[name] == value
     ours = queries.find_rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
-    found = two_machines.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
+    found = machine_comparison.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
     return found[0] if found else None
 
 
 def draw_expectation(request: Experiment | None, machine: Machine | None) -> None:
-    """Draw what to expect of a training that can be asked for; nothing where nothing is known."""
+    """Draw the expectation for a valid training; nothing if there is none."""
     if request is None or machine is None:
         return
     names = [str(contender) for contender in request.contenders]
@@ -208,10 +221,10 @@ def draw_expectation(request: Experiment | None, machine: Machine | None) -> Non
 
 
 def show_expectation(expectation: Expectation, *, ending: str) -> None:
-    """Draw an expectation: its figures, on what they rest, and the marker."""
+    """Draw a prediction: its figures, its source, and the marker."""
     told, axis = expectation.told, expectation.located.answer.axis
     base, other = (Contender.parse(text).title for text in (expectation.baseline, expectation.challenger))
     where = wording.place_on_axis(axis, wording.format_size(told.size))
     st.markdown(f"**{plain(other)} against {plain(base)}, at {where}: {told.figures}**, {told.source}. {ending}")
     along = f"Speedup against {axis_title(axis)}"
-    charts.draw_chart(expectation.chart, alt=f"{along}: measured sizes, and what is expected at {where}")
+    elements.draw_chart(expectation.chart, alt=f"{along}: measured sizes, and what is expected at {where}")

@@ -1,9 +1,9 @@
-"""The frame of every page: what its link says on top, and the button that makes such a link.
+"""The frame of every page: the instructions of its link at the top, and the button that makes such a link.
 
-A teacher's link can say what to do (`text`), begin with the settings of a tutorial (`preset`, at a `scale`), lead back
-to a lesson (`lesson`), fix settings (`lock`) and put them out of sight (`hide`). What a link says is shown as plain
-text and never as Markdown or HTML. A lock is a help for a class, not a permission: who may measure is decided
-elsewhere.
+A teacher's link can contain instructions (`text`), the settings of a tutorial to begin with (`preset`, at a `scale`),
+and a lesson to return to (`lesson`). It can also fix settings (`lock`) and hide them (`hide`). The page shows the text
+of a link unformatted, never as Markdown or HTML. A lock helps a class and is not a permission: `pages.shared.permits`
+decides which visitors may measure.
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,23 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.errors import InvalidValue, require_choice
-from core.question import describe, refusals
+from core.question import describe
 from core.question.experiment import Contender
 from core.question.fields import TRAINING
 from core.question.presets import LIMITS, PRESETS, SCALES, Preset, Scale, preset
 from core.question.sweep import Sweep
-from pages.shared import layout, links, navigation, session
-from pages.shared.text import plain
+from pages.shared import layout, links, queries, session
+from pages.shared.elements import plain
 
 MOST_LETTERS = 500
 """Letters of an instruction; the rest is left out."""
 
 TWO_LINES = 72
-"""Pixels for an instruction: the link that is made of it has to stand below, in a window of 800."""
+"""Height of an instruction in pixels: its link must fit below, in a window of 800."""
 
 STARTED: dict[links.PageName, str] = {
-    "compare": navigation.COMPARE,
-    "crossover": navigation.CROSSOVER,
-    "tutorials": navigation.TUTORIALS,
+    "explore": layout.EXPLORE,
+    "tutorials": layout.TUTORIALS,
 }
 """Pages that a preset can start."""
 
@@ -40,29 +39,35 @@ Link = dict[str, str | list[str]]
 
 
 def run_page(page: st.Page) -> None:
-    """Run a page, below what its link says and the button that shares it."""
+    """Run a page below the instructions of its link and the button that shares it."""
     layout.draw_brand()
-    name = next((name for name in links.PAGES if name == page.url_path), None)
-    if name is None:
-        page.run()
-        return
+    if page.url_path in layout.FORMER:
+        said = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.switch_page(layout.EXPLORE, query_params=layout.renew_link(page.url_path, said))
+    name = next(name for name in links.PAGES if name == (page.url_path or "explore"))
+    # The doors come first in code and last in the page, so the tab key reaches the page's controls before them.
+    layout.draw_learn_links(page.url_path)
+    content, doors = st.container(), st.container()
+    with doors:
+        layout.draw_doors(plain(queries.name_devices()))
     session.shorten_link(name)
     _begin(name)
     session.enter_page(name)
-    bar = st.container(key="bar", width="content")
-    _say(name)
-    page.run()
-    with bar:
-        _share(name)
+    with content:
+        bar = st.container(key="bar", width="content")
+        _say(name)
+        page.run()
+        with bar:
+            _share(name)
     session.leave_page()
 
 
-def link_of_preset(page: links.PageName, of: Preset, scale: Scale) -> Link:
-    """The settings of a preset as parameters of a page's link; the devices are left to the page."""
+def link_of_preset(page: links.PageName, of: Preset, scale: Scale, sizes: str = "one") -> Link:
+    """Return the settings of a preset as parameters of a page's link; the page chooses the devices."""
     if page == "tutorials":
         return {"tutorial": of.name, "scale": scale}
     training: Link = {**links.make_brief_link(of.point_at_scale(scale))}
-    if page == "compare":
+    if sizes != "range":
         return {**training, "budget_s": describe.format_value(LIMITS[scale].budget_s)}
     asked = of.build_question(scale, (Contender(), Contender(threads=1)))
     if not isinstance(asked, Sweep):
@@ -76,22 +81,22 @@ def link_of_preset(page: links.PageName, of: Preset, scale: Scale) -> Link:
 
 
 def _begin(page: links.PageName) -> None:
-    """Turn a preset of the link into the settings that it stands for; what else the link says stays and goes before."""
+    """Replace a preset of the link by its settings; other settings of the link stay and take precedence."""
     if page not in STARTED or "preset" not in st.query_params:
         return
     said = {name: st.query_params.get_all(name) for name in st.query_params if name not in ("preset", "scale")}
     try:
         scale = require_choice("scale", st.query_params.get("scale", "class"), SCALES)
-        link = link_of_preset(page, preset(st.query_params["preset"]), scale)
+        link = link_of_preset(page, preset(st.query_params["preset"]), scale, st.query_params.get("sizes", "one"))
     except InvalidValue as error:
-        st.error(plain(refusals.format_page_error(error)))
+        st.error(plain(describe.format_page_error(error)))
         return
     session.restart_page(page, {**link, **said})
     st.switch_page(STARTED[page], query_params={**link, **said})
 
 
 def _say(page: links.PageName) -> None:
-    """Draw the instruction of the link, its way back to a lesson, and what of it is not known or was not read here."""
+    """Draw the instruction of the link, the way back to a lesson, and the parts of the link that were not read."""
     if unread := session.explain_unread_parts():
         st.warning("  \n".join(map(plain, unread)))
     text = session.read_guide("text")
@@ -101,7 +106,7 @@ def _say(page: links.PageName) -> None:
     lesson = session.read_guide("lesson")
     if lesson in links.LESSON_TITLES:
         label = "Back to the lesson"
-        st.page_link(navigation.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
+        st.page_link(layout.LESSONS, label=label, icon=":material/lightbulb:", query_params={"lesson": lesson})
     elif lesson:
         _complain("lesson", [lesson], tuple(links.LESSON_TITLES))
     known = links.PAGES[page].settings
@@ -121,7 +126,7 @@ def _complain(parameter: str, names: Sequence[str], allowed: tuple[str, ...]) ->
 
 
 def _put_away(page: links.PageName) -> None:
-    """Take hidden controls out of sight; they are drawn all the same, so their values hold and stay in the link."""
+    """Hide controls; they still exist, so their values apply and stay in the link."""
     hidden = set(session.list_guided("hide"))
     names = [name for name in links.PAGES[page].settings if name in hidden]
     if names:
@@ -130,7 +135,7 @@ def _put_away(page: links.PageName) -> None:
 
 @st.fragment
 def _share(page: links.PageName) -> None:
-    """The link to what the page shows, and the making of one for a class."""
+    """Draw the link to the current view, and the controls that make a link for a class."""
     shared = st.popover("Share", type="tertiary", icon=":material/link:", key="share", on_change="rerun")
     if not shared.open:
         return
@@ -142,8 +147,8 @@ def _share(page: links.PageName) -> None:
 
 
 def _for_class(page: links.PageName) -> Link:
-    """The link that a teacher puts together."""
-    text = st.text_area("What to do, in your words", key="share_text", max_chars=MOST_LETTERS, height=TWO_LINES)
+    """Return the link that a teacher's choices describe."""
+    text = st.text_area("Task, in your own words", key="share_text", max_chars=MOST_LETTERS, height=TWO_LINES)
     settings = session.list_drawn_settings()
     said = session.read_link()
     link: Link = {**(links.strip_answers(page, said) if settings else said)}

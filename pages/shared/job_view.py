@@ -11,26 +11,26 @@ import streamlit as st
 
 from core import units
 from core.answer import speedup
-from core.answer.run import RunAnswer
-from core.answer.speedup import Speedup
+from core.answer.run import Run
+from core.answer.verdict import Verdict
 from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.job import Job, RemoteTarget
-from core.jobs.machine import Machine
+from core.jobs.machine import Machine, MachineUse
 from core.progress import ContenderProgress, Progress
 from core.question import describe
 from core.question.experiment import Experiment, display_name, inline_name
 from core.question.sweep import Sweep
 from core.text import as_lines
-from pages.shared import charts, links, navigation, permits, queries, session
-from pages.shared.text import plain, show_errors
+from pages.shared import elements, layout, links, permits, queries, session
+from pages.shared.elements import format_date, plain, show_errors
 
 STARTING = "The measuring process is starting."
-"""What stands in the place of progress before there is any."""
+"""Text shown before there is any progress."""
 
 REFRESH_S = 2.0
-"""Fast enough to follow, slow enough that neither a class of thirty watching nor one's own browser, which draws on the
-same processor, disturbs what is measured."""
+"""Seconds between two updates. This is fast enough to follow. It is slow enough that neither a class of 30 viewers
+nor a browser on the same processor disturbs the measurement."""
 
 SHOWN_IN = {"clock": "clock", "moving": "moving", "first_step": "learning"}
 """Kind of a demonstration → the lesson that shows it."""
@@ -45,13 +45,13 @@ def draw_job(job: Job) -> None:
 
 
 def draw_job_end(job: Job, again: Callable[[], None]) -> None:
-    """Draw what became of a job that did not simply finish; run again, a sweep goes on behind the points stored."""
+    """Draw how a job ended unless it finished normally; a sweep that runs again continues after its stored points."""
     if job.state == "finished" and not job.message:
         return
     box = st.error if job.state in ("failed", "crashed") else st.warning
     said, *traceback = (job.message or f"This measurement has {job.state}.").splitlines()
     box(plain(said))
-    if traceback:  # of one's own training, as it was written
+    if traceback:  # the traceback of a custom script, unchanged
         st.code(as_lines("\n".join(traceback)), language=None)
     continues = bool(job.sweep and job.trial_ids)
     if job.state == "finished":
@@ -64,34 +64,31 @@ def draw_job_end(job: Job, again: Callable[[], None]) -> None:
 
 
 def point_to_job_page(job: Job) -> None:
-    """Say that a link is to a job that another page shows, and lead there."""
-    if job.sweep:
-        what, page, label, link = "a sweep", navigation.CROSSOVER, "Show it in Crossover", {"job": job.id}
-    elif job.experiment:
-        what, page, label, link = "a comparison", navigation.COMPARE, "Show it in Compare", {"job": job.id}
-    else:
-        kind = job.demonstration.kind if job.demonstration else ""
-        what, page, label = "a demonstration", navigation.LESSONS, "Show its lesson"
-        link = {"lesson": SHOWN_IN[kind]} if kind in SHOWN_IN else {}
-    st.info(f"This link is to {what}, which this page does not show.")
-    st.page_link(page, label=label, query_params=link)
+    """Show that a link is to a demonstration, and draw a link to the page of that demonstration."""
+    kind = job.demonstration.kind if job.demonstration else ""
+    link = {"lesson": SHOWN_IN[kind]} if kind in SHOWN_IN else {}
+    st.info("This link is to a demonstration, which this page does not show.")
+    st.page_link(layout.LESSONS, label="Show its lesson", query_params=link)
 
 
 @show_errors()
 def watch_job(job_id: str) -> Job | None:
-    """A job as it is now, its worker seen to; None, with the sentence why, where that cannot be told."""
+    """Return a job with its present state, and start its worker if needed.
+
+    On failure, shows the reason and returns None.
+    """
     return client.watch(queries.open_queue(), job_id)
 
 
 def draw_job_head(job_id: str) -> Job | None:
-    """Draw the head of a job that waits or runs, and the page anew once it has ended; the job while it is measured."""
+    """Draw the head of a job and return it if it is measured now; rerun the page if it has ended."""
     job = watch_job(job_id)
     if job is None:
         return None
     if not job.active:
         st.rerun()
     if job.elsewhere and queries.open_queue().files(job.id).is_stop_requested:
-        st.caption("The machines are told to stop; each does at the end of its block.")
+        st.caption("Stopping the machines. Each stops at the end of its block.")
     else:
         draw_stop_button([job])
     if job.state == "queued":
@@ -106,20 +103,27 @@ def _draw_job_panel(job_id: str) -> None:
         phase, left = progress.phase, progress.remaining_s
         after = "" if not left else f" · at most {units.format_rough_time(left)} left"
         st.progress(job.share, text=f"**{plain(phase[:1].upper() + phase[1:])}**{after}")
+        draw_machine_note(job)
         _draw_speedups_so_far(job)
         _draw_live_curves(job, progress)
 
 
+def draw_machine_note(job: Job) -> None:
+    """Draw the note of a measurement about the machine, if any."""
+    if job.progress and job.progress.note:
+        st.caption(plain(job.progress.note))
+
+
 @show_errors(st.caption)
 def _draw_speedups_so_far(job: Job) -> None:
-    """The speedups that follow from the pairs by now, as they will be told in the end."""
-    pairs = RunAnswer(queries.find_job_rows(job)).pairs
+    """Return the speedups from the pairs so far, computed as at the end."""
+    pairs = Run(queries.find_job_rows(job)).pairs
     with st.container(horizontal=True, key="so_far"):
         for pair in pairs:
             _draw_live_speedup(pair.speedup)
 
 
-def _draw_live_speedup(speedup: Speedup) -> None:
+def _draw_live_speedup(speedup: Verdict) -> None:
     name, measured = plain(inline_name(speedup.challenger)), units.format_quantity(speedup.pairs, "pair")
     label = f"Speedup of {name} so far"
     if speedup.value is None or speedup.low is None or speedup.high is None:
@@ -135,9 +139,9 @@ def _draw_live_speedup(speedup: Speedup) -> None:
 
 
 def draw_stop_button(jobs: Sequence[Job]) -> None:
-    """Draw the button that ends jobs that belong together, in the order of the queue.
+    """Draw the button that ends related jobs, in the order of the queue.
 
-    It belongs above whatever grows while they run: a button that moves is missed by who is about to press it.
+    The button belongs above everything that grows during the jobs, because a moving button is hard to press.
     """
     ids = tuple(job.id for job in jobs)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -151,20 +155,20 @@ def draw_stop_button(jobs: Sequence[Job]) -> None:
 def draw_queue_place(job: Job) -> None:
     others = [other for other in queries.open_queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
     if job.place > 1 or any(other.state == "running" and other.id != job.id for other in others):
-        whose = " of the other machines" if job.elsewhere else ""
+        whose = " of the cluster" if job.elsewhere else ""
         why = "One measurement at a time keeps the times honest; people take turns."
         st.info(f"Place {job.place} in the queue{whose}. {why}")
     elif job.elsewhere:
-        st.info("Place 1 in the queue of the other machines. They are about to be asked.")
+        st.info("Place 1 in the queue of the cluster. Starting its machines.")
     else:
-        st.info(f"Place 1 in the queue. {queries.describe_loading() or 'The measuring process is about to take it.'}")
+        st.info(f"Place 1 in the queue. {queries.describe_loading() or 'Starting the measuring process.'}")
 
 
 def _draw_live_curves(job: Job, progress: Progress) -> None:
     own = bool(job.experiment and job.experiment.point.training)
     if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
         spec = queries.make_live_chart(job.id, progress.elapsed_s, progress, own)
-        charts.draw_chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
+        elements.draw_chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
     st.caption("  \n".join(map(_describe_contender, progress.contenders)))
 
 
@@ -188,48 +192,49 @@ def _describe_contender(contender: ContenderProgress) -> str:
 
 @show_errors()
 def _stop_jobs(job_ids: Sequence[str]) -> None:
-    """End the waiting ones first, so that none of them begins meanwhile."""
+    """End the waiting jobs first, so that none of them begins meanwhile."""
     permits.stop(reversed(job_ids))
 
 
 LOOK = "what is stored can be looked at"
-"""How a refusal says by itself that the button may be pressed all the same."""
+"""Part of a refusal which shows that the button still works for stored results."""
 
 
 @show_errors()
 def find_machine() -> Machine | None:
-    """This machine, or the sentence why it cannot be told."""
+    """Return this machine; show the reason if it is unknown."""
     return queries.read_machine()
 
 
-def find_visitor_job(*, sweeps: bool) -> tuple[links.Kind, str] | None:
-    """The oldest job of ours that waits or runs, of sweeps or of comparisons: what a page shows that was asked nothing.
+def find_visitor_job() -> tuple[links.Kind, str] | None:
+    """Return the visitor's oldest waiting or running job, as the default view of a page.
 
-    Somebody else's is offered, and not shown unasked, and so is any to who comes with settings of their own: it would
-    take the place of what a visitor is about to do.
+    A job of another visitor is offered but not shown by default. A visitor who arrives with settings does not get a
+    default view either, because it would replace the results of these settings.
     """
-    mine = [] if session.read_arrived_settings() else permits.list_visitor_jobs(_list_active_jobs(sweeps=sweeps))
+    own = set(session.read_arrived_settings()) - {"sizes"}
+    mine = [] if own else permits.list_visitor_jobs(_list_active_jobs())
     if mine:
         session.show_view("job", mine[0].id)
         return "job", mine[0].id
     return None
 
 
-def offer_running_jobs(*, sweeps: bool) -> None:
-    """Offer to watch what waits or runs, if anything does."""
-    if active := _list_active_jobs(sweeps=sweeps):
-        whose = "" if permits.list_visitor_jobs(active) else " that somebody else asked for"
+def offer_running_jobs() -> None:
+    """Draw an offer to watch the oldest waiting or running job, if any."""
+    if active := _list_active_jobs():
+        whose = "" if permits.list_visitor_jobs(active) else " of another user"
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"A measurement{whose} is under way.", width="content")
+            st.caption(f"A measurement{whose} is running.", width="content")
             shown, look = ("job", active[0].id), ":material/visibility:"
             st.button("Watch it", key="watch", icon=look, on_click=session.show_view, args=shown, type="tertiary")
 
 
 def describe_measured_job(view: tuple[links.Kind, str] | None) -> str:
-    """What a page's job measures, or will, in a line; empty where what it shows is none that waits or runs."""
+    """Describe the waiting or running job of a page in a line; empty if it shows another result."""
     if view is None or view[0] != "job":
         return ""
-    with contextlib.suppress(CrossoverError):  # which is told where the job is drawn
+    with contextlib.suppress(CrossoverError):  # the page shows the error with the job
         job = queries.open_queue().job(view[1])
         if job.active and (asked := job.sweep or job.experiment):
             names = ", ".join(contender.title for contender in asked.contenders)
@@ -237,8 +242,20 @@ def describe_measured_job(view: tuple[links.Kind, str] | None) -> str:
     return ""
 
 
-def _list_active_jobs(*, sweeps: bool) -> list[Job]:
-    return [job for job in queries.open_queue().jobs() if job.active and (job.sweep if sweeps else job.experiment)]
+def explain_second_measurement(job: Job, machine: Machine | None) -> str:
+    """Explain why a run is measured although the store has its answer, in a sentence; empty if there is no reason."""
+    if job.experiment is None or machine is None:
+        return ""
+    rows = queries.open_store().find(job.experiment, machine.local_machine)
+    if not rows or speedup.answers_experiment(job.experiment, rows):
+        return ""
+    loaded = any(speedup.load_condition(rows[0], other) for other in rows[1:])
+    reason = "holds for a loaded machine only" if loaded else "ended before it was certain"
+    return f"The stored answer of {format_date(rows[0].started_at)} {reason}, so this is measured again."
+
+
+def _list_active_jobs() -> list[Job]:
+    return [job for job in queries.open_queue().jobs() if job.active and (job.sweep or job.experiment)]
 
 
 def draw_run_button(
@@ -248,18 +265,18 @@ def draw_run_button(
     machine: Machine | None,
     elsewhere: RemoteTarget | None = None,
 ) -> None:
-    """Draw why a question cannot be asked if so, and the button that asks it.
+    """Draw the button that submits a question, and the reason if it cannot be submitted.
 
-    What the store has can be shown to who may not run it, so the button stays; what it leads to is decided later. That
-    it was pressed is noted at once, as a part of the page that looks for something by itself may take the turn of the
-    run in which it would be seen.
+    The store's results can be shown even if the visitor may not measure, so the button stays; its effect is decided
+    later. A press is noted at once: another part of the page that reruns by itself could otherwise replace the run in
+    which the press is visible.
     """
     if fault:
         st.error(plain(fault))
     if fault and not session.has_changed():
         st.button("Use the settings shown", on_click=session.note_change)
     if request and (reason := permits.refusal(request)):
-        st.caption(plain(reason if LOOK in reason else f"{reason} What is stored is shown all the same."))
+        st.caption(plain(reason if LOOK in reason else f"{reason} Stored results are still shown."))
     ready = request is not None if machine else not (fault or queries.explain_no_runs())
     icon = ":material/play_arrow:"
     st.button(
@@ -271,6 +288,8 @@ def draw_run_button(
         on_click=session.note_press,
         args=(label,),
     )
+    if machine is not None and elsewhere is None and not queries.explain_no_runs():
+        draw_machine_use()
     if not session.is_pressed(label):
         return
     if machine is None:  # once it is known the page runs anew
@@ -281,8 +300,52 @@ def draw_run_button(
         ask_question(request, machine, elsewhere=elsewhere)
 
 
+USE_REFRESH_S = 4.0
+"""Seconds between two readings of the machine's load on a page that measures nothing."""
+
+QUIET_S = 15.0
+"""Longest time that a run waits for a quiet machine, if the load is about to pass."""
+
+BROWSERS = ("brave", "chrome", "chromium", "firefox", "msedge", "opera", "safari", "webkit")
+"""Parts of the names of browser programs, in lower case; a page may be open in one of them."""
+
+
+@st.fragment(run_every=USE_REFRESH_S)
+def draw_machine_use() -> None:
+    """Draw how busy the machine is, which programs use it, and a hint for the visitor; nothing if it is quiet."""
+    if waiting := len(_list_active_jobs()):
+        whose = units.format_quantity(waiting, "measurement")
+        st.caption(f"Yours will wait for its turn, after {whose}.{'' if permits.on_own_machine() else OWN_LAPTOP}")
+    elif not (use := queries.read_machine_use()).is_quiet:
+        st.caption(plain(describe_machine_use(use, on_own_machine=permits.on_own_machine())))
+
+
+OWN_LAPTOP = " To measure at once, install Crossover on your own machine."
+
+
+def describe_machine_use(use: MachineUse, *, on_own_machine: bool) -> str:
+    """Describe the load of a busy machine and what to do about it; names only on your own machine."""
+    shown = use if on_own_machine else dataclasses.replace(use, programs=())
+    named = tuple(f"your browser: {name}" if _is_browser(name) else name for name in shown.programs)
+    busy = f"This machine is busy: {dataclasses.replace(shown, programs=named).description}."
+    wait = f" A run waits up to {QUIET_S:g} s for quiet." if use.is_passing else ""
+    if not on_own_machine:
+        return f"{busy}{wait} The verdict may hold for this load only. Try again later, or measure on your own machine."
+    page = "other browser tabs" if any(map(_is_browser, use.programs)) else "other programs"
+    return f"{busy}{wait} Close {page}, or the verdict may hold for this load only."
+
+
+def choose_quiet_seconds() -> float:
+    """Return how long a measurement waits for a quiet machine; 0 if it is quiet or stays busy."""
+    return QUIET_S if queries.read_machine_use().is_passing else 0.0
+
+
+def _is_browser(program: str) -> bool:
+    return any(name in program.lower() for name in BROWSERS)
+
+
 def draw_again_button(request: Experiment | Sweep | None, machine: Machine | None) -> None:
-    """Draw the button that measures a question once more, every point of a sweep too."""
+    """Draw the button that measures a question again, with every point of a sweep."""
     if request is None or machine is None:
         return
     reason = permits.refusal(request)
@@ -293,7 +356,7 @@ def draw_again_button(request: Experiment | Sweep | None, machine: Machine | Non
 
 
 def draw_continue_button(request: Experiment | None, machine: Machine | None) -> None:
-    """Draw the button that trains to the end what ended once it was certain which device is faster."""
+    """Draw the button that completes a training which stopped once the faster device was certain."""
     if request and machine and not (request.whole or request.point.training) and not permits.refusal(request):
         label = "Train it to the end"
         if st.button(label, icon=":material/last_page:", width="stretch", help="Every epoch, and a test of both."):
@@ -303,10 +366,10 @@ def draw_continue_button(request: Experiment | None, machine: Machine | None) ->
 def ask_question(
     request: Experiment | Sweep, machine: Machine, *, fresh: bool = False, elsewhere: RemoteTarget | None = None
 ) -> None:
-    """Show what this machine measured before, or queue the measurement and show that.
+    """Show the stored result of this machine, or queue the measurement and show that.
 
-    Of a sweep, points that are in the store are not measured again either, unless the measurement is to be `fresh`.
-    With `elsewhere` it is measured by other machines.
+    Stored points of a sweep are not measured again unless the measurement is `fresh`. With `elsewhere`, other machines
+    measure.
     """
     if isinstance(request, Sweep):
         session.read_asked_sweeps()[request.id] = request
@@ -316,15 +379,18 @@ def ask_question(
         if stored:
             session.show_view(*stored, recalled=True)
         else:
-            session.show_view("job", permits.submit(request, queries.open_store(), fresh=fresh, elsewhere=elsewhere).id)
+            quiet_s = 0.0 if elsewhere else choose_quiet_seconds()
+            job = permits.submit(request, queries.open_store(), fresh=fresh, elsewhere=elsewhere, quiet_s=quiet_s)
+            session.show_view("job", job.id)
             queries.read_machine()
         st.rerun()
 
 
 def _find_stored_view(request: Experiment | Sweep, machine: Machine) -> tuple[links.Kind, str] | None:
-    """What shows the whole answer that this machine measured before; which points an adaptive sweep needs is not known.
+    """Return the view of the complete stored answer of this machine; None if there is none.
 
-    It counts with the devices and the torch that the machine has now.
+    The answer must be from the current devices and torch version. An adaptive sweep has none, because the points that
+    it needs are unknown.
     """
     if isinstance(request, Sweep):
         complete = not request.adaptive and queries.find_sweep_answers(request, machine)[1]

@@ -1,31 +1,40 @@
-"""The layout of every page: settings beside the answer, the brand, the styles, and parts that fail by themselves.
+"""The layout of every page: settings and answer in two columns, the brand, the styles, and independent parts.
 
-From 1,100 pixels on the settings are a narrow column that stays in view while the answer scrolls; below that they fold
-behind a switch, and the button that measures stays in the window. During a measurement they fold at every width.
+From a width of 1,000 pixels, the settings are a narrow column that stays in view while the answer scrolls. Below that
+width they fold behind a switch, and the button that measures stays in the window.
+
+The table of pages lists the file, the label in the bar and the address of each page, and former addresses.
 """
 
+import copy
+import functools
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import CrossoverError
-from core.question import refusals
+from core.question import describe
+from core.text import to_html
 from pages.shared import links
-from pages.shared.text import plain
+from pages.shared.elements import plain
 
 T = TypeVar("T")
 
+LARGE = "font-size: 3.5rem; font-weight: 700; line-height: 1.2; white-space: nowrap; margin: 0"
+"""Style of text to read from a distance."""
+
 BESIDE = """
 .st-key-settings .stVerticalBlock { gap: 0.5rem; }
-@media (min-width: 1100px) {
+@media (min-width: 1000px) {
   .st-key-sides { flex-direction: row; flex-wrap: nowrap; align-items: flex-start; gap: 2.5rem; }
   div:has(> .st-key-settings_side) { flex: 0 0 21rem; width: 21rem; position: sticky; top: 4.5rem; }
   div:has(> .st-key-answer_side) { flex: 1 1 0; min-width: 0; }
+  .st-key-answer_side [data-stale="true"] { opacity: 1; }
   .st-key-settings_side { max-height: calc(100vh - 6.5rem); flex-wrap: nowrap; }
   div:has(> .st-key-settings) {
     flex: 0 1 auto; min-height: 0; overflow-y: auto; scrollbar-width: thin;
@@ -37,9 +46,11 @@ BESIDE = """
   [data-testid="stMainBlockContainer"]:has(.st-key-banner) .st-key-settings_side { max-height: calc(100vh - 11.5rem); }
   div:has(> .st-key-asked), div:has(> .st-key-in_short) { display: none; }
 }
-@media (max-width: 1099px) {
+@media (max-width: 999px) {
   .st-key-settings_side:has(.st-key-unfold input:not(:checked)) div:has(> .st-key-settings) { display: none; }
   .st-key-settings_side:has(.st-key-unfold input:checked) div:has(> .st-key-in_short) { display: none; }
+  .st-key-asked { flex-wrap: nowrap; }
+  .st-key-asked > :last-child p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 }
 """
 
@@ -48,17 +59,6 @@ ABREAST = """
 .st-key-settings .stVerticalBlock.st-key-two_abreast { column-gap: 1.5rem; }
 .st-key-two_abreast [data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 """
-
-FOLDED = """
-.st-key-answer_side [data-stale="true"] { opacity: 1; }
-.st-key-asked { flex-wrap: nowrap; }
-.st-key-asked > :last-child { flex: 1 1 0; min-width: 0; }
-.st-key-asked > :last-child p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.st-key-settings_side:has(.st-key-unfold_asked input:not(:checked)) div:has(> :is(.st-key-settings, .st-key-ask)) {
-  display: none;
-}
-"""
-
 
 SKIP = """<style>
 .st-key-skip_settings { position: absolute; left: 0; top: 0; height: 0; z-index: 999991; }
@@ -75,12 +75,12 @@ if (!window.crossoverSkip) {
   });
 }
 </script>"""
-"""Who comes by the tab key reaches the button that asks without the twenty controls before it, which `LABEL` names."""
+"""A link `LABEL` that takes keyboard users to the Run button, past the twenty controls before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """Where a page draws: the controls, what follows from them with the button that asks, and the answer."""
+    """The places of a page: the controls, the button that submits with its notes, and the answer."""
 
     settings: DeltaGenerator
     ask: DeltaGenerator
@@ -88,25 +88,21 @@ class Sides:
 
 
 def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
-    """The places of a page that has settings and an answer, below its title.
+    """Return the places of a page that has settings and an answer, below its title.
 
     Args:
         title: name of the page.
-        asked: what is being measured, in a line that stands for the settings; empty while nothing is.
-        folds: whether the settings fold on a phone; not those that have to be read before one asks.
+        asked: the current measurement in a line that replaces the settings; empty without one.
+        folds: whether the settings fold on a phone; False if visitors must read them before a run.
     """
-    style = f"<style>{ABREAST}{FOLDED if asked else BESIDE}</style>"
-    if asked:
-        st.html(style)
-    else:
-        skip("Skip the settings", style)
+    skip("Skip the settings", f"<style>{ABREAST}{BESIDE}</style>")
     with st.container(key="sides"):
         settings_side, answer = st.container(key="settings_side"), st.container(key="answer_side")
     with settings_side:
         st.title(title, anchor=False)
         if asked or folds:
             with st.container(horizontal=True, vertical_alignment="center", key="asked"):
-                st.toggle("Settings", key="unfold_asked" if asked else "unfold", width="content")
+                st.toggle("Settings", key="unfold", width="content")
                 if asked:
                     st.caption(plain(asked))
         settings = st.container(key="settings", gap="xsmall")
@@ -115,19 +111,19 @@ def sides(title: str, *, asked: str = "", folds: bool = True) -> Sides:
 
 
 def draw_settings_line(*settings: str) -> None:
-    """Say the settings in a line, which is seen in their stead where they are folded."""
+    """Draw the settings in a line that replaces them where they are folded."""
     with st.container(key="in_short"):
         st.caption(plain(" · ".join(filter(None, settings))))
 
 
 def skip(label: str, style: str = "") -> None:
-    """Draw the way past what stands before the button that asks, seen once the tab key reaches it; and set a style."""
+    """Draw the link that skips to the Run button, visible once the tab key reaches it, and set a style."""
     with st.container(key="skip_settings"):
         st.html(style + SKIP.replace("LABEL", label), unsafe_allow_javascript=True)
 
 
 def draw_pairs(items: Sequence[T], draw: Callable[[T], None]) -> None:
-    """Draw each of several things in a column of its own, two beside each other."""
+    """Draw each of several items in its own column, two in a row."""
     for at in range(0, len(items), 2):
         for column, item in zip(st.columns(2, gap="medium"), items[at : at + 2], strict=False):
             with column:
@@ -135,12 +131,22 @@ def draw_pairs(items: Sequence[T], draw: Callable[[T], None]) -> None:
 
 
 def two_abreast() -> DeltaGenerator:
-    """A place for small controls, which stand two in a row in the order in which they are drawn."""
+    """Return a container for small controls, two in a row in the order of drawing."""
     return st.container(key="two_abreast")
 
 
+def draw_picture(source: str, *, alt: str, width: int) -> None:
+    """Draw a picture from the address of its data, `width` pixels wide; `alt` describes it for screen readers."""
+    st.html(f'<img src="{to_html(source)}" alt="{to_html(alt)}" width="{width}">')
+
+
+def draw_large_text(text: str) -> None:
+    """Draw a short text in letters for the last row of a lecture hall."""
+    st.html(f'<p style="{LARGE}">{to_html(text)}</p>')
+
+
 def put_away(keys: Sequence[str]) -> None:
-    """Take what is drawn with these keys out of sight; it is drawn all the same, so that its values hold."""
+    """Hide the elements with these keys; they still exist, so their values apply."""
     st.html(f"<style>{', '.join(f'.st-key-{key}' for key in keys)} {{ display: none; }}</style>")
 
 
@@ -150,7 +156,7 @@ LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="132" height="28" viewBo
 <text x="36" y="20" textLength="92" lengthAdjust="spacingAndGlyphs" fill="#2E82BE" font-size="19" font-weight="700"
  font-family="'Source Sans 3', 'Source Sans Pro', 'Segoe UI', Helvetica, Arial, sans-serif">Crossover</text>
 </svg>"""
-"""Two curves that cross, and the name in a colour that reads on white and by night."""
+"""Two crossing curves, and the name in a colour that is legible in the light and the dark theme."""
 
 RULES = """
 .stApp { font-variant-numeric: tabular-nums; }
@@ -163,21 +169,31 @@ button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selec
 div:has(> :is(.st-key-history, .st-key-skip_settings)) { position: absolute; left: 0; width: 0; }
 div:has(> .st-key-bar) { position: fixed; top: 0.7rem; right: 4rem; width: auto; z-index: 999991; }
 .stApp[data-test-connection-state="CONNECTED"] [data-testid="stStatusWidget"] { display: none; }
-.st-key-doors a { border: 1px solid rgba(128, 128, 128, 0.5); border-radius: 0.5rem; padding: 0.5rem 1rem; }
-.st-key-doors > :first-child a { background: #0072B2; border-color: #0072B2; }
-.st-key-doors > :first-child a * { color: #FFFFFF !important; }
+div:has(> .st-key-doors) { position: fixed; top: 0.8rem; left: 11rem; width: auto; z-index: 999991; }
+.st-key-doors { flex-wrap: nowrap; width: auto; align-items: center; }
+.st-key-doors > :last-child a { border: 1px solid rgba(128, 128, 128, 0.5); border-radius: 1rem; }
+.st-key-doors > :last-child a p { white-space: nowrap; max-width: 12rem; overflow: hidden; text-overflow: ellipsis; }
+@media (max-width: 767px) {
+  [data-testid="stHeaderLogo"], [data-testid="stLogoLink"], [data-testid="stLogo"] { display: none; }
+  div:has(> .st-key-doors) { left: 0.25rem; }
+  .st-key-doors a { padding: 0.25rem 0.4rem; }
+  .st-key-doors > :last-child a [data-testid="stMarkdownContainer"], .st-key-share button p {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  }
+}
 .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
 button[kind="tertiary"]:is(:active, [aria-expanded="true"]) { color: inherit; }
-@media (max-width: 1099px) { [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem; } }
+@media (max-width: 999px) { [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem; } }
 """
-"""Figures stand below each other. Streamlit leaves 130 pixels of nothing above a title. Sharing is in the bar, over
-which Streamlit would draw what it does for as long as a page follows a measurement. The doors of the front page look
-like something to press, the first like the button that it leads to. What opens something keeps its colour while it is
-open, where Streamlit has one that cannot be read by night."""
+"""The rules of the style. Figures are below each other. The empty 130 pixels that Streamlit leaves above a title are
+reduced. The Share button is in the bar, and Streamlit's own running indicator would cover it while a page follows a
+measurement. The doors are in the bar too, on a phone without the brand. So all four and the chip of the devices are
+visible at every width. An open button keeps its colour, because Streamlit's colour for it is illegible in the dark
+theme."""
 
 
 def draw_brand() -> None:
-    """Draw the brand into the bar, and set the rules, in one element with what else every page has out of sight."""
+    """Draw the brand into the bar, and set the style rules in one element with the other hidden parts of a page."""
     st.logo(LOGO, size="medium", link=None)
     draw_history_style(RULES)
 
@@ -211,7 +227,7 @@ _SCRIPT = SCRIPT % {"key": KEY, "kinds": json.dumps(sorted(links.PATTERNS))}
 
 
 def draw_history_style(style: str) -> None:
-    """Draw what keeps the history, and the rules of a style; of no size, and harmless when it comes again."""
+    """Draw the script that keeps the browser history, and the rules of a style; invisible, and safe to repeat."""
     with st.container(key=KEY):
         st.html(f"<style>{style}</style>{_SCRIPT}", unsafe_allow_javascript=True)
 
@@ -222,11 +238,76 @@ _log = logging.getLogger(__name__)
 
 
 def draw_isolated(part: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Draw a part of a page; the rest is drawn whatever becomes of it."""
+    """Draw a part of a page; its failure does not affect the rest."""
     try:
         part(*args, **kwargs)
     except CrossoverError as error:
-        st.error(plain(refusals.format_page_error(error)))
+        st.error(plain(describe.format_page_error(error)))
     except Exception:
-        _log.exception("A part of a page could not be drawn")
-        st.error("This part of the page could not be drawn, and the server's log says why. The rest of it works.")
+        _log.exception("Drawing a part of a page failed")
+        st.error("This part of the page failed to load. The server's log has the reason. The rest of the page works.")
+
+
+EXPLORE = "pages/explore/explore.py"
+DEVICES = "pages/devices/devices.py"
+TUTORIALS = "pages/tutorials/tutorials.py"
+LESSONS = "pages/lessons/lessons.py"
+CASES = "pages/cases/cases.py"
+CLASS = "pages/classroom/class.py"
+GALLERY = "pages/gallery/gallery.py"
+
+FILES = (EXPLORE, DEVICES, TUTORIALS, LESSONS, CASES, CLASS, GALLERY)
+
+LEARN = ((TUTORIALS, "Tutorials"), (LESSONS, "Lessons"), (CASES, "Cases"))
+"""Pages behind the second door, and their labels there."""
+
+DOORS = ((EXPLORE, "Explore"), (TUTORIALS, "Learn"), (GALLERY, "Results"), (CLASS, "Class"))
+"""The page that each door opens, and its label."""
+
+FORMER: Mapping[str, Mapping[str, str]] = {"compare": {}, "crossover": {"sizes": "range"}}
+"""Address of an earlier page that leads to Explore with its whole link, and the settings that it implied."""
+
+
+def draw_doors(devices: str) -> None:
+    """Draw the four doors and the chip of this machine's devices, which the style puts into the bar."""
+    with st.container(horizontal=True, key="doors", gap="xsmall"):
+        for file, label in DOORS:
+            st.page_link(file, label=label)
+        st.page_link(DEVICES, label=devices, icon=":material/memory:")
+
+
+def draw_learn_links(address: str) -> None:
+    """Draw links to the pages behind the second door, on each of them."""
+    if address in ("tutorials", "lessons", "cases"):
+        with st.container(horizontal=True, key="rooms", gap="xsmall"):
+            for file, label in LEARN:
+                st.page_link(file, label=label)
+
+
+def menu() -> list[st.Page]:
+    """Return every page that has an address; the first one is the start page."""
+    return [copy.copy(page) for page in _pages()]  # an entry stores whether its page ran, for one visitor
+
+
+@functools.cache
+def _pages() -> tuple[st.Page, ...]:
+    """Return the pages to copy: making one searches all folders above its file, which is too slow for every run."""
+    return (
+        st.Page(EXPLORE, title="Explore", default=True),
+        st.Page(TUTORIALS, title="Tutorials", url_path="tutorials"),
+        st.Page(LESSONS, title="Lessons", url_path="lessons"),
+        st.Page(CASES, title="Cases", url_path="cases"),
+        st.Page(GALLERY, title="Gallery", url_path="gallery"),
+        st.Page(CLASS, title="Class", url_path="class"),
+        st.Page(DEVICES, title="Devices", url_path="devices"),
+        *(st.Page(_lead_on, title="Explore", url_path=address) for address in FORMER),
+    )
+
+
+def renew_link(address: str, link: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the link of Explore that replaces one of an earlier page; a job itself has its number of sizes."""
+    return {**({} if "job" in link else FORMER.get(address, {})), **link}
+
+
+def _lead_on() -> None:
+    """Draw nothing: an earlier address is redirected before its page would run."""

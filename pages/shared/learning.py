@@ -1,4 +1,4 @@
-"""Tutorials and lessons: what they ask a machine for, what came of it, the expectation, the sections and the report."""
+"""Tutorials and lessons: their questions, answers, predictions, sections and reports."""
 
 import contextlib
 import dataclasses
@@ -13,8 +13,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.answer.export import lesson_report
-from core.answer.export.lesson_report import Handout, HandoutReply, HandoutSection, HandoutTable
+from core.answer.export.lesson_report import Handout, HandoutReply
 from core.answer.lessons.outcomes import PredictionOutcome
+from core.answer.lessons.section import Section, SectionTable
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
@@ -28,11 +29,11 @@ from core.results import exhibits
 from core.results.exhibits import Exhibit
 from core.results.schema import Trial
 from core.text import as_lines
-from pages.shared import charts, job_view, layout, links, permits, queries, session, tables
 from pages.shared import controls as form
+from pages.shared import elements, job_view, layout, links, permits, queries, session
 from pages.shared.cache import cache_answers
+from pages.shared.elements import bind_percent, format_date, plain, show_errors
 from pages.shared.layout import Sides
-from pages.shared.text import bind_percent, format_date, plain, show_errors
 
 Task = tuple[AnyQuestion, ...]
 """Several questions, in the order in which they are measured."""
@@ -40,7 +41,7 @@ Task = tuple[AnyQuestion, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskAnswers:
-    """What this machine measured of a task, by the id of each question; `missing` are those not answered in full."""
+    """Results of this machine for a task, by question id; `missing` lists the questions without a full answer."""
 
     rows: dict[str, tuple[Trial, ...]]
     exhibits: dict[str, Exhibit]
@@ -53,7 +54,7 @@ class TaskAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResults:
-    """What there is to show: measured here, and recorded on another machine with an accelerator."""
+    """Results for a page: measured here, and recorded on another machine with an accelerator."""
 
     rows: tuple[Trial, ...] = ()
     shown: tuple[Exhibit, ...] = ()
@@ -70,7 +71,7 @@ class TaskResults:
 
     @property
     def key(self) -> str:
-        """A name of these rows and exhibits: equal ones have the same."""
+        """A hash of these rows and exhibits: equal contents have the same key."""
         parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in self.trials]
         return hashlib.sha256("\n".join([*parts, *(entry.id for entry in self.exhibits)]).encode()).hexdigest()[:16]
 
@@ -78,9 +79,13 @@ class TaskResults:
 def collect_results(
     answers: TaskAnswers | None, points: Sequence[Point], machine: Machine | None, replays: Iterable[tuple[str, str]]
 ) -> TaskResults:
-    """What is known of a task; without an accelerator here, what one elsewhere did, too.
+    """Return the results for a task; on a machine without an accelerator, also those recorded on another machine.
 
-    Its trainings are `points`; of exhibits those of a kind and a recipe (see `find_recorded_exhibit`) may be replayed.
+    Args:
+        answers: the answers of this machine.
+        points: the trainings of the task.
+        machine: this machine.
+        replays: kinds and recipes of exhibits that may be replayed (see `find_recorded_exhibit`).
     """
     here = TaskResults(rows=answers.trials, shown=tuple(answers.exhibits.values())) if answers else TaskResults()
     if machine and len(machine.devices) > 1:
@@ -109,7 +114,10 @@ def find_answers(task: Task, machine: Machine) -> TaskAnswers:
 
 
 def find_recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") -> Exhibit | None:
-    """The newest exhibit of a kind with an accelerator that this machine has not, showing a recipe if one is named."""
+    """Return the newest exhibit of a kind with an accelerator, recorded on another machine.
+
+    If a recipe is named, the exhibit shows it.
+    """
     here = machine.environment.machine_id if machine else ""
     found = [
         shown
@@ -123,9 +131,9 @@ def find_recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") 
 
 
 def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tuple[Trial, ...]:
-    """Rows of these trainings from the machine with an accelerator that has most of them, the newest run of each.
+    """Return rows of these trainings from the machine with an accelerator that has most of them.
 
-    Rows that were measured here are left out.
+    The newest run of each training counts. Rows of this machine are left out.
     """
     if not points:
         return ()
@@ -146,13 +154,13 @@ def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tu
     try:
         rows = [row for row in queries.find_rows(run_ids=list(number)) if row.block_steps]
     except StoreError as error:
-        st.caption(plain(f"What was recorded on {machine_id} is not shown: {error}"))
+        st.caption(plain(f"The recordings of {machine_id} are not shown: {error}"))
         return ()
     return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.trial_id)))
 
 
 def list_task_jobs(task: Task) -> list[Job]:
-    """The newest job of each question, in the order of the task; those never asked are left out."""
+    """Return the newest job of each question that has one, in the order of the task."""
     store = queries.open_store().folder.absolute()
     newest: dict[str, Job] = {}
     for job in queries.open_queue().jobs():
@@ -172,10 +180,12 @@ def submit_task(task: Task, questions: Sequence[AnyQuestion], *, fresh: bool) ->
 
 
 def draw_task_button(task: Task, answers: TaskAnswers, answer: DeltaGenerator | None = None) -> bool:
-    """The button that asks, or asks again; while something runs, how far it is: where the `answer` will be, if given.
+    """Draw the button that submits a task, or measures it again; during a measurement draw its progress.
+
+    The progress appears at the place of the `answer`, if given.
 
     Returns:
-        Whether something runs, or waits for its turn.
+        Whether a measurement runs or waits.
     """
     active = [job for job in list_task_jobs(task) if job.active]
     if active:
@@ -197,13 +207,13 @@ def draw_task_button(task: Task, answers: TaskAnswers, answer: DeltaGenerator | 
 
 
 def draw_waiting_button() -> None:
-    """The button as long as this machine's devices are not known; none where nobody may run anything."""
+    """Draw the button while the devices are unknown; nothing if this host allows no measurement."""
     if not queries.explain_no_runs():
         st.button("Run", key="learn_waits", type="primary", icon=":material/play_arrow:", disabled=True)
 
 
 def _draw_task_faults(task: Task, answers: TaskAnswers) -> None:
-    """Say why parts have no answer; of what was stopped together only what had begun, where anything had."""
+    """Show why parts have no answer; of jobs that were stopped together, show only those that had begun, if any."""
     missing = {_make_question_key(asked) for asked in answers.missing}
     ended = [
         job
@@ -231,7 +241,7 @@ def _draw_task_panel(task: Task, active_before: int) -> None:
 
 
 def draw_progress_bar(progress: Progress | None, part: str = "") -> None:
-    """Draw how far a measurement is, after words that say which part it is, if any."""
+    """Draw the progress of a measurement, after the name of its part, if any."""
     said = _name_phase(progress)
     st.progress(progress.share if progress else 0.0, text=f"{part}{said[:1].upper()}{said[1:]}")
 
@@ -257,21 +267,21 @@ def _find_newest_exhibit(request: Demonstration, machine: Machine) -> Exhibit | 
     )
     names = machine.device_names
     if found and any(names.get(entry.device, entry.device_name) != entry.device_name for entry in found.participants):
-        return None  # of a card that was replaced
+        return None  # the GPU was replaced
     return found
 
 
 MAX_NAMED_EXHIBITS = 3
-"""Files that are named one by one."""
+"""Number of files that are named one by one."""
 
 MOST_WIDE = 240
-"""Pixels of the first column of a table, which names its lines and is shown whole up to there."""
+"""Pixels of the first column of a table: it names the lines and is not cut up to this width."""
 
 MOST_LETTERS = 2_000
-"""Letters of a student's answer."""
+"""Maximum number of characters of a student's answer."""
 
 REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown", "text/markdown")}
-"""Label and media type by the ending of the file."""
+"""Label and media type by file extension."""
 
 WITHOUT_ACCELERATOR = (
     "No accelerator is seen on this machine, so one thread of the processor takes part against all of them. "
@@ -281,7 +291,7 @@ WITHOUT_ACCELERATOR = (
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What is asked before anything is shown, by the name of a tutorial or lesson, and `after` it at the end."""
+    """The question before a result, by the name of a tutorial or lesson, and the question `after` it."""
 
     name: str
     text: str
@@ -290,7 +300,7 @@ class Expectation:
 
 
 def draw_learning_page(title: str, parameter: str, draw: Callable[[str, Machine | None, Sides], None]) -> None:
-    """Draw the choice of a tutorial or a lesson, the one that is chosen, and what could not be read beside it."""
+    """Draw the choice of a tutorial or a lesson, the chosen one, and notes on unreadable files."""
     places, titles = layout.sides(title, folds=False), links.CHOICES[parameter]
     names = list(titles)
     with places.settings:
@@ -302,7 +312,7 @@ def draw_learning_page(title: str, parameter: str, draw: Callable[[str, Machine 
 
 
 def ask_expectation(question: Expectation) -> bool:
-    """Draw the question with what was expected; whether it was answered or skipped."""
+    """Draw the question and the prediction; return whether it was answered or skipped."""
     key = links.PREDICTION.format(name=question.name)
     kept = session.read_expectations().get(question.name)
     if kept in question.options:
@@ -314,24 +324,33 @@ def ask_expectation(question: Expectation) -> bool:
     return chosen is not None or session.has_skipped_expectation(question.name)
 
 
-def can_see_outcome(question: Expectation, *, has_expectation: bool, ran: bool, running: bool) -> bool:
-    """Whether what comes of it is shown: once something was expected and run, or who looks at it has skipped that."""
+def can_see_outcome(
+    question: Expectation,
+    *,
+    has_expectation: bool,
+    ran: bool,
+    running: bool,
+    show: Callable[[], None] = lambda: None,
+) -> bool:
+    """Return whether the outcome may be shown: after a prediction and a run, or after Skip.
+
+    Until then `show` draws what the question is about, with its answer covered.
+    """
     if session.has_skipped_expectation(question.name) or (has_expectation and ran):
         return True
     st.markdown("## 3 · See")
     if running:
-        first = "It is being measured" if has_expectation else "Say what you expect while it is measured"
+        first = "It is being measured" if has_expectation else "Predict while it is measured"
     else:
-        first = (
-            "Run it first" if has_expectation else "Say what you expect" if ran else "Say what you expect, then run it"
-        )
-    st.markdown(f"{first}. Whether you were right, and why, will stand here.")
+        first = "Run it first" if has_expectation else "Predict" if ran else "Predict, then run it"
+    st.markdown(f"{first}. This pane then shows whether you were right, and why.")
     st.button("Skip", on_click=session.skip_expectation, args=(question.name,), key="skip")
+    layout.draw_isolated(show)
     return False
 
 
 def choose_learning_devices(machine: Machine | None) -> list[str]:
-    """The control of the devices, the baseline first; none while the machine is not known."""
+    """Draw the control of the devices, the baseline first; return none while the machine is unknown."""
     chosen = form.choose_devices(machine)
     if machine and len(machine.devices) == 1:
         st.caption(WITHOUT_ACCELERATOR)
@@ -339,40 +358,60 @@ def choose_learning_devices(machine: Machine | None) -> list[str]:
 
 
 @cache_answers(128)
-def build_sections(key: tuple[str, ...], _build: Callable[[], Sequence[HandoutSection]]) -> tuple[HandoutSection, ...]:
-    """What `_build` makes, kept under a key that changes with everything it depends on."""
+def build_sections(key: tuple[str, ...], _build: Callable[[], Sequence[Section]]) -> tuple[Section, ...]:
+    """Return the sections of `_build`, cached under a key that changes with all of its inputs."""
     return tuple(_build())
 
 
-def mark_recorded(sections: Iterable[HandoutSection]) -> list[HandoutSection]:
-    """Pieces that were recorded elsewhere, with headings that say so."""
+def mark_recorded(sections: Iterable[Section]) -> list[Section]:
+    """Return sections that were recorded on another machine, with headings that name this."""
     return [dataclasses.replace(section, title=f"Recorded: {section.title}") for section in sections]
 
 
 def draw_sections(
-    sections: Sequence[HandoutSection], question: Expectation, outcome: PredictionOutcome | None, note: str = ""
+    sections: Sequence[Section],
+    question: Expectation,
+    outcome: PredictionOutcome | None,
+    *,
+    why: str,
+    note: str = "",
+    show: Callable[[], None] = lambda: None,
 ) -> None:
-    """Draw what is shown, below what was expected and whether it was so, and a note on what is not to be seen here."""
+    """Draw prediction, measurement and reason, in this order; below them every result.
+
+    Args:
+        sections: every result.
+        question: with the prediction of the visitor.
+        outcome: the measurement, compared with the answers.
+        why: the reason.
+        note: the part that this machine cannot show.
+        show: draws what the question is about, uncovered.
+    """
     st.markdown("## 3 · See")
-    if said := _shorten_comparison(_compare_expectation(question, outcome), outcome, sections):
+    if said := _compare_expectation(question, outcome, is_short=True):
         right = outcome is not None and outcome.is_right(
             question.options.index(session.read_expectations()[question.name])
         )
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
         shown(bind_percent(plain(said)), icon=icon)
+    if outcome:
+        st.markdown(f"**Measured.** {bind_percent(plain(outcome.fact))}")
+    st.markdown(f"**Why.** {bind_percent(plain(why))}")
     if note:
         st.caption(plain(note))
+    layout.draw_isolated(show)
     for section in sections:
-        _draw_section(section)
+        draw_section(section)
 
 
-def _draw_section(section: HandoutSection) -> None:
+def draw_section(section: Section) -> None:
+    """Draw a section: sentences, charts, tables, code and notes."""
     st.header(plain(section.title))
     for sentence in section.sentences:
         st.markdown(bind_percent(plain(sentence)))
     for figure in section.figures:
         st.markdown(f"**{plain(figure.title)}**")
-        charts.draw_chart(figure.spec, alt=figure.title)
+        elements.draw_chart(figure.spec, alt=figure.title)
     for table in section.tables:
         _draw_section_table(table)
     for listing in section.listings:
@@ -384,7 +423,7 @@ def _draw_section(section: HandoutSection) -> None:
         st.caption(plain(note))
 
 
-def _draw_section_table(table: HandoutTable) -> None:
+def _draw_section_table(table: SectionTable) -> None:
     st.markdown(f"**{plain(table.title)}**")
     if table.prose:
         lines = [f"- **{plain(row[0])}**: {plain(row[1])}" if row[1:] else f"- {plain(row[0])}" for row in table.rows]
@@ -392,29 +431,26 @@ def _draw_section_table(table: HandoutTable) -> None:
         return
     cells = [dict(zip(table.header, row, strict=True)) for row in table.rows]
     first = st.column_config.TextColumn(
-        width=min(MOST_WIDE, tables.measure_column([table.header[0], *(row[0] for row in table.rows)]))
+        width=min(MOST_WIDE, elements.measure_column([table.header[0], *(row[0] for row in table.rows)]))
     )
-    tables.draw_table(cells, height="content", alt=table.title, column_config={table.header[0]: first})
+    elements.draw_table(cells, height="content", alt=table.title, column_config={table.header[0]: first})
 
 
-def _compare_expectation(question: Expectation, outcome: PredictionOutcome | None) -> str:
-    """What was expected and whether it was so; empty where nothing was."""
+def _compare_expectation(question: Expectation, outcome: PredictionOutcome | None, *, is_short: bool = False) -> str:
+    """Return the prediction and whether it was right, without the measurement if `is_short`; empty without one."""
     said = session.read_expectations().get(question.name)
     if said not in question.options:
         return ""
-    return outcome.sentence(question.options, question.options.index(said)) if outcome else f"You expected: {said}."
-
-
-def _shorten_comparison(closed: str, outcome: PredictionOutcome | None, sections: Sequence[HandoutSection]) -> str:
-    """The same without what was measured, where a piece below says just that."""
-    told = outcome and any(outcome.fact in sentence for section in sections for sentence in section.sentences)
-    return closed.removesuffix(outcome.fact).rstrip() if outcome and told else closed
+    if outcome is None:
+        return f"You predicted: {said}."
+    tell = outcome.verdict if is_short else outcome.sentence
+    return tell(question.options, question.options.index(said))
 
 
 def draw_report(
     title: str,
     question: Expectation,
-    sections: Sequence[HandoutSection],
+    sections: Sequence[Section],
     results: TaskResults,
     outcome: PredictionOutcome | None,
 ) -> None:
@@ -434,11 +470,11 @@ def draw_report(
 def _draw_report_form(
     title: str,
     question: Expectation,
-    sections: Sequence[HandoutSection],
+    sections: Sequence[Section],
     machine: tuple[tuple[str, str], ...],
     closed: str,
 ) -> None:
-    """A form, so that what was typed last is in the report, and files that are there before they are asked for."""
+    """Draw a form, so that the last input is in the report, and the files ready to download."""
     basis = (closed, *sections)
     with st.form(f"hand_in_{question.name}", border=False):
         answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
@@ -467,14 +503,14 @@ def _draw_report_form(
 
 
 def describe_origin(exhibit: Exhibit) -> str:
-    """Devices, processor, torch and date of an exhibit."""
+    """Describe an exhibit: its devices, processor, torch version and date."""
     named = ", ".join(f"{display_name(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
     where = f"{exhibit.cpu_name}, machine {exhibit.machine_id}"
     return f"{named}; {where}, torch {exhibit.torch_version}, {format_date(exhibit.measured_at)}"
 
 
 def _warn_unread_exhibits() -> None:
-    """Name the exhibits that cannot be read, the first few of them."""
+    """Show the names of the first unreadable exhibits, and how many more there are."""
     skipped = queries.list_unread_exhibits()
     for entry in skipped[:MAX_NAMED_EXHIBITS]:
         st.caption(plain(f"{entry.name} is not shown: {entry.reason}."))
@@ -483,7 +519,7 @@ def _warn_unread_exhibits() -> None:
 
 
 def describe_recording(exhibit: Exhibit | None, rows: Sequence[Trial] = ()) -> str:
-    """That something was recorded elsewhere, and where; empty if there is nothing."""
+    """Describe where a recording was made; empty if there is none."""
     where = describe_origin(exhibit) if exhibit else ""
     if rows:
         names, first = (

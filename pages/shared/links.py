@@ -1,8 +1,8 @@
-"""What a link can say: the parameters of every page, and a question as parameters.
+"""The contents of a link: the parameters of every page, and a question as parameters.
 
-The settings are called like the fields of `core.question.experiment` and `core.question.sweep`, as the command line and
-the store spell them. `PAGES` is the table of all that a page puts into its link; a control that is not in it cannot be
-drawn. Nothing here reads a link or a session: that is `pages.shared.session`.
+Settings have the names of the fields of `core.question.experiment` and `core.question.sweep`, in the spelling of the
+command line and the store. `PAGES` is the table of all parameters of a page; a control that is not in it cannot appear.
+This module reads no link and no session: `pages.shared.session` does.
 """
 
 import functools
@@ -13,29 +13,31 @@ from typing import Literal
 
 from core.errors import InvalidValue
 from core.question import custom, models
-from core.question.describe import format_value
+from core.question.describe import control, format_value
 from core.question.experiment import Experiment, Point
 from core.question.fields import AXES, SIZE_AXES, TRAINING
 from core.question.presets import PRESETS, SCALES
 from core.question.published import QUESTIONS
-from core.question.refusals import control
 from core.question.sweep import Sweep
 
 SETTINGS = (*TRAINING, "training", "size", "pairs", "devices", "lanes", "budget_s", "whole", "recorded")
-"""Every setting of the Compare page."""
+"""Every setting of a training at one size."""
 
 RANGE, VALUES = "{axis}_range", "{axis}_values"
-"""Parameters of the link with the range of the axis, and the values of another one; one each, as their stops differ."""
+"""Parameters of the link for the range of one axis and the values of another; one per axis, because stops differ."""
 
 SWEEP_LIMITS = {"sweep_budget_s": "budget_s", "point_budget_s": "point_budget_s", "pairs": "pairs"}
-"""Parameter of the link → field of a sweep; the budget of a sweep is not the one of a comparison."""
+"""Parameter of the link → field of a sweep; the budget of a sweep differs from that of a comparison."""
 
 SWEEP_SETTINGS = (
     *(*TRAINING, "training", "axis", *(RANGE.format(axis=axis) for axis in SIZE_AXES), "adaptive", "also"),
     *(VALUES.format(axis=axis) for axis in AXES if axis not in custom.FIELDS),
     *("contenders", "lanes", "fair", "recorded", "recorded_sizes", *SWEEP_LIMITS),
 )
-"""Every setting of the Crossover page."""
+"""Every setting of a training at a range of sizes."""
+
+EXPLORE_SETTINGS = tuple(dict.fromkeys(("sizes", *SETTINGS, *SWEEP_SETTINGS)))
+"""Every setting of the Explore page."""
 
 TUTORIAL_SETTINGS = ("tutorial", "scale", "digits", "devices")
 """Every setting of the Tutorials page."""
@@ -44,7 +46,7 @@ LESSON_SETTINGS = ("lesson", "data", "seeds", "margin", "devices")
 """Every setting of the Lessons page."""
 
 PREDICTION = "predict_{name}"
-"""Parameter of the link with what was expected of a tutorial or a lesson."""
+"""Parameter of the link with the prediction for a tutorial or a lesson."""
 
 LESSON_TITLES: dict[str, str] = {
     "clock": "The clock",
@@ -57,16 +59,20 @@ LESSON_TITLES: dict[str, str] = {
 
 SEEDS = (2, 5, 10)
 MARGINS = (0.25, 0.5, 1.0, 2.0)
-"""What the lesson on learning is run with: seeds, and percentage points."""
+"""Numbers of seeds, and margins in percentage points, for the lesson on learning."""
+
+SIZES = {"one": "One size", "range": "A range of sizes"}
+"""Choices of how many sizes to measure: a run is a sweep with one size."""
 
 CHOICES: dict[str, Mapping[str, str]] = {
+    "sizes": SIZES,
     "tutorial": {name: preset.title for name, preset in PRESETS.items()},
     "lesson": LESSON_TITLES,
     "scale": {name: name.capitalize() for name in SCALES},
     **{name: {str(one): str(one) for one in values} for name, values in {"seeds": SEEDS, "margin": MARGINS}.items()},
     **{question: answers for question, (_, answers) in QUESTIONS.items()},
 }
-"""What these parameters may be, with names for people; those of a training say so themselves."""
+"""Possible values of these parameters, with their readable names; the fields of a training define their own."""
 
 GALLERY_FILTERS = {
     "in_answer": "Answer",
@@ -77,7 +83,7 @@ GALLERY_FILTERS = {
     "in_model": "Model",
     "in_training": "One's own training",
     "in_protocol": "Protocol",
-    "in_trust": "Trust mark",
+    "in_trust": "Quality checks",
     "in_source": "Source",
     "in_outcome": "Outcome",
     "in_publisher": "Published by",
@@ -85,32 +91,38 @@ GALLERY_FILTERS = {
 """Label of each filter of the Gallery, by its parameter."""
 
 BESIDE = "beside"
-"""Parameter of the Gallery's link with the studies, or the run, that are put beside the one that is open."""
+"""Parameter of the Gallery's link with the studies, or the run, to compare with the open one."""
 
 AGAINST = "against"
-"""The same of a published study beside one that was measured, or the other way round."""
+"""Parameter of the Gallery's link with a measured study to compare with an open published one, or the reverse."""
 
-RESULT_VIEWS = ("loss", "reports", "blocks")
+RESULT_VIEWS = ("race", "loss", "reports", "blocks")
 """Parts of a run's result that open and close."""
 
-COMPARE_VIEWS = ("more", "stock", *RESULT_VIEWS, "fingerprints")
-"""Every control of what the Compare page shows of its answer."""
-
-CROSSOVER_VIEWS: tuple[str, ...] = ("more", "stock", "slice", "basis", "speedup", "recorded_speedup", "fingerprints")
-CROSSOVER_VIEWS += ("machine", "timings", "own_speedup", "recorded_studies")
-"""Every control of what the Crossover page shows of its answer."""
+EXPLORE_VIEWS: tuple[str, ...] = (
+    "card",
+    "more",
+    "stock",
+    *RESULT_VIEWS,
+    "slice",
+    "basis",
+    "speedup",
+    "recorded_speedup",
+)
+EXPLORE_VIEWS += ("fingerprints", "machine", "timings", "own_speedup", "recorded_studies", "accuracy")
+"""Every control of the Explore page for its answer."""
 
 GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size")
 GALLERY_VIEWS += (BESIDE, AGAINST, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
 """Every control of the Gallery page."""
 
-PageName = Literal["compare", "crossover", "devices", "tutorials", "lessons", "cases", "class", "gallery"]
+PageName = Literal["explore", "devices", "tutorials", "lessons", "cases", "class", "gallery"]
 Kind = Literal["job", "run", "study", "sweep", "case"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLink:
-    """What a page puts into its link: what is asked, which a link may lock and hide, what is shown, and beside it."""
+    """The parameters in the link of a page: settings, which a link may lock and hide, views, and kinds of results."""
 
     settings: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
@@ -122,18 +134,17 @@ class PageLink:
 
     @functools.cached_property
     def guide(self) -> tuple[str, ...]:
-        """Parameters of a guided start that are no settings of the page."""
+        """Parameters of a guided start that are not settings of the page."""
         return tuple(name for name in GUIDE if name not in self.settings)
 
     @functools.cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Every parameter of the page's link, in the order in which a link has them."""
+        """Every parameter of the page's link, in the order of the link."""
         return tuple(dict.fromkeys((*self.settings, *self.views, *self.kinds, "shown", KEPT_VALUES, *GUIDE)))
 
 
 PAGES: dict[PageName, PageLink] = {
-    "compare": PageLink(settings=SETTINGS, views=COMPARE_VIEWS, kinds=("job", "run")),
-    "crossover": PageLink(settings=SWEEP_SETTINGS, views=CROSSOVER_VIEWS, kinds=("job", "study", "sweep")),
+    "explore": PageLink(settings=EXPLORE_SETTINGS, views=EXPLORE_VIEWS, kinds=("job", "run", "study", "sweep")),
     "devices": PageLink(),
     "tutorials": PageLink(settings=TUTORIAL_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in PRESETS)),
     "lessons": PageLink(settings=LESSON_SETTINGS, views=tuple(PREDICTION.format(name=name) for name in LESSON_TITLES)),
@@ -141,32 +152,33 @@ PAGES: dict[PageName, PageLink] = {
     "class": PageLink(views=("class", "teacher", "codes", "results")),
     "gallery": PageLink(views=GALLERY_VIEWS, kinds=("run", "study")),
 }
-"""By page, every parameter of its link but those of a guided start."""
+"""By page, every parameter of its link except those of a guided start."""
 
 GUIDE = ("lock", "hide", "text", "lesson")
-"""Parameters of a guided start that stay in the link; a `preset` turns into the settings that it stands for."""
+"""Parameters of a guided start that stay in the link; the settings of a `preset` replace it there."""
 
 KEPT_VALUES = "kept"
-"""Parameter of the link with the values of controls that gave way to others, each as `name:value`."""
+"""Parameter of the link with the values of replaced controls, each as `name:value`."""
 
 READABLE = ",:@"
-"""Letters that a link may have as they are."""
+"""Characters that a link may contain without escaping."""
 
 UNLOCK_PREFIX = "-"
-"""Put before the name of a setting that `lock=all` leaves open."""
+"""Prefix of the name of a setting that `lock=all` leaves open."""
 
 MAX_LETTERS = 8_000
-"""Letters of a link: web servers before us take no more in one line of a request, and the longest of ours, with an
-instruction in another script and every setting, has some 7,500."""
+"""Largest number of characters in a link. Common web servers in front of the app accept no more in one line of a
+request. The app's longest link, with an instruction in a non-Latin script and every setting, has about 7,500."""
 
 MAX_PARAMETERS = 100
-"""Parameters of a link; no page has more than 60."""
+"""Largest number of parameters of a link; no page has more than 60."""
 
 MAX_VALUES, MAX_VALUE_LETTERS = 200, 2_000
-"""Values of one parameter, and letters of each; half of a sweep's points, and four times the longest instruction."""
+"""Largest number of values of a parameter, and of characters in each: half of the points of a sweep, and four times the
+longest instruction."""
 
 MAX_NAMED, MAX_NAMED_LETTERS = 3, 20
-"""Of many faults so many are named, each by so many letters."""
+"""Number of faults that are named, and of characters of each."""
 
 PATTERNS: dict[Kind, re.Pattern[str]] = {
     "job": re.compile(r"\d{20}-[0-9a-f]{6}"),
@@ -175,11 +187,11 @@ PATTERNS: dict[Kind, re.Pattern[str]] = {
     "sweep": re.compile(r"[0-9a-f]{16}"),
     "case": re.compile(r"[a-z][a-z0-9-]{1,40}"),
 }
-"""What the name of each kind looks like; published studies have one in words."""
+"""The format of the id of each kind; published studies have an id in words."""
 
 
 def find_excess(link: Mapping[str, Sequence[str]]) -> set[str]:
-    """Parameters that say more than a link of ours ever does; all of them where the link as a whole does."""
+    """Return the parameters that are longer than in any link of the app; all if the whole link is too long."""
     letters = sum(len(name) + len(value) for name, values in link.items() for value in values)
     if len(link) > MAX_PARAMETERS or letters > MAX_LETTERS:
         return set(link)
@@ -189,7 +201,7 @@ def find_excess(link: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def list_link_faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[str]:
-    """What a link says that no control of the page has and nothing it can show is called, a sentence each."""
+    """Return a sentence for each value of a link that fits no control of the page and names no result."""
     known = PAGES[page]
     strange = [
         str(
@@ -210,13 +222,13 @@ def list_link_faults(page: PageName, link: Mapping[str, Sequence[str]]) -> list[
 
 
 def shorten_list(names: Sequence[str]) -> str:
-    """The first of many names, with how many more there are."""
+    """Return the first of many names, with the number of the others."""
     shown = [name if len(name) <= MAX_NAMED_LETTERS else f"{name[:MAX_NAMED_LETTERS]}…" for name in names[:MAX_NAMED]]
     return ", ".join(shown) + (f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else "")
 
 
 def make_run_link(experiment: Experiment) -> dict[str, str | list[str]]:
-    """An experiment as parameters of a link to the Compare page."""
+    """Return an experiment as parameters of a link to the Explore page."""
     data, pairs = experiment.to_json(), {"pairs": format_value(experiment.pairs)} if experiment.point.training else {}
     devices = data["contenders"]
     return {
@@ -228,19 +240,19 @@ def make_run_link(experiment: Experiment) -> dict[str, str | list[str]]:
 
 
 def make_point_link(point: Point) -> dict[str, str]:
-    """A training as parameters of a link; one's own has its name there, and nothing of where or what it is."""
+    """Return a training as parameters of a link; a custom script only by name, without its path or source."""
     if point.training:
         return {"training": point.training, "size": format_value(point.size)}
     return {name: format_value(getattr(point, name)) for name in TRAINING}
 
 
 def make_sweep_link(sweep: Sweep) -> dict[str, str | list[str]]:
-    """A sweep as parameters of a link to the Crossover page."""
+    """Return a sweep as parameters of a link to the Explore page."""
     data, axis = sweep.to_json(), sweep.axes[0]
     ends = [format_value(axis.values[0]), format_value(axis.values[-1])]
     varied = {of.name for of in sweep.axes}
     link: dict[str, str | list[str]] = {n: v for n, v in make_point_link(sweep.point).items() if n not in varied}
-    link |= {} if sweep.point.training else {"axis": axis.name}
+    link |= {"sizes": "range"} | ({} if sweep.point.training else {"axis": axis.name})
     link |= {RANGE.format(axis=axis.name): ends, "adaptive": format_value(sweep.adaptive)}
     if len(sweep.axes) > 1:
         link["also"] = [other.name for other in sweep.axes[1:]]
@@ -250,13 +262,13 @@ def make_sweep_link(sweep: Sweep) -> dict[str, str | list[str]]:
 
 
 def strip_answers(page: PageName, link: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """What of a page's link is its task: without the answer that stands beside it, and what was expected of it."""
+    """Return the task of a page's link, without the shown answer and without predictions."""
     answers = {*PAGES[page].kinds, "shown", *(name for name in link if name.startswith(PREDICTION.format(name="")))}
     return {name: values for name, values in link.items() if name not in answers}
 
 
 def make_brief_link(point: Point) -> dict[str, str]:
-    """A training as parameters of a link, without those that its controls say anyway."""
+    """Return a training as parameters of a link, without values that equal the defaults of its controls."""
     if point.training:
         return make_point_link(point)
     link, usual = make_point_link(point), {**make_point_link(Point(dataset=point.dataset)), "dataset": Point().dataset}

@@ -1,8 +1,10 @@
-"""The one place from which a page queues a measurement or ends one, and where it is decided who may.
+"""Permissions of a page to queue or stop a measurement: the only module that decides them.
 
-The refusal is here and not in the buttons: what a link, a script or a message over the websocket asks for comes
-through `submit` and `stop` all the same. A person is who has signed in, else who has joined a class, else the browser;
-what is written down of them is a salted hash. Never the address: a school has one for everybody.
+The check is in `submit` and `stop` and not in the buttons, so it also applies to links, scripts and messages over the
+websocket. A person is an account that has signed in, else a member of a class, else a browser. Only a salted hash of a
+person is stored. A network address never identifies a person, because a school has one for all its members.
+
+Classes in the link and in the session: the open class, the visitor's membership in it, and refused codes.
 """
 
 import contextlib
@@ -15,6 +17,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -30,14 +33,14 @@ from core.question.demonstrations import Demonstration
 from core.question.policy import AnyQuestion, Policy
 from core.results.store import Store
 from core.text import as_lines
-from pages.shared import custom_files, membership, queries, session
+from pages.shared import custom_files, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.text import plain
+from pages.shared.elements import plain
 
 SIGN_IN = "Sign in to run something here; looking needs no sign-in."
 _COOKIE = "_streamlit_xsrf"
 _HANDED_ON = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
-"""Headers of what a proxy hands on, for whomever."""
+"""Headers by which a proxy passes on the address or host of its client."""
 
 _SALT_LENGTH = 64
 _SALT = re.compile(f"[0-9a-f]{{{_SALT_LENGTH}}}")
@@ -45,11 +48,20 @@ _SALT = re.compile(f"[0-9a-f]{{{_SALT_LENGTH}}}")
 _log = logging.getLogger(__name__)
 
 
-def submit(asked: AnyQuestion, store: Store, *, fresh: bool = False, elsewhere: RemoteTarget | None = None) -> Job:
-    """Queue a measurement for who looks at the page, or join one that is under way; here, or on other machines.
+def submit(
+    asked: AnyQuestion,
+    store: Store,
+    *,
+    fresh: bool = False,
+    elsewhere: RemoteTarget | None = None,
+    quiet_s: float = 0.0,
+) -> Job:
+    """Queue a measurement for the visitor, here or on other machines, or join one that is under way.
+
+    It waits up to `quiet_s` seconds for a quiet machine.
 
     Raises:
-        NotAllowed: who asks may not.
+        NotAllowed: the visitor has no permission.
         StoreError: the store cannot be written.
         JobError: the queue is full, or its folder cannot be written.
     """
@@ -58,26 +70,34 @@ def submit(asked: AnyQuestion, store: Store, *, fresh: bool = False, elsewhere: 
     if elsewhere and (elsewhere.on not in clusters() or asked.point.training):
         raise NotAllowed("This cannot be measured on other machines from here.")
     if not isinstance(asked, Demonstration) and (file := custom_files.find_custom_file(asked.point)):
-        asked = dataclasses.replace(asked, folder=str(file.path.parent))  # as whoever started the server has said it
-    who: dict[str, str] = {"asked_by": person(), "asked_from": place()}
-    return queries.open_queue().submit(asked, store, fresh=fresh, terms=terms, elsewhere=elsewhere, **who)
+        asked = dataclasses.replace(asked, folder=str(file.path.parent))  # from the command that started the server
+    return queries.open_queue().submit(
+        asked,
+        store,
+        fresh=fresh,
+        asked_by=person(),
+        asked_from=place(),
+        terms=terms,
+        elsewhere=elsewhere,
+        quiet_s=quiet_s,
+    )
 
 
 def clusters() -> tuple[str, ...]:
-    """Which other machines who looks at the page may have a sweep measured on, as the host's settings name them."""
+    """Return the clusters that may measure a sweep for the visitor, from the host's settings."""
     held = policy.load_policy().cluster
     return held.on if held.who_may_ask == "everybody" or account_name() else ()
 
 
 def sees_hosts() -> bool:
-    """Whether who looks at the page may know what hosts are called: on one's own machine, or where the host says so."""
+    """Return whether the visitor may see the names of hosts: on their own machine, or if the settings allow it."""
     return policy.load_policy().cluster.host_names or on_own_machine()
 
 
 def refusal(*wanted: AnyQuestion) -> str:
-    """Why who looks at the page may not run some questions together, in one sentence; empty if they may.
+    """Return why the visitor may not run some questions together, in one sentence; empty if they may.
 
-    Without a question: why they may not run anything at all. What is wrong with the host's settings stands on top of
+    Without a question, returns why they may not run anything at all. Faults of the host's settings are at the top of
     every page, see `frame`.
     """
     try:
@@ -88,10 +108,10 @@ def refusal(*wanted: AnyQuestion) -> str:
 
 
 def stop(jobs: Iterable[str]) -> None:
-    """End jobs, in the order given.
+    """End jobs in the given order.
 
     Raises:
-        NotAllowed: one of them is not theirs who look at the page, where that matters; then none is ended.
+        NotAllowed: one of the jobs is not the visitor's, if the settings require this; then none is ended.
         JobError: there is no such job, or its process belongs to another user.
     """
     ids = list(jobs)
@@ -102,16 +122,14 @@ def stop(jobs: Iterable[str]) -> None:
 
 
 def stop_refusal(jobs: Sequence[Job]) -> str:
-    """Why who looks at the page may not end some jobs, in one sentence; empty if they may."""
+    """Return why the visitor may not end some jobs, in one sentence; empty if they may."""
     return (
-        ""
-        if len(list_visitor_jobs(jobs)) == len(jobs)
-        else "Only the person who asked for this measurement can stop it."
+        "" if len(list_visitor_jobs(jobs)) == len(jobs) else "Only the user who started this measurement can stop it."
     )
 
 
 def list_visitor_jobs(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs that who looks at the page asked for; on one's own machine, all jobs are everybody's."""
+    """Return the visitor's jobs; all jobs if anybody may stop them, as on a user's own machine."""
     if policy.load_policy().who_may_stop == "anybody":
         return list(jobs)
     me = person()
@@ -119,13 +137,13 @@ def list_visitor_jobs(jobs: Sequence[Job]) -> list[Job]:
 
 
 def trainings() -> Mapping[str, CustomFile]:
-    """By name, the trainings of one's own that who looks at the page may choose: none on a host, or from elsewhere."""
+    """Return the custom scripts that the visitor may choose, by name; none on a host or from another machine."""
     files = custom_files.list_custom_files()
     return files if files and on_own_machine() else {}
 
 
 def on_own_machine() -> bool:
-    """Whether the page is looked at on the machine that serves it, under a name of its own, and that is no host."""
+    """Return whether the visitor uses the machine that serves the page, under a local name, and it is no host."""
     if policy.find_policy_file() is not None:
         return False
     headers = st.context.headers
@@ -136,7 +154,7 @@ def on_own_machine() -> bool:
 
 
 def may_import() -> str:
-    """Why no file may be brought to this host's gallery, in one sentence; empty if one may."""
+    """Return why the visitor cannot import a file into this host's gallery, in one sentence; empty if they can."""
     held = policy.load_policy()
     if held.fault:
         return f"Nothing can be imported here until the host's settings are mended. {held.fault}"
@@ -144,40 +162,40 @@ def may_import() -> str:
 
 
 def may_upload() -> str:
-    """Why this host takes no file of any kind, in one sentence; empty if it takes some."""
+    """Return why this host accepts no file of any kind, in one sentence; empty if it accepts some."""
     held = policy.load_policy()
     return "This host takes no files." if held.read_only_gallery and not held.classes.mode else ""
 
 
 def person() -> str:
-    """Who looks at the page, as far as that can be told: a name that says nothing about them."""
+    """Return a name of the visitor, as far as they can be identified, that reveals nothing about them."""
     account = account_name()
     if account:
         return _hash_name("account", account)
-    member = membership.find_first_membership()
+    member = find_first_membership()
     if member:
         return _hash_name("class", *member)
     return _hash_name("browser", _browser() or session.name_visitor())
 
 
 def place() -> str:
-    """Where who looks at the page asks from, for taking turns: a name that says nothing about them.
+    """Return a name of the visitor's place in turns, that reveals nothing about them.
 
-    Who has signed in, or was let into a class, is known to be somebody and takes turns as such; all others at one
-    network address take the turns of one.
+    An account that has signed in, or a member of a class, is known to be one person and gets turns as a person. All
+    other visitors from one network address share the turns of one.
     """
-    if account_name() or membership.find_first_membership():
+    if account_name() or find_first_membership():
         return person()
     return _hash_name("address", _address())
 
 
 def source() -> limits.Source:
-    """Where who looks at the page comes from: for counting what is tried or made, never for charging anybody."""
+    """Return the origin of the visitor, to count attempts and new items, never to charge a person."""
     return limits.source(_browser(), _address())
 
 
 def account_name() -> str:
-    """The account that is signed in, as its provider names it; empty if none is."""
+    """Return the account that has signed in, as its provider names it; empty if there is none."""
     return _account(_user())
 
 
@@ -188,12 +206,12 @@ def _account(user: Mapping[str, object]) -> str:
 
 
 def has_login() -> bool:
-    """Whether this host has a login; Streamlit then knows of every visitor whether they are signed in."""
+    """Return whether this host has a login; Streamlit then reports for every visitor whether they have signed in."""
     return "is_logged_in" in _user()
 
 
 def frame() -> None:
-    """Draw what every page begins with: the host's banner, what is wrong with its settings, and its login."""
+    """Draw the beginning of every page: the host's banner, the faults of its settings, and its login."""
     held = policy.load_policy()
     if held.fault:
         st.error(plain(f"Nothing can be run here until the host's settings are mended. {held.fault}"))
@@ -213,7 +231,10 @@ def _login() -> None:
 
 
 def _require(*wanted: AnyQuestion) -> Policy:
-    """The policy, if it lets this visitor ask all questions, or anything without one; else raises NotAllowed."""
+    """Return the policy if it lets this visitor run all questions; else raise NotAllowed.
+
+    Without a question, it must let the visitor run anything at all.
+    """
     held = policy.load_policy()
     held.check_open()
     for asked in wanted:
@@ -229,17 +250,17 @@ def _require(*wanted: AnyQuestion) -> Policy:
 
 
 def _require_own(asked: AnyQuestion) -> None:
-    """Let a training of one's own be asked only where it is offered, and as its file is now; else raises NotAllowed."""
+    """Raise NotAllowed if a custom script is not offered to the visitor, or its file has changed."""
     if not asked.point.training:
         return
     if not on_own_machine():
-        raise NotAllowed("A training of one's own is only run for whoever sits at the machine that it lies on.")
+        raise NotAllowed("A custom training script only runs for users at the machine that stores it.")
     if reason := custom_files.describe_file_state(asked.point):
-        raise NotAllowed(f"{reason} It can only be run as it is there now.")
+        raise NotAllowed(f"{reason} Only the current file can run.")
 
 
 def _is_loopback(name: str) -> bool:
-    """Whether an address is this machine's own; a server that listens on both kinds has IPv4 ones within IPv6."""
+    """Return whether an address is this machine's own; a server on IPv4 and IPv6 sees IPv4 addresses within IPv6."""
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
@@ -263,7 +284,7 @@ def _user() -> Mapping[str, object]:
 
 
 def _browser() -> str:
-    """What Streamlit gave this browser to tell it from others: the same in all its tabs; empty if it has none."""
+    """Return Streamlit's token of this browser, the same in all its tabs; empty if there is none."""
     from streamlit.web.server.starlette import starlette_app_utils  # not for public use, so asked for when needed
 
     cookie = st.context.cookies.get(_COOKIE, "")
@@ -272,7 +293,7 @@ def _browser() -> str:
 
 
 def _address() -> str:
-    """The network address that the page is asked from; empty on one's own machine, and where there is no browser."""
+    """Return the network address of the visitor; empty on the machine that serves the page, and without a browser."""
     address = st.context.ip_address
     return address if isinstance(address, str) else ""
 
@@ -283,7 +304,10 @@ def _hash_name(kind: str, *parts: str) -> str:
 
 
 def _salt(folder: Path) -> str:
-    """A secret of this host, so that no name can be guessed from an account; raises JobError if it cannot be kept."""
+    """Return a secret of this host, so that no name can be guessed from an account.
+
+    Raises JobError if it cannot be stored.
+    """
     path = folder / "salt"
     try:
         return _read_secret(path) or _create_secret(path)
@@ -292,13 +316,13 @@ def _salt(folder: Path) -> str:
 
 
 def _read_secret(path: Path) -> str:
-    """The secret that is there; empty where there is none. A damaged one is put aside, and names begin anew."""
+    """Return the stored secret; empty if there is none. A damaged file is renamed, and names begin anew."""
     try:
         kept = documents.read_text(path, most_bytes=_SALT_LENGTH)
         if kept is None and not path.is_symlink():
             return ""
         if kept is None or not _SALT.fullmatch(kept):
-            raise DamagedFile(path.name, "it is none of ours")
+            raise DamagedFile(path.name, "it is not a file of Crossover")
         return kept
     except DamagedFile as error:
         _log.warning("People are named anew: %s", error)
@@ -307,14 +331,126 @@ def _read_secret(path: Path) -> str:
 
 
 def _create_secret(path: Path) -> str:
-    """A new secret, or that of another visitor who was quicker."""
+    """Return a new secret, or that of another visitor who was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")  # swept as such if we are killed
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")  # cleanup removes it if the process is killed
     draft.touch(mode=0o600)
     try:
         draft.write_text(secrets.token_hex(_SALT_LENGTH // 2), encoding="ascii")
-        with contextlib.suppress(FileExistsError):  # only one of several first visitors makes it
+        with contextlib.suppress(FileExistsError):  # only one of several first visitors creates it
             os.link(draft, path)
     finally:
         draft.unlink(missing_ok=True)
     return path.read_text(encoding="ascii")
+
+
+ME = "me"
+"""Parameter of the link that names a visitor in their class, and proves it."""
+
+TEACHER = "teach"
+"""Parameter of the teacher's link with the teacher's code; it is removed once the code is accepted."""
+
+VIEW, PROJECTOR = "view", "projector"
+"""Parameter of the link that shows a class for the projector, and its value."""
+
+MAX_REFUSALS = 20
+"""Number of refused codes and proofs that a session remembers."""
+
+
+def read_class_code() -> str:
+    """Return the join code in the link; empty if there is none."""
+    return st.query_params.get("class", "")
+
+
+def open_class(code: str) -> None:
+    """Put a join code into the link, and remove the code and the membership of another class."""
+    if read_class_code() != code:
+        st.query_params["class"] = code
+        for proof in (ME, TEACHER):
+            if proof in st.query_params:
+                del st.query_params[proof]
+
+
+def read_class_proof() -> str:
+    """Return the proof of a membership in the link; empty if there is none."""
+    return st.query_params.get(ME, "")
+
+
+def list_entered_codes() -> set[str]:
+    """Return codes of classes that this session opened, by code or proof; opening them again needs no check."""
+    return cast(set[str], st.session_state.setdefault("_entered", set()))
+
+
+def note_refusal(text: str, sentence: str) -> None:
+    """Store why a code or a proof of membership was refused, so that the page does not try it again."""
+    kept = [*st.session_state.get("_refused", {}).items(), (text[:200], sentence)]
+    st.session_state["_refused"] = dict(kept[-MAX_REFUSALS:])
+
+
+def find_refusal(text: str) -> str:
+    """Return why a code or a proof of membership was refused; empty if it was not."""
+    return str(st.session_state.get("_refused", {}).get(text[:200], ""))
+
+
+def join_class(class_id: str, student_id: str, token: str) -> None:
+    """Store the visitor's membership in a class and the token that proves it, in the session and the visitor's link."""
+    _read_memberships()[class_id] = (student_id, token)
+    st.query_params[ME] = f"{student_id}.{token}"
+
+
+def find_membership(class_id: str) -> tuple[str, str]:
+    """Return the visitor's id in a class, with the token; both empty without a membership."""
+    return _read_memberships().get(class_id, ("", ""))
+
+
+def note_teacher_code(class_id: str, secret: str) -> None:
+    """Store the correct teacher's code of a class in the session, and remove it from the link, which others may see."""
+    _read_teacher_codes()[class_id] = secret
+    if TEACHER in st.query_params:
+        del st.query_params[TEACHER]
+
+
+def shows_projector() -> bool:
+    """Return whether the link asks for the view for the projector."""
+    return st.query_params.get(VIEW, "") == PROJECTOR
+
+
+def show_projector(*, shown: bool = True) -> None:
+    """Add the view for the projector to the link, or remove it."""
+    if shown:
+        st.query_params[VIEW] = PROJECTOR
+    elif VIEW in st.query_params:
+        del st.query_params[VIEW]
+
+
+def find_teacher_code(class_id: str) -> str:
+    """Return the teacher's code of a class if this session has it; else empty."""
+    return _read_teacher_codes().get(class_id, "")
+
+
+def read_teacher_code() -> str:
+    """Return the teacher's code of the link, right or wrong; empty if there is none."""
+    return st.query_params.get(TEACHER, "")
+
+
+def announce(sentence: str) -> None:
+    """Store a sentence that the next run of the page shows."""
+    st.session_state["_announced"] = sentence
+
+
+def take_announcement() -> str:
+    """Return the stored sentence and forget it; empty the second time."""
+    return str(st.session_state.pop("_announced", ""))
+
+
+def find_first_membership() -> tuple[str, str] | None:
+    """Return the class that this session joined first, and the visitor's id in it; None if there is none."""
+    return next(((class_id, student_id) for class_id, (student_id, _) in _read_memberships().items()), None)
+
+
+def _read_teacher_codes() -> dict[str, str]:
+    return cast(dict[str, str], st.session_state.setdefault("_teaches", {}))
+
+
+def _read_memberships() -> dict[str, tuple[str, str]]:
+    return cast(dict[str, tuple[str, str]], st.session_state.setdefault("_classes", {}))

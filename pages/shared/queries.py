@@ -1,12 +1,14 @@
-"""What pages read and work out once for all visitors: the machine, jobs, stored rows, crossovers, reports and charts.
+"""Cached lookups for all visitors: the machine, jobs, stored rows, crossovers, reports and charts.
 
-Nothing here measures. Whatever reads the store raises StoreError where it cannot be read, or the rows take more than
-`cache.MAX_READ_BYTES`.
+Nothing here measures. A function that reads the store raises StoreError if it cannot be read, or if the rows take more
+than `cache.MAX_READ_BYTES`.
 """
 
 import contextlib
 import functools
 import os
+import threading
+import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,34 +17,35 @@ from typing import Any, TypeVar
 from core import units
 from core.answer import (
     accuracy,
-    best_lanes,
+    best_variants,
     comparable,
+    machine_comparison,
+    predict,
     recorded_machines,
     remedies,
     speedup,
     timings_csv,
-    two_machines,
 )
 from core.answer import expectations as crossing_meaning
 from core.answer import expectations as how_long_sweeps
 from core.answer import study as grouping
-from core.answer.best_lanes import LanePick
+from core.answer.best_variants import LanePick
 from core.answer.charts import run_charts, speedup_charts, study_charts
 from core.answer.charts.speedup_charts import Cell
 from core.answer.gallery import overview
 from core.answer.gallery.overview import Overview, StudyLine
+from core.answer.machine_comparison import Meeting
 from core.answer.recorded_machines import Accelerator
 from core.answer.remedies import Remedy
 from core.answer.result import Basis, Crossover, Evidence
 from core.answer.study import Study
 from core.answer.timings_csv import Timings
-from core.answer.two_machines import Meeting
 from core.errors import InvalidValue, StoreError
 from core.jobs import client
+from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.job import Job
-from core.jobs.machine import Machine
+from core.jobs.machine import Machine, MachineUse, UseMeter
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.shared.members import Member
 from core.progress import Progress
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point, display_name
@@ -54,14 +57,15 @@ from core.results.exhibits import Exhibit
 from core.results.index import Skipped
 from core.results.schema import Trial
 from core.results.store import GALLERY, RESULTS, Accepted, Store, any_run, newest_answers
+from core.text import as_label
 from pages.shared import cache
 from pages.shared.cache import cache_answers, make_rows_key
 
 MAX_IMPORTED_ROWS = 5_000
-"""Rows of a file that a page takes; the command line takes more."""
+"""Largest number of rows in a file that a page imports; the command line accepts more."""
 
 RESULTS_VARIABLE = "CROSSOVER_RESULTS"
-"""Environment variable that names another folder of results, or the address of a store that machines share."""
+"""Environment variable that names another folder of results, or the address of one."""
 
 
 def open_queue() -> Queue:
@@ -73,27 +77,55 @@ def open_store() -> Store:
 
 
 def read_machine() -> Machine | None:
-    """This machine as its measuring process sees it, which is started if none runs; None until it has reported.
+    """Return this machine as its measuring process reports it, and start that process; None until it has reported.
 
-    Where nothing can be run none is started, and what the last one said is all that is known.
+    On a host that runs nothing, no process is started and the last report is returned.
     """
     if not explain_no_runs():
         client.ensure_worker(open_queue(), same_context=True)
     return client.load_machine(open_queue())
 
 
-def is_store_shared() -> bool:
-    """Whether other machines may see the store: it has an address, or lies in a folder that the host has named."""
-    return bool(os.environ.get(RESULTS_VARIABLE))
+_use_lock = threading.Lock()
+_use: list[tuple[float, UseMeter, MachineUse]] = []
+"""The last reading of this machine's load: its time, its meter and its result; empty before the first one."""
+
+USE_S, MAX_USE_S = 3.0, 10.0
+"""Shortest and longest time in seconds that a reading of this machine's load covers."""
 
 
-def list_machines() -> tuple[list[Member], str]:
-    """The machines at work for who shares the store, as they said a moment ago; and why they cannot be told, if so."""
-    return _list_members(open_store().folder)
+def read_machine_use() -> MachineUse:
+    """Return how much other programs used this machine in the last seconds; quiet at the first reading.
+
+    All visitors share one reading, so that reading does not disturb a measurement.
+    """
+    with _use_lock:
+        now = time.monotonic()
+        read_at, meter, use = _use.pop() if _use else (-MAX_USE_S, UseMeter(), MachineUse())
+        if now - read_at > MAX_USE_S:  # no visitor read it meanwhile
+            read_at, meter, use = now, UseMeter(), MachineUse()
+        elif now - read_at >= USE_S:
+            read_at, use = now, meter.read()
+        _use.append((read_at, meter, use))
+        return use
+
+
+def list_cluster_machines() -> tuple[ClusterMachine, ...]:
+    """Return the machines of the last sweep on a cluster, as they reported; empty if there was none."""
+    return next((job.machines for job in reversed(open_queue().jobs()) if job.machines), ())
+
+
+def name_devices() -> str:
+    """Return a short name of this machine's GPUs, as far as its measuring process has reported them."""
+    known = client.load_machine(open_queue())
+    if known is None:
+        return "Devices"
+    others = [info.name for info in known.devices if info.kind != "cpu"]
+    return as_label(others[0]) + (f" + {len(others) - 1}" if others[1:] else "") if others else "No GPU here"
 
 
 def explain_no_runs() -> str:
-    """Why nothing can be run on this host whoever asks, in one sentence; empty if something can."""
+    """Return why no visitor can run anything on this host, in one sentence; empty if runs are possible."""
     if policy.load_policy().who_may_run == "nobody":
         return "Nothing is run on this host; what is stored can be looked at."
     if not client.has_torch():
@@ -102,7 +134,7 @@ def explain_no_runs() -> str:
 
 
 def describe_loading() -> str:
-    """What the measuring process is doing before it can measure, in a sentence; empty once it is ready."""
+    """Describe what the measuring process loads before it can measure, in a sentence; empty once it is ready."""
     serving = open_queue().worker_file.serving
     if serving is None or serving.ready:
         return ""
@@ -112,26 +144,49 @@ def describe_loading() -> str:
 
 
 def read_overview() -> Overview:
-    """One light line for every trial of this machine's store and of the gallery that ships with the app."""
+    """Return a short line for every trial of this machine's store and of the gallery in the app."""
     return _load_overview(_open_stores())
 
 
 def list_refused_files() -> tuple[Skipped, ...]:
-    """Files whose rows are listed, and turned out not to be readable when they were asked for."""
+    """Return files whose rows are listed but could not be read on request."""
     return tuple(entry for store in _open_stores() for entry in store.list_refused())
 
 
 def find_rows(*, trial_ids: Collection[str] = (), run_ids: Collection[str] = ()) -> list[Trial]:
-    """The whole rows of some trials or runs, in the order of runs and their contenders; no trial twice."""
+    """Return the complete rows of some trials or runs, ordered by run and contender; no trial twice."""
     wanted = {"trial_id": trial_ids, "run_id": run_ids}
     named = tuple((column, tuple(sorted(names))) for column, names in wanted.items() if names)
     return list(cache.read_rows(_open_stores(), named)) if named else []
 
 
+def compare_with_predictions() -> Mapping[str, predict.Comparison]:
+    """Compare every predictable run on a GPU with its prediction, by key of the GPU; empty without a store."""
+    with contextlib.suppress(StoreError):
+        overview = read_overview()
+        return _compare_with_predictions(overview, _list_predictable_rows(overview))
+    return {}
+
+
+@cache_answers(4)
+def _list_predictable_rows(overview: Overview) -> tuple[str, ...]:
+    frame = overview.frame
+    names = {name: predict.card_of_device(name) for name in frame["device_name"].astype(str).unique()}
+    chosen = frame["device_name"].isin([name for name, card in names.items() if card]) & (
+        frame["device_kind"] == "cuda"
+    )
+    return tuple(frame.loc[chosen, "trial_id"])
+
+
+@cache_answers(4)
+def _compare_with_predictions(overview: Overview, trial_ids: tuple[str, ...]) -> Mapping[str, predict.Comparison]:
+    return predict.compare_runs(find_rows(trial_ids=trial_ids))
+
+
 def find_known_answers(
     experiments: Sequence[Experiment], machine: Machine, *, accepted: Accepted = speedup.answers_experiment
 ) -> dict[str, list[Trial]]:
-    """Experiment id → its newest answer that was measured on this machine, by `core.results.store`."""
+    """Return the newest answer of this machine for each experiment id, by the rules of `core.results.store`."""
     names = tuple(sorted({experiment.id for experiment in experiments}))
     wanted = (("experiment_id", names), ("machine_id", (machine.local_machine.machine_id,)))
     return newest_answers(
@@ -140,28 +195,28 @@ def find_known_answers(
 
 
 def find_newest_answers(experiments: Sequence[Experiment], machine: Machine) -> dict[str, list[Trial]]:
-    """The answers of `find_known_answers`; without one, what was measured all the same, as on a busy machine."""
+    """Return the answers of `find_known_answers`, or else the newest rows, for example from a busy machine."""
     return find_known_answers(experiments, machine, accepted=any_run) | find_known_answers(experiments, machine)
 
 
 def list_study_lines() -> list[StudyLine]:
-    """Every study that is stored here or came with the app, those with the most sizes first."""
+    """Return every study of this machine's store and of the gallery, the studies with the most sizes first."""
     return _group_study_lines(_open_stores())
 
 
 def find_study_line(study_id: str) -> StudyLine | None:
-    """One study with all its sizes; None if no study of that name is listed."""
+    """Return a study with all its sizes; None if no study with that id is listed."""
     return next((line for line in list_study_lines() if line.id == study_id), None)
 
 
 def find_study(study_id: str) -> Study | None:
-    """One study with its whole rows; None as in `find_study_line`."""
+    """Return a study with its complete rows; None as in `find_study_line`."""
     line = find_study_line(study_id)
     return cache.read_studies(_open_stores(), [line]).get(study_id) if line else None
 
 
 def find_studies(lines: Sequence[StudyLine]) -> dict[str, Study]:
-    """Some studies with their whole rows, by name, read in one go; one that cannot be read is missing."""
+    """Return some studies with their complete rows, by id, in one read; leaves out unreadable ones."""
     with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
         return cache.read_studies(_open_stores(), lines)
     found: dict[str, Study] = {}
@@ -180,7 +235,11 @@ def make_sweep(
     limits: Mapping[str, float],
     folder: str = "",
 ) -> Sweep:
-    """The sweep that settings ask for, checked once, which takes long; raises InvalidValue if a point is impossible."""
+    """Return the sweep of the settings, checked once because that is slow.
+
+    Raises:
+        InvalidValue: a point is impossible.
+    """
     first = {axes[0].name: axes[0].values[0]} if axes[0].name != "parameters" else {}
     return Sweep(
         point=Point(**{**fields, **first}),
@@ -196,12 +255,15 @@ def make_sweep(
 
 @cache_answers(256)
 def count_parameters(request: Sweep) -> tuple[int, ...]:
-    """Parameters of each point of a sweep, or of each size to choose from."""
+    """Return the number of parameters of each point of a sweep, or of each size to choose from."""
     return tuple(point.network.parameters for point in request.points)
 
 
 def find_sweep_answers(request: Sweep, machine: Machine) -> tuple[tuple[Trial, ...], bool]:
-    """What this machine measured of a sweep itself, with its devices and torch of now; whether every point has rows."""
+    """Return this machine's own rows for a sweep, and whether every point has an answer.
+
+    The rows must be from the current devices and torch version.
+    """
     return _find_sweep_answers(request, open_store(), machine)
 
 
@@ -211,28 +273,18 @@ def find_job_rows(job: Job) -> list[Trial]:
 
 
 def list_exhibits() -> list[Exhibit]:
-    """Every exhibit of this machine's store and of the gallery that ships with the app, the gallery's first."""
+    """Return every exhibit of the gallery in the app and of this machine's store, the gallery's first."""
     return _load_exhibits(*_sign_exhibit_folders())[0]
 
 
 def list_unread_exhibits() -> tuple[Skipped, ...]:
-    """The files among them that are none, or cannot be read."""
+    """Return the files among the exhibits that are invalid or cannot be read."""
     return _load_exhibits(*_sign_exhibit_folders())[1]
 
 
 def propose_import(data: bytes, name: str) -> Proposal:
-    """What would become of a foreign file in this machine's store; checked once, whoever uploads it."""
+    """Return what an import of a file into this machine's store would do; checked once for all visitors."""
     return _propose_import(data, name, open_store())
-
-
-@cache_answers(4, ttl_s=5)
-def _list_members(folder: Path) -> tuple[list[Member], str]:
-    from core.jobs.shared import board  # with what reaches servers, which most stores do not need
-
-    try:
-        return board.board_of(folder).members(), ""
-    except StoreError as error:
-        return [], str(error)
 
 
 @functools.cache
@@ -241,7 +293,7 @@ def _open_queue(folder: str) -> Queue:
 
 
 def _open_stores() -> tuple[Store, Store]:
-    """Where there are rows: those measured here, and the gallery's."""
+    """Return the stores that have rows: this machine's and the gallery's."""
     return open_store(), Store(GALLERY)
 
 
@@ -267,7 +319,7 @@ def _sign_exhibits(store: Path) -> int:
 
 @cache_answers(4)
 def _load_exhibits(stores: tuple[Path, ...], signatures: tuple[int, ...]) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
-    """What can be read of each, and what cannot; a folder that cannot be read hides no other."""
+    """Return the readable exhibits of each store, and the unreadable ones; an unreadable folder hides no other."""
     found: list[Exhibit] = []
     skipped: list[Skipped] = []
     for store in stores:
@@ -293,20 +345,23 @@ def _propose_import(data: bytes, name: str, store: Store) -> Proposal:
 
 
 LONG_STEP_S = 1e-3
-"""Seconds of a step from which its time tells how fast a machine computes."""
+"""Shortest step in seconds whose time shows how fast a machine computes."""
 
 MAX_REMEDY_ROWS = 50
-"""Rows of other settings that are read at most, the newest first."""
+"""Largest number of rows with other settings that are read, the newest first."""
 
 Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedCrossover:
-    """A crossover with what it rests on; its charts are drawn when they are first wanted, for all visitors.
+    """A crossover with its evidence; charts are made on first use, for all visitors.
 
-    `kinds` are those of the baseline's and the challenger's device; `recorded`, whether the challenger was recorded on
-    another machine.
+    Attributes:
+        answer: the crossover.
+        evidence: the measurements behind it.
+        kinds: device kinds of the baseline and the challenger.
+        recorded: whether the challenger was recorded on another machine.
     """
 
     answer: Crossover
@@ -325,31 +380,34 @@ class LocatedCrossover:
 
 @cache_answers(256)
 def make_chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, Any]:
-    """The finished chart that `draw`, a function of `core.answer.charts`, makes of rows or of one."""
+    """Return the finished chart that `draw`, a function of `core.answer.charts`, makes of rows or of one row."""
     return draw(rows)
 
 
 @cache_answers(64)
 def make_live_chart(job_id: str, elapsed_s: float, _progress: Progress, _is_custom: bool) -> dict[str, Any]:
-    """The loss curve of a running measurement, or of one's `own` training; one for all who watch it."""
+    """Return the loss curve of a running measurement, also of a custom script; all viewers share it."""
     return run_charts.live_loss_chart(_progress, kinds=_read_device_kinds(), custom=_is_custom)
 
 
 def group_studies(trials: Sequence[Trial], axis: str) -> list[Study]:
-    """The studies along an axis that rows hold, down to a single size."""
+    """Return the studies over an axis that rows form, also those with a single size."""
     return _group_studies(make_rows_key(trials), axis, trials)
 
 
 @cache_answers(512)
 def locate_crossover(study: Study, basis: Basis) -> LocatedCrossover:
-    """The answer of a study on a cost basis; raises CrossoverError where its rows cannot be compared."""
-    answer, evidence = grouping.crossover(study, basis), grouping.study_evidence(study, basis)
+    """Return the crossover of a study on a cost basis; raises CrossoverError if its rows cannot be compared."""
+    answer, evidence = study.crossover(basis), study.evidence(basis)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
 @cache_answers(256)
 def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
-    """What the one crossing of a study means, if rows ask for what there is; raises as `locate_crossover` does."""
+    """Explain the single crossing of a study; empty if this version does not support the settings of its rows.
+
+    Raises as `locate_crossover` does.
+    """
     found = locate_crossover(study, basis)
     try:
         return crossing_meaning.meaning_sentences(Point.from_row(study.runs[-1][0]), found.answer, found.evidence)
@@ -359,22 +417,22 @@ def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
 
 @cache_answers(256)
 def locate_meeting(met: Meeting, basis: Basis) -> LocatedCrossover:
-    """The answer of two machines on a cost basis; raises as `locate_crossover` does."""
-    answer, evidence = two_machines.meeting_crossover(met, basis), two_machines.meeting_evidence(met, basis)
+    """Return the crossover of two machines on a cost basis; raises as `locate_crossover` does."""
+    answer, evidence = machine_comparison.meeting_crossover(met, basis), machine_comparison.meeting_evidence(met, basis)
     kinds = (met.measured[-1].device_kind, met.recorded[-1].device_kind)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
 
 
 @cache_answers(64)
 def locate_best_lanes(study: Study, picks: Sequence[LanePick], basis: Basis) -> LocatedCrossover:
-    """The crossover of the lanes that were picked at each size of a study; raises as `locate_crossover` does."""
-    answer, evidence = best_lanes.best_lanes_crossover(study, picks, basis)
+    """Return the crossover of the chosen variants at each size of a study; raises as `locate_crossover` does."""
+    answer, evidence = best_variants.best_lanes_crossover(study, picks, basis)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
 @cache_answers(16)
 def locate_timings(data: bytes, name: str, devices: tuple[str, str] | None = None) -> tuple[Timings, LocatedCrossover]:
-    """Somebody's own timings, and the answer that they give; raises CrossoverError where they cannot be read."""
+    """Return a user's own timings and their crossover; raises CrossoverError if they cannot be read."""
     read = timings_csv.read_timings(data, name, devices=devices)
     return read, LocatedCrossover(answer=timings_csv.timings_crossover(read), evidence=read.evidence)
 
@@ -387,27 +445,27 @@ def make_winners_chart(cells: Sequence[Cell], axes: tuple[str, str], study: Stud
 
 @cache_answers(256)
 def make_class_report(trial: Trial) -> dict[str, Any] | None:
-    """The classification report of a trial by class name; None if it was not tested."""
+    """Return the classification report of a trial by class name; None if it was not tested."""
     return accuracy.classification(trial)
 
 
 def estimate_sweep_seconds(request: Sweep, machine: Machine) -> tuple[float, float]:
-    """The least and the most seconds that a sweep is expected to take here."""
+    """Return the shortest and the longest time in seconds that a sweep should take here."""
     return _estimate_sweep_seconds(request, _find_rates(read_overview(), machine.local_machine.machine_id))
 
 
 def estimate_lanes_seconds(request: Experiment, machine: Machine) -> tuple[float, float]:
-    """The least and the most seconds that measuring the lanes of one training is expected to take here."""
+    """Return the shortest and the longest time in seconds that the variants of a training should take here."""
     return how_long_sweeps.estimate_lanes_s(request, _find_rates(read_overview(), machine.local_machine.machine_id))
 
 
 def list_accelerators(exclude: str) -> tuple[Accelerator, ...]:
-    """Every recorded accelerator that something was timed on, without those of the machine `exclude`."""
+    """Return every recorded accelerator with timed rows, without those of the machine `exclude`."""
     return _list_accelerators(read_overview(), exclude)
 
 
 def find_other_remedies(row: Trial) -> tuple[Remedy, ...]:
-    """What another data path or batch size did on the machine of a row."""
+    """Return the effects of another data path or batch size on the machine of a row."""
     return _find_other_remedies(read_overview(), row.trial_id, len(row.block_pair), row)
 
 
@@ -418,9 +476,12 @@ def _estimate_sweep_seconds(request: Sweep, rates: tuple[float, ...]) -> tuple[f
 
 @cache_answers(2)
 def _find_rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
-    """Operations a second of the slower and of the faster trainings of a machine whose steps are no overhead alone."""
+    """Return the operations per second of a machine's slower and faster trainings.
+
+    Trainings whose steps are overhead alone are left out.
+    """
     frame = overview.frame
-    known = (frame["flops_per_step"] > 0) & (frame["step_s"] >= LONG_STEP_S)  # of one's own training none is known
+    known = (frame["flops_per_step"] > 0) & (frame["step_s"] >= LONG_STEP_S)  # unknown for custom scripts
     timed = frame.loc[known & (frame["machine_id"] == machine_id)]
     rates = timed["flops_per_step"] / timed["step_s"]
     return tuple(rates.quantile([0.1, 0.9]).tolist()) if len(rates) else ()
@@ -445,7 +506,7 @@ def _find_other_remedies(overview: Overview, trial_id: str, blocks: int, _row: T
 
 
 def _find_similar_rows(overview: Overview, row: Trial) -> list[str]:
-    """Names of the rows that differ from one in how data reach the device, or in the batch size."""
+    """Return the ids of rows that differ from a row only in the data path or the batch size."""
     table = overview.frame
     fixed = [name for name in comparable.REMEDY_COLUMNS if name not in (*comparable.DATA_COLUMNS, "batch_size")]
     masks = (table[name] == getattr(row, name) for name in (*fixed, "origin") if name in table)
@@ -459,6 +520,6 @@ def _read_study_kinds(study: Study) -> tuple[str, str]:
 
 
 def _read_device_kinds() -> dict[str, str]:
-    """Device → its kind, as far as the measuring process has said."""
+    """Return the kind of each device, as far as the measuring process has reported it."""
     known = client.load_machine(open_queue())
     return {info.device: info.kind for info in known.devices} if known else {}

@@ -1,39 +1,71 @@
-"""One run as an answer: the verdict on top, then why, then everything it rests on, and how to take it along.
+"""One run as an answer: the verdict first, then the reason, then all the data behind it, and the downloads.
 
-Draws what `core.answer` says and decides nothing. Whatever a row's file wrote (names, messages) is shown as plain text.
+Draws the results of `core.answer` and decides nothing. Text from a row's file (names, messages) appears without
+formatting.
+
+Possible improvements come from variants measured on the same training, and from other rows of this machine.
+`core.answer.remedies` and `core.answer.best_variants` find them in rows, and this module decides nothing. The page
+offers to measure missing variants, for their times alone and on one device at a time. Their baseline is the
+default loop of the same device.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from core import units
-from core.answer import causes, claims, custom_findings, two_machines
+from core.answer import causes, custom_findings, machine_comparison, predict, remedies, speedup
+from core.answer import custom_findings as own_training
+from core.answer.best_variants import (
+    CHOSEN_SEPARATELY,
+    LanePick,
+    crossover_shift_sentence,
+    find_plain_study,
+    pick_lanes,
+)
 from core.answer.charts import run_charts
-from core.answer.run import PairAnswer, RowAnswer, RunAnswer
+from core.answer.charts import run_charts as lane_charts
+from core.answer.lessons.timeline import race_devices
+from core.answer.remedies import Remedies, Remedy
+from core.answer.result import Basis, Crossover
+from core.answer.run import Run, RunPair, RunRow
 from core.answer.speedup import is_host
+from core.answer.study import Study
 from core.errors import InvalidValue
-from core.jobs.machine import Machine
-from core.question.defaults import LOOKS
-from core.question.experiment import EVERY_EPOCH, Contender, Experiment, Point, display_name
+from core.jobs.job import Job
+from core.jobs.machine import Machine, Moment
+from core.question import lanes
+from core.question.experiment import (
+    EVERY_EPOCH,
+    MAX_CONTENDERS,
+    Contender,
+    Experiment,
+    Point,
+    display_name,
+    inline_name,
+)
+from core.question.lanes import PLAIN, Lane
+from core.question.presets import FEWEST_PAIRS
 from core.results.schema import OUTCOMES, Trial
 from pages.shared import (
     accelerators_view,
-    charts,
-    downloads,
+    custom_files,
+    elements,
     expectations,
+    job_view,
     links,
+    permits,
     queries,
-    remedies_view,
     session,
     study_view,
-    tables,
+    timeline,
 )
-from pages.shared.text import plain, show_errors
+from pages.shared.elements import format_date, plain, show_errors
 
 MAX_SIDE_BY_SIDE = 2
-"""Reports beside each other, whose five columns are whole; more begin a new row."""
+"""Number of reports in a row with all five columns visible; further ones begin a new row."""
 
 
 def draw_run(
@@ -42,20 +74,24 @@ def draw_run(
     machine: Machine | None = None,
     onwards: Callable[[], None] = lambda: None,
 ) -> None:
-    """Draw the rows of one run, in the order of its contenders; what rows from elsewhere do not allow is said.
+    """Draw the rows of one run in the order of its contenders, and show which parts its rows do not allow.
 
-    Recorded rows of other machines' accelerators stand beside it; on this machine what would help may be measured too.
-    `onwards` draws what can be asked next, below the verdict.
+    Args:
+        trials: the rows of the run.
+        recorded: rows of accelerators of other machines, to compare with the run.
+        machine: this machine, where missing variants may be measured.
+        onwards: draws the next questions, below the verdict.
     """
-    run = RunAnswer(trials)
-    everything = [*trials, *map(two_machines.label_recording, recorded)]
-    rows = [*run.rows, *map(RowAnswer, everything[len(trials) :])]
+    run = Run(trials)
+    everything = [*trials, *map(machine_comparison.label_recording, recorded)]
+    rows = [*run.rows, *map(RunRow, everything[len(trials) :])]
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators_view.draw_recorded_verdicts(trials, recorded),
         lambda: _draw_verdicts(run, everything),
         onwards,
+        lambda: _draw_race(run),
         lambda: _draw_contenders_table(rows),
-        lambda: None if causes.is_fit(trials[0]) else remedies_view.draw_remedies(run, machine),
+        lambda: None if causes.is_fit(trials[0]) else draw_remedies(run, machine),
         lambda: _draw_training(rows, note=accelerators_view.describe_chart_machines(trials, recorded)),
         lambda: _draw_breakdown(run, rows),
         lambda: draw_learning(everything),
@@ -68,13 +104,13 @@ def draw_run(
 
 
 def make_run_question(trials: Sequence[Trial]) -> Experiment | None:
-    """The question that a run answers; None where its rows ask for what this version does not offer."""
+    """Return the question that a run answers; None if this version does not support the settings of its rows."""
     first = trials[0]
     try:
         point = Point.from_row(first)
         contenders = tuple(Contender.parse(trial.contender) for trial in trials)
         timed, pairs = first.outcome == "timed", len(first.block_pair)
-        few = pairs if timed and pairs < LOOKS[0] else EVERY_EPOCH
+        few = pairs if timed and pairs < FEWEST_PAIRS else EVERY_EPOCH
         return Experiment(
             point=point, contenders=contenders, budget_s=first.budget_s, pairs=few, whole=not timed or few > 0
         )
@@ -87,37 +123,51 @@ def draw_run_heading(trials: Sequence[Trial]) -> None:
     study_view.draw_question(trials[0], asked.point if asked else None, recalled=session.is_recalled(trials[0].run_id))
 
 
-def _sort_pairs(run: RunAnswer) -> list[PairAnswer]:
-    """Accelerators first: they are what one came for."""
+def _sort_pairs(run: Run) -> list[RunPair]:
+    """Return the pairs with accelerators first: they interest a reader most."""
     return sorted(run.pairs, key=lambda pair: is_host(pair.challenger))
 
 
-def _drop_lane_pairs(run: RunAnswer) -> list[PairAnswer]:
-    """The pairs without lanes that are told of beside the plain steps of their device."""
-    return [pair for pair in _sort_pairs(run) if not remedies_view.is_remedy_row(pair.challenger, run.trials)]
+def _drop_lane_pairs(run: Run) -> list[RunPair]:
+    """Return the pairs without those variants that are reported with the default loop of their device."""
+    return [pair for pair in _sort_pairs(run) if not is_remedy_row(pair.challenger, run.trials)]
 
 
-def _draw_verdicts(run: RunAnswer, everything: Sequence[Trial]) -> None:
-    """Every verdict in two lines, a bar a device, the recorded ones too, and the causes."""
+def _draw_verdicts(run: Run, everything: Sequence[Trial]) -> None:
+    """Draw every verdict in two lines, a bar for each device (also for recorded ones), and the causes."""
     pairs = _drop_lane_pairs(run)
     for pair in pairs:
         key = f"verdict-{pair.challenger.trial_id}"
-        words = study_view.draw_verdict(
-            claims.speedup_headline(pair.speedup), claims.speedup_small_print(pair.speedup), key=key, help=SPEEDUP_HELP
-        )
+        words = study_view.draw_verdict(pair.speedup, key=key, help=SPEEDUP_HELP)
         if said := expectations.compare_with_expectation(pair.baseline, pair.challenger, pair.speedup.value):
+            words.caption(plain(said))
+        if said := predict.compare_run(pair.baseline, pair.challenger, pair.speedup.value):
             words.caption(plain(said))
     if any(trial.step_s for trial in run.trials):
         _draw_titled_chart(None, run_charts.step_bars_chart, everything, "", "Time of a step by device")
     for pair in pairs:
         if pair.speedup.verdict != "missing":
             st.markdown(plain(pair.cause))
+    for waits in dict.fromkeys(pair.thread_waits for pair in pairs if pair.speedup.verdict != "missing"):
+        if waits:
+            st.caption(plain(waits))
 
 
-def _draw_contenders_table(rows: Sequence[RowAnswer]) -> None:
+def _draw_race(run: Run) -> None:
+    """Draw the first pair of devices with timed blocks as a race in real time, for a lecture hall."""
+    pair = next((one for one in _drop_lane_pairs(run) if one.baseline.step_s and one.challenger.step_s), None)
+    if pair is None:
+        return
+    with st.expander("Race in real time", icon=":material/flag:", **session.bind_view("race")) as part:
+        if part.open:
+            race = race_devices([pair.baseline, pair.challenger], has_winner=pair.speedup.has_winner)
+            timeline.draw_timeline(race, key="race_bars", large=True)
+
+
+def _draw_contenders_table(rows: Sequence[RunRow]) -> None:
     lines = [_make_contender_line(row) for row in rows]
     empty = dict.fromkeys((title for line in lines for title in line), "")
-    tables.draw_table([{**empty, **line} for line in lines], alt="The devices side by side")
+    elements.draw_table([{**empty, **line} for line in lines], alt="The devices side by side")
     ended: dict[str, list[str]] = {}
     for trial in (row.row for row in rows):
         as_asked = ("completed", "timed") if trial.training else ("completed",)
@@ -128,8 +178,8 @@ def _draw_contenders_table(rows: Sequence[RowAnswer]) -> None:
         st.caption(plain(of_some + (said if of_some else f"{said[:1].upper()}{said[1:]}") + "." * (said[-1:] != ".")))
 
 
-def _make_contender_line(answer: RowAnswer) -> dict[str, str]:
-    """A row of the table: times first, which a phone shows without scrolling, and names, which may be long, last."""
+def _make_contender_line(answer: RunRow) -> dict[str, str]:
+    """Return a row of the table: times first, visible on a phone without scrolling, and names, often long, last."""
     trial, step = answer.row, answer.step
     learned = {"Test accuracy": answer.accuracy_shown}
     epoch = {"Epoch": units.format_if_known(answer.median_epoch_s, units.format_duration)}
@@ -146,7 +196,7 @@ def _make_contender_line(answer: RowAnswer) -> dict[str, str]:
     }
 
 
-def _draw_training(rows: Sequence[RowAnswer], note: str) -> None:
+def _draw_training(rows: Sequence[RunRow], note: str) -> None:
     trials = [row.row for row in rows]
     if not any(trial.loss for trial in trials):
         return
@@ -178,7 +228,7 @@ def _draw_training(rows: Sequence[RowAnswer], note: str) -> None:
             _draw_titled_chart(None, run_charts.loss_over_epochs_chart, trials, "", "Training loss against epochs")
 
 
-def _draw_breakdown(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
+def _draw_breakdown(run: Run, rows: Sequence[RunRow]) -> None:
     st.header("Where the time goes")
     left, right = st.columns(2, gap="medium")
     everything = [row.row for row in rows]
@@ -203,25 +253,25 @@ def _draw_breakdown(run: RunAnswer, rows: Sequence[RowAnswer]) -> None:
 
 
 def _draw_step_findings(trials: Sequence[Trial], *, is_described: bool) -> None:
-    """What stands out in the steps of one's own training, a line each, and what is not known of them.
+    """Draw what is unusual in the steps of a custom script, a line each, and the facts that are unknown.
 
-    That nothing does may be `is_described` already, as what decides.
+    With `is_described`, the page already shows as the cause that nothing is unusual.
     """
     said = custom_findings.oddity_sentences(trials)
     for sentence in said:
         st.markdown(f"- {plain(sentence)}")
     if not said and not is_described:
-        st.markdown("Nothing stands out in what can be seen of its steps from outside.")
+        st.markdown("The steps show nothing unusual from the outside.")
     for sentence in dict.fromkeys(map(custom_findings.unknown_facts_sentence, trials)):
         st.caption(plain(sentence))
 
 
 def draw_learning(trials: Sequence[Trial]) -> None:
-    """What the devices learned, and whether it is the same."""
-    tested = RunAnswer([trial for trial in trials if trial.confusion])
+    """Draw the evaluation of the devices, and whether their results are equal."""
+    tested = Run([trial for trial in trials if trial.confusion])
     if not tested.rows:
         return
-    st.header("What was learned")
+    st.header("Evaluation")
     for pair in _sort_pairs(tested):
         _draw_sentence(lambda pair: pair.agreement.sentence if pair.agreement else "", pair)
     beside = min(MAX_SIDE_BY_SIDE, len(tested.rows))
@@ -239,13 +289,13 @@ def draw_learning(trials: Sequence[Trial]) -> None:
 
 def _draw_class_report(trial: Trial) -> None:
     report, matrix = queries.make_class_report(trial), queries.make_chart(run_charts.confusion_chart, trial)
-    tables.draw_table(
+    elements.draw_table(
         _make_report_rows(report or {}),
         height="content",
         column_config={"class": st.column_config.TextColumn(width=100)},
         alt=f"Classification report of {display_name(trial.contender)}",
     )
-    charts.draw_chart(matrix, height=None, alt=f"Confusion matrix of {display_name(trial.contender)}")
+    elements.draw_chart(matrix, height=None, alt=f"Confusion matrix of {display_name(trial.contender)}")
 
 
 def _make_report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -257,14 +307,14 @@ def _make_report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _draw_raw_values(run: RunAnswer) -> None:
+def _draw_raw_values(run: Run) -> None:
     if any(trial.block_steps for trial in run.trials):
         with st.expander("How it was measured", **session.bind_view("blocks")) as part:
             if part.open:
                 _draw_protocol(run)
 
 
-def _draw_protocol(run: RunAnswer) -> None:
+def _draw_protocol(run: Run) -> None:
     _draw_titled_chart(
         None, run_charts.blocks_chart, run.trials, "Every timed block", "Time per step of every timed block"
     )
@@ -286,20 +336,20 @@ def _describe_tried_threads(trial: Trial) -> str:
 
 
 def _draw_run_downloads(trials: Sequence[Trial]) -> None:
-    st.header("Take it along")
+    st.header("Export")
     run_id = trials[0].run_id
-    downloads.draw_row_downloads(trials, name=f"crossover-{run_id}", repeats=True)
+    elements.draw_row_downloads(trials, name=f"crossover-{run_id}", repeats=True)
     asked = make_run_question(trials)
-    downloads.draw_command(asked, "run")
+    elements.draw_command(asked, "run")
     if asked:
         link = {**links.make_run_link(asked), **session.make_accelerator_link(), "run": run_id}
-        downloads.draw_link("Link to this result and its settings:", link)
+        elements.draw_link("Link to this result and its settings:", link)
 
 
 def _draw_titled_chart(
     place: Any, make: Callable[[Sequence[Trial]], dict[str, Any]], trials: Sequence[Trial], title: str, alt: str
 ) -> None:
-    """A chart below its title; bars know their own height, curves get one to read values from."""
+    """Draw a chart below its title; bars have their own height, curves get a height to read values from."""
     target = place if place is not None else st
     if title:
         target.markdown(f"**{title}**")
@@ -308,10 +358,10 @@ def _draw_titled_chart(
         if make in (run_charts.step_bars_chart, run_charts.breakdown_chart, run_charts.startup_chart)
         else CURVE_HEIGHT
     )
-    charts.draw_chart(queries.make_chart(make, trials), place=target, height=height, alt=alt)
+    elements.draw_chart(queries.make_chart(make, trials), place=target, height=height, alt=alt)
 
 
-def _draw_sentence(sentence: Callable[[PairAnswer], str], pair: PairAnswer) -> None:
+def _draw_sentence(sentence: Callable[[RunPair], str], pair: RunPair) -> None:
     with show_errors(st.markdown):
         st.markdown(plain(sentence(pair)))
 
@@ -322,3 +372,234 @@ CURVE_HEIGHT = 340
 SPEEDUP_HELP = (
     "Time per step of the first device over that of this one, from blocks measured in turns. Above 1: faster."
 )
+
+
+REMEDY_PAIRS = 14
+"""Pairs of blocks per variant: half of them give an interval after the others chose the best variant."""
+
+REMEDY_CAPTION = (
+    "Each variant took turns with the default loop on the same device. Above 1×, the variant is faster; the interval "
+    "covers the true ratio with 95 % probability. Compilation and graph capture happen once at the start and are "
+    "excluded."
+)
+OTHER_REMEDIES = "\\* Lower precision, so the training differs."
+REMEDY_OFFER = "Compares step times only, alternating with the default loop."
+COMPILING = "The first compilation may take minutes."
+
+
+def draw_remedies(run: Run, machine: Machine | None = None) -> None:
+    """Draw the possible improvements for the devices of a run; on this machine, offer to measure missing ones."""
+    found, duel = {one.device: one for one in run.remedies}, run.best_variants
+    bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
+    ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id and _can_repeat(row)]
+    batches = own_training.batch_sentences(run.trials)
+    if not (found or ours or batches):
+        return
+    st.header("What would help?")
+    for sentence in batches:
+        st.markdown(f"- {plain(sentence)}")
+    if duel:
+        icon = ":material/trophy:" if duel.best.has_winner else ":material/help:"
+        st.info(f"**{plain(duel.sentence)}**", icon=icon)
+    waited, drawn, offered = False, list(run.remedies), set[str]()
+    for row in bases:
+        own = found.get(remedies.base_contender(row))
+        if own:
+            _draw_device_remedies(own)
+        if machine and row in ours:
+            waited = _offer_remedies(row, machine, own, drawn, offered, waited=waited) or waited
+        if machine:
+            _draw_other_remedies(row)
+    if drawn:
+        st.caption(f"{REMEDY_CAPTION} {OTHER_REMEDIES}" if any(one.other for one in drawn) else REMEDY_CAPTION)
+
+
+def _can_repeat(row: Trial) -> bool:
+    """Return whether a training can be measured again: a custom script only with an unchanged, offered file."""
+    return not (row.training and custom_files.describe_file_state(row))
+
+
+def is_remedy_row(trial: Trial, trials: Sequence[Trial]) -> bool:
+    """Return whether a row is reported with the default loop of its device, without a verdict of its own."""
+    served = remedies.base_contender(trial)
+    return not remedies.is_plain(trial) and any(
+        remedies.is_plain(row) and remedies.base_contender(row) == served for row in trials
+    )
+
+
+def make_remedy_questions(row: Trial, machine: Machine) -> tuple[Experiment, ...]:
+    """Return the questions that measure the variants of a device against its default loop, for their times alone.
+
+    The first question is the one to submit: its CPU variants use the threads of the row and are compiled once. The
+    others count as answers too: with every variant, and with several numbers of threads if the row was measured so.
+    Returns an empty tuple if the device has no variants.
+    """
+    refusals = machine.refusals.get(row.device)
+    if refusals is None:
+        return ()
+    on_host = speedup.is_host(row)
+    worth = lanes.worth_trying(row, on_host=on_host)
+    here = [lane for lane in worth if not lanes.why_not(lane, refusals, row.device)][: MAX_CONTENDERS - 1]
+    few = lanes.drop_unsuited_compiled(here, speedup.step_time(row).median_s) if on_host else here
+    served = f"cpu@{row.threads}" if row.contender == "cpu" and row.threads else row.contender
+    with contextlib.suppress(InvalidValue):
+        return tuple(
+            _make_lane_question(row, *asked) for asked in {(served, tuple(few)): 0, (row.contender, tuple(here)): 0}
+        )
+    return ()
+
+
+def _make_lane_question(row: Trial, contender: str, worth: Sequence[Lane]) -> Experiment:
+    names = [f"{contender}{''.join(f'+{word}' for word in lane.words)}" for lane in (PLAIN, *worth)]
+    return Experiment(point=Point.from_row(row), contenders=tuple(map(Contender.parse, names)), pairs=REMEDY_PAIRS)
+
+
+@show_errors(st.warning)
+def draw_best_lanes(study: Study, rows: Sequence[Trial], other_studies: Sequence[Study], basis: Basis) -> None:
+    """Draw the crossover of the best variants with that of the default loop."""
+    chosen = pick_lanes(study, rows, basis)
+    if not chosen:
+        return
+    st.divider()
+    st.header("Best against best")
+    located = queries.locate_best_lanes(study, chosen, basis)
+    study_view.draw_headline(located.answer)
+    plain_one = find_plain_study(study, other_studies)
+    if plain_one:
+        answer = queries.locate_crossover(plain_one, basis).answer
+        st.markdown(
+            plain(
+                crossover_shift_sentence(answer, located.answer) or f"Default loop on both devices: {answer.sentence}"
+            )
+        )
+    st.caption(f"{CHOSEN_SEPARATELY}. Only variants with the same numerics take part.")
+    study_view.draw_crossover_chart(located)
+    elements.draw_table(
+        [_make_pick_line(pick, located.answer) for pick in chosen], alt="The best variant of each device at each size"
+    )
+
+
+def _make_pick_line(pick: LanePick, answer: Crossover) -> dict[str, object]:
+    named = {answer.baseline: pick.baseline, answer.challenger: pick.challenger}
+    lanes_of = {name: row.contender if row else pick.obstacle for name, row in named.items()}
+    return {study_view.title_size(answer): pick.size if pick.size % 1 else int(pick.size), **lanes_of}
+
+
+def _draw_device_remedies(remedies: Remedies) -> None:
+    st.markdown(f"**{plain(remedies.headline)}**")
+    if spec := queries.make_chart(lane_charts.lane_effects_chart, remedies):
+        elements.draw_chart(
+            spec, height=None, alt=f"Speedup of each variant over the default loop on {display_name(remedies.device)}"
+        )
+    with st.expander("Each variant in words"):
+        _draw_remedy_sentences(remedies)
+    for one in remedies.broken:
+        st.warning(plain(one.sentence))
+
+
+def _draw_remedy_sentences(remedies: Remedies) -> None:
+    for title, listed in (("", remedies.same), ("Lower precision, so the training differs:", remedies.other)):
+        if listed and title:
+            st.markdown(plain(title))
+        for one in listed:
+            _draw_remedy_line(one)
+
+
+def _draw_remedy_line(one: Remedy) -> None:
+    icon = ":material/trending_up:" if one.helps else ":material/remove:"
+    st.markdown(f"{icon} {plain(one.sentence)}")
+    if one.note:
+        st.caption(plain(one.note))
+
+
+def _offer_remedies(
+    row: Trial, machine: Machine, existing: Remedies | None, drawn: list[Remedies], offered: set[str], *, waited: bool
+) -> bool:
+    """Draw the stored variants of a device, their measurement, or its button; return whether one is under way.
+
+    Drawn results are added to `drawn`, and offered variants to `offered`, so that each is described once.
+    """
+    all_asked = [one for one in make_remedy_questions(row, machine) if len(one.contenders) > 1]
+    if not all_asked or (existing and _has_all_lanes(existing, all_asked[0])):
+        return False
+    asked, known = all_asked[0], queries.find_known_answers(all_asked, machine)
+    stored = next((known[one.id] for one in all_asked if one.id in known), [])
+    told = Run(stored).remedies if stored and stored[0].run_id != row.run_id else ()
+    if told:
+        st.caption(
+            plain(f"More variants on {display_name(row.contender)}, measured {format_date(stored[0].started_at)}:")
+        )
+    for one in told:
+        _draw_device_remedies(one)
+        drawn.append(one)
+    if any(remedy.value is not None for one in told for remedy in (*one.same, *one.other)):
+        return False
+    jobs = [job for job in queries.open_queue().jobs() if job.experiment and job.experiment.id == asked.id]
+    job = jobs[-1] if jobs else None
+    if job and job.active:
+        _draw_remedy_job(job, machine, waited=waited)
+        return True
+    if job and job.state in ("failed", "crashed"):
+        st.warning(plain(job.message or f"This measurement has {job.state}."))
+    _draw_remedy_button(asked, row, machine, offered, fresh=bool(told))
+    return False
+
+
+def _has_all_lanes(existing: Remedies, request: Experiment) -> bool:
+    have = {one.title for one in (*existing.same, *existing.other, *existing.broken)}
+    return have >= {contender.lane.title for contender in request.contenders[1:]}
+
+
+def _draw_remedy_job(job: Job, machine: Machine, *, waited: bool) -> None:
+    if waited:
+        st.caption(plain(f"The variants of {job.question.contenders[0]} are waiting for their turn."))
+        return
+    if job.began is not None and job.experiment is not None:
+        st.fragment(_draw_clock, run_every=job_view.REFRESH_S)(
+            job.began, _describe_expected_time(job.experiment, machine)
+        )
+    job_view.draw_job(job)
+
+
+def _draw_clock(began: Moment, expected: str) -> None:
+    """Return the elapsed time, the only progress while a variant is compiled."""
+    st.caption(f"Running for {units.format_duration(round(began.ago_s or 0.0))}, {expected} in all.")
+
+
+def _describe_expected_time(request: Experiment, machine: Machine) -> str:
+    least, most = map(units.format_rough_time, queries.estimate_lanes_seconds(request, machine))
+    return f"expected to take {least} to {most}"
+
+
+def _has_compiled_lane(request: Experiment) -> bool:
+    return any(contender.lane.execution == "compiled" for contender in request.contenders)
+
+
+def _draw_remedy_button(request: Experiment, row: Trial, machine: Machine, offered: set[str], *, fresh: bool) -> None:
+    """Draw the button that measures the variants of a device; describe each variant once per page."""
+    titles, reason = "; ".join(contender.lane.title for contender in request.contenders[1:]), permits.refusal(request)
+    if not offered:
+        st.caption(f"{REMEDY_OFFER} {COMPILING}" if _has_compiled_lane(request) else REMEDY_OFFER)
+    lanes_named = "" if titles in offered else f"{titles}; "
+    offered.add(titles)
+    offer = f"{lanes_named}{_describe_expected_time(request, machine)}. {reason}"
+    st.caption(f"**{plain(display_name(row.contender))}**: {plain(offer)}")
+    label = f"Measure what would help {plain(inline_name(row.contender))}"
+    if st.button(label, key=f"help-{row.trial_id}", icon=":material/speed:", disabled=bool(reason)):
+        with show_errors():
+            permits.submit(request, queries.open_store(), fresh=fresh)
+            st.rerun()
+
+
+def _draw_other_remedies(row: Trial) -> None:
+    found = queries.find_other_remedies(row)
+    if not found:
+        return
+    st.markdown(
+        plain(
+            f"Other rows of this machine, by the time of an epoch on {inline_name(row.contender)}, not measured in "
+            "turns:"
+        )
+    )
+    for one in found:
+        _draw_remedy_line(one)

@@ -1,45 +1,58 @@
-"""What happens once, when the server starts, so that the first visitor does not wait for it or stumble over it.
+"""Work of the server at its start, so that the first visitor neither waits nor gets an error.
 
-Streamlit takes a folder called `pages` for its older kind of app until some session has called
-`st.navigation`, and answers the first deep link with "page not found": it is told at once. The heavy imports of
-the charts are made in the background, and what is stored is read for lists while the first browser still loads the
-app. What imports leave stays for good, so it is taken out of the rounds of Python's garbage collector, each of which
-would hold back every visitor for some 50 ms. As `streamlit run` does by itself for an app without `st.App`, a browser
-is opened, unless the server is headless. And what whoever runs the server should know is said once, a line each.
-How many visitors are let in, and how long each may take, is the business of a proxy (docs/hosting.md).
+Streamlit treats a folder called `pages` as an app of its older kind until a session has called `st.navigation`. Until
+then it answers a deep link with "page not found", so that is switched off at once. The slow imports of the charts run
+in the background. The lists of stored results are read while the first browser still loads the app. Imported objects
+stay for ever, so they are excluded from Python's garbage collection, each round of which would delay every visitor by
+some 50 ms. A browser is opened unless the server is headless, as `streamlit run` does for an app without `st.App`.
+Warnings for the operator of the server are logged once, a line each. A proxy limits the number of visitors and the time
+of each (docs/hosting.md).
+
+ASGI middleware in front of Streamlit's routes: security headers, closed routes, and limits of addresses and files.
+
+Streamlit sends no security headers, and shows the names and sizes of its caches to every visitor. It also stores any
+number of files of a session until the session ends. So each session has a limit. If all files together are too many,
+the session without an upload for the longest time loses its files first. A proxy limits the number of connections and
+slow ones (docs/hosting.md). The content of pages and files is not inspected here.
 """
 
 import asyncio
 import contextlib
 import gc
 import importlib
+import re
 import time
 import webbrowser
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.websockets import WebSocket
+from streamlit import runtime
 from streamlit.logger import get_logger
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import CrossoverError
 from core.question import policy
+from core.results.store import Store
 from core.text import clean_logs, to_terminal
-from pages.shared import queries
+from pages.shared import links, permits, queries
 
 try:
     import resource
-except ImportError:  # Windows, which has no such limit
+except ImportError:  # Windows has no such limit
     resource = None  # type: ignore[assignment]
 
 MOST_DESCRIPTORS = 16_384
-"""Open files to which the limit is raised where the system allows more; one process is too slow for more visitors."""
+"""Limit of open files to set if the system allows more; one process is too slow for more visitors."""
 
 MACOS_DESCRIPTORS = 10_240
-"""macOS reports no limit, and refuses more than this."""
+"""Largest limit that macOS accepts, although it reports none."""
 
 CHART_MODULES = (
     "core.answer.charts.run_charts",
@@ -47,11 +60,11 @@ CHART_MODULES = (
     "core.results.exchange",
     "core.jobs.client",
 )
-"""What the first page imports: a second of work that is best begun before its visitor comes."""
+"""Modules that the first page imports: a second of work that should begin before the first visitor arrives."""
 
 REPORT_MODULES = ("sklearn.metrics",)
 REPORT_DELAY_S = 10.0
-"""What the first result imports: two seconds of work that must not compete with drawing the first page."""
+"""Delay of the imports of the first result: two seconds of work that must not slow down the first page."""
 
 ANY_NAME = (
     "This server answers under every name, so a page of another site can reach it through a name of its own: "
@@ -61,12 +74,12 @@ ANY_NAME = (
 _log = get_logger(__name__)
 
 BROWSER_DELAY_S = 0.5
-"""From here until the server listens takes a few milliseconds; a browser that finds nobody there gives up."""
+"""Delay before the browser opens: the server listens after a few milliseconds, and an earlier browser gives up."""
 
 
 @contextlib.asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
-    """Prepare the server, and leave it to Streamlit."""
+    """Prepare the server, then leave it to Streamlit."""
     PagesManager.uses_pages_directory = False
     clean_logs()
     raise_descriptor_limit()
@@ -103,7 +116,7 @@ def _say() -> None:
 async def _warm_up() -> None:
     await asyncio.to_thread(_import, CHART_MODULES)
     gc.freeze()
-    with contextlib.suppress(CrossoverError):  # whoever looks is told
+    with contextlib.suppress(CrossoverError):  # pages show the error
         await asyncio.to_thread(queries.list_study_lines)
     await asyncio.sleep(REPORT_DELAY_S)
     await asyncio.to_thread(_import, REPORT_MODULES)
@@ -116,13 +129,13 @@ def _import(modules: Iterable[str]) -> None:
 
 
 HEALTH_S = 5.0
-"""How long an answer on the server's health is given again: asking must cost nothing, the disk is written for it."""
+"""Seconds for which an answer on the server's health is reused: the check writes to the disk, so it must be rare."""
 
 _health: tuple[float, dict[str, Any]] = (-HEALTH_S, {})
 
 
 def health(_request: Request) -> JSONResponse:
-    """Whether measurements can be asked for and kept."""
+    """Return whether measurements can be queued and stored."""
     global _health
     asked_at, found = _health
     if time.monotonic() - asked_at >= HEALTH_S:
@@ -132,17 +145,19 @@ def health(_request: Request) -> JSONResponse:
 
 
 def state_of_server() -> dict[str, Any]:
-    """The store, the worker and the queue, in words and counts.
+    """Return the state of the store, the worker and the queue, in words and counts.
 
-    The worker leaves when there is nothing to do and is started when there is: that it is away is no fault, unless
-    somebody waits for it.
+    The worker exits when there is no work and is started for new work. So its absence is a fault only if a job is
+    waiting.
     """
     store = queue = "well"
     waiting, worker = 0, "away"
-    try:
-        queries.open_store().check_writable()
-    except CrossoverError:
-        store = "cannot be written"
+    for fault, check in (("cannot be written", Store.check_writable), ("cannot be read", Store.check_readable)):
+        try:
+            check(queries.open_store())
+        except CrossoverError:
+            store = fault
+            break
     try:
         jobs = queries.open_queue().jobs()
         waiting = sum(job.state == "queued" for job in jobs)
@@ -157,4 +172,194 @@ def state_of_server() -> dict[str, Any]:
 
 
 ROUTES = (Route("/health", health),)
-"""What `st.App` is given."""
+"""Routes to pass to `st.App`."""
+
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+FILES_PER_SESSION = 4
+SESSION_BYTES = 20 * 2**20
+"""Largest total size of the files of one session: four of the largest files."""
+
+UPLOADED_BYTES = 256 * 2**20
+"""Largest total size of the files of all sessions, with the uploads that are under way."""
+
+Sizes = dict[str, dict[str, int]]
+"""Session -> file -> bytes."""
+
+CONTENT_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        # Vega makes functions of a chart's expressions; they come from the app, never from a row
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src 'self' 'unsafe-inline'",  # Streamlit styles its widgets where it draws them
+        "img-src 'self' data: blob:",  # no pictures of other hosts, which could count visitors
+        "font-src 'self' data:",
+        "connect-src 'self' data: blob:",
+        "worker-src 'self' blob:",
+        "frame-src 'self' blob: data:",
+        "frame-ancestors 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+    )
+)
+
+HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+
+_CLOSED = re.compile(r"/_stcore/+metrics(/|$)")
+_UPLOAD = re.compile(r"/_stcore/+upload_file/+([^/]+)/")
+
+
+class Guard:
+    """Middleware in front of Streamlit's own routes."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._uploads = Uploads()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer refused requests, pass on the others, and add the headers to both."""
+        match scope["type"]:
+            case "http":
+                await self._answer(scope, receive, _add_headers(send))
+            case "websocket":
+                await self._connect(scope, receive, send)
+            case _:
+                await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = _refusal(scope)
+        if refused is not None:
+            await refused(scope, receive, send)
+        elif scope["method"] == "PUT" and (found := _UPLOAD.search(scope["path"])):
+            await self._upload(found[1], scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _upload(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on an upload if it fits into the limits; Streamlit limits the size of each file."""
+        size = read_size(Headers(scope=scope))
+        status, reason = self._uploads.refusal(session_id, size)
+        if reason:
+            headers = {"connection": "close"}  # the rest of the upload is not read
+            await PlainTextResponse(reason, status_code=status, headers=headers)(scope, receive, send)
+            return
+        with self._uploads.expect(session_id, size):
+            await self._app(scope, receive, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a websocket unless its address is too long."""
+        if _is_too_long(scope):
+            await WebSocket(scope, receive, send).close()
+        else:
+            await self._app(scope, receive, send)
+
+
+class Uploads:
+    """Files that are being uploaded, and those that have arrived."""
+
+    def __init__(self) -> None:
+        self._coming: list[tuple[str, int]] = []
+        self._seen: dict[str, float] = {}
+
+    def refusal(self, session_id: str, size: int) -> tuple[int, str]:
+        """Return why a session may not upload a file now, as an HTTP status and a sentence; 200 and empty if it may."""
+        if reason := permits.may_upload():
+            return 403, reason
+        if not runtime.exists() or not runtime.get_instance().is_active_session(session_id):
+            return 400, "There is no such session."
+        stored = _stored_bytes()
+        own = list(stored.get(session_id, {}).values())
+        coming = [bytes_ for name, bytes_ in self._coming if name == session_id]
+        if len(own) + len(coming) >= FILES_PER_SESSION or sum(own) + sum(coming) + size > SESSION_BYTES:
+            return 429, f"There are {FILES_PER_SESSION} files of yours here already; reload the page to begin anew."
+        if not self._make_room(size, session_id, stored):
+            return 503, "The server takes as many files as it can; try again in a minute."
+        return 200, ""
+
+    @contextlib.contextmanager
+    def expect(self, session_id: str, size: int) -> Iterator[None]:
+        """Count a file during its upload."""
+        entry = (session_id, size)
+        self._coming.append(entry)
+        try:
+            yield
+        finally:
+            self._coming.remove(entry)
+            self._seen[session_id] = time.monotonic()
+
+    def _make_room(self, size: int, session_id: str, stored: Sizes) -> bool:
+        """Remove files until a new one fits into the limit with stored and arriving ones; return whether it fits."""
+        self._seen = {name: at for name, at in self._seen.items() if name in stored}
+        taken = sum(sum(files.values()) for files in stored.values()) + sum(bytes_ for _, bytes_ in self._coming)
+        excess = taken + size - UPLOADED_BYTES
+        spared = {session_id, *(name for name, _ in self._coming)}
+        idle = sorted((name for name in stored if name not in spared), key=lambda name: self._seen.get(name, 0.0))
+        for name in idle:
+            for file_id, kept in stored[name].items():
+                if excess <= 0:
+                    return True
+                _files().remove_file(name, file_id)
+                excess -= kept
+        return excess <= 0
+
+
+def read_size(headers: Mapping[str, str]) -> int:
+    """Return the announced size of an upload in bytes, at most the largest allowed size.
+
+    Without a valid size, returns the largest allowed size.
+    """
+    largest = int(st.get_option("server.maxUploadSize")) * 2**20
+    text = headers.get("content-length", "")
+    return min(int(text), largest) if text.isascii() and text.isdigit() and len(text) < 20 else largest
+
+
+def _stored_bytes() -> Sizes:
+    """Return the size of every file that Streamlit stores."""
+    kept = list(_files().file_storage.items())
+    return {name: {file_id: len(file.data) for file_id, file in list(files.items())} for name, files in kept}
+
+
+def _files() -> Any:
+    return runtime.get_instance().uploaded_file_mgr
+
+
+def _refusal(scope: Scope) -> Response | None:
+    """Return the answer to a refused request; None if it is allowed."""
+    if _is_too_long(scope):
+        return PlainTextResponse("This address is longer than any that this app uses.", status_code=414)
+    if _CLOSED.search(scope["path"]):
+        return PlainTextResponse("Not found", status_code=404)
+    return None
+
+
+def _is_too_long(scope: Scope) -> bool:
+    return len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > links.MAX_LETTERS
+
+
+def _add_headers(send: Send) -> Send:
+    """Return a `send` that adds the headers to an answer."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers
+
+
+MIDDLEWARE = (Middleware(Guard),)
+"""Middleware to pass to `st.App`."""

@@ -7,28 +7,27 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer import study as grouping
 from core.answer import wording
 from core.answer.result import BASES, BASIS_TITLES, Basis, Crossover, Size
 from core.answer.study import Study
+from core.answer.verdict import Verdict
 from core.errors import CrossoverError
 from core.question import describe
-from core.question.devices import capitalize_name, does
 from core.question.experiment import Point
 from core.question.fields import axis_title
 from core.question.lanes import PLAIN
-from core.question.models.boosting import field_of_answer_axis
+from core.question.models.families import field_of_answer_axis
 from core.question.sweep import Sweep, size_on_axis
 from core.results.schema import Trial
-from pages.shared import charts, downloads, queries, session, tables
+from pages.shared import elements, queries, session
+from pages.shared.elements import format_date, plain, show_errors
 from pages.shared.queries import LocatedCrossover
-from pages.shared.text import format_date, plain, show_errors
 
 
 def draw_question(row: Trial, question: Point | Sweep | None, *, recalled: bool) -> None:
-    """Draw what was asked, when and on what, as the newest row of the answer says it.
+    """Draw the question with its date and machine, from the newest row of the answer.
 
-    Where there is no question, its rows ask for what this version does not offer.
+    Without a question, this version does not support the settings of its rows.
     """
     said = describe.describe_question(question) if question else describe.describe_training(row)
     when = "Measured before, on" if recalled else "Measured on"
@@ -38,18 +37,18 @@ def draw_question(row: Trial, question: Point | Sweep | None, *, recalled: bool)
     )
 
 
-def draw_verdict(claim: str, small_print: str, *, key: str, help: str) -> Any:
-    """Draw a verdict in two lines, the claim and its small print; returns the place for what follows from it."""
+def draw_verdict(verdict: Verdict, *, key: str, help: str) -> Any:
+    """Draw a verdict in two lines, the claim and its basis; return the place for further text."""
     place = st.container(key=key)
-    place.markdown(f"## {plain(claim)}")
-    place.caption(plain(small_print), help=help)
+    place.markdown(f"## {plain(verdict.claim)}")
+    place.caption(plain(verdict.basis), help=help)
     return place
 
 
 BASIS_HELP = (
-    "Steps only (`steady`): nothing else. With transfer (`with_transfer`): also copying the data to the device once. "
-    "With start-up (`cold_start`): also the whole start-up in a fresh process. What is paid once "
-    "is spread over the training that was asked for."
+    "Steps only (`steady`): training steps alone. With transfer (`with_transfer`): also copying the data to the device "
+    "once. With start-up (`cold_start`): also the whole start-up in a fresh process. One-time costs "
+    "are divided by the requested number of steps."
 )
 
 Box = Callable[..., Any]
@@ -61,11 +60,11 @@ BOXES: dict[str, tuple[Box, str]] = {
     "undecided": (st.warning, ":material/help:"),
     "not_measurable": (st.warning, ":material/block:"),
 }
-"""By outcome: the box around the sentence, and its icon."""
+"""By outcome, the box around the sentence and its icon."""
 
 
 def pick_main_study(studies: Sequence[Study], request: Sweep | None) -> Study | None:
-    """Of the studies of one sweep, the one of its baseline against its last contender, of plain ones if there are."""
+    """Return the study of the baseline against the last contender of a sweep, of default variants if possible."""
     if request is not None:
         plain_ones = [contender for contender in request.contenders if contender.lane == PLAIN]
         contenders = plain_ones if len(plain_ones) > 1 else request.contenders
@@ -76,13 +75,13 @@ def pick_main_study(studies: Sequence[Study], request: Sweep | None) -> Study | 
 
 def choose_basis() -> Basis:
     bound = session.bind_choice("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
-    return st.segmented_control("Cost basis", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
+    return st.segmented_control("What to include", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
 
 
 def draw_crossover_answer(study: Study) -> tuple[Basis, LocatedCrossover | None]:
-    """Draw the crossover in words and as a chart; the cost basis, and what was drawn if the rows can be compared."""
+    """Draw the crossover in words and as a chart, and the cost basis; return the answer if rows are comparable."""
     answered, drawn = st.container(), st.container()
-    own = bool(study.runs[0][0].training)  # of which nobody knows over how many steps what is paid once is spread
+    own = bool(study.runs[0][0].training)  # its number of steps is unknown, so one-time costs cannot be divided
     chosen: Basis = "steady" if own else choose_basis()
     with show_errors(st.warning):
         located = queries.locate_crossover(study, chosen)
@@ -92,22 +91,22 @@ def draw_crossover_answer(study: Study) -> tuple[Basis, LocatedCrossover | None]
                 st.markdown(plain(" ".join(means)))
         with drawn:
             draw_crossover_chart(located)
-        st.caption(f"What is counted, {BASIS_TITLES[chosen]}: {BASES[chosen]}.")
+        st.caption(f"Included ({BASIS_TITLES[chosen]}): {BASES[chosen]}.")
         draw_study_downloads(located.chart, study, f"crossover-{study.id}-{chosen}", located.answer.sentence)
         return chosen, located
     return chosen, None
 
 
 def draw_study_downloads(spec: dict[str, Any], study: Study, name: str, title: str) -> None:
-    """Draw what downloads a chart of a study, which then says whose it is."""
+    """Draw the download of a chart of a study, with a caption that describes the study."""
     rows = [row for run in study.runs for row in run]
-    downloads.draw_chart_downloads(spec, name, title=title, rows=rows, axis=study.axis)
+    elements.draw_chart_downloads(spec, name, title=title, rows=rows, axis=study.axis)
 
 
 def draw_headline(answer: Crossover) -> None:
-    """The answer in the box of its outcome: the claim, then what else is to be said of it.
+    """Draw the answer in the box of its outcome: the claim first, then further sentences.
 
-    What was measured on a busy machine is no good news.
+    A result of a busy machine gets a warning box, not a success box.
     """
     box, icon = BOXES[answer.outcome]
     claim, stop, more = answer.sentence.partition(". ")
@@ -116,23 +115,23 @@ def draw_headline(answer: Crossover) -> None:
 
 
 def draw_crossover_chart(located: LocatedCrossover) -> None:
-    """Time against size, and what its crosses stand for."""
+    """Draw time against size, and explain its crosses."""
     names = f"{located.answer.baseline} and {located.answer.challenger}"
     alt = f"Time against {axis_title(located.answer.axis)} for {names}"
-    charts.draw_chart(located.chart, alt=alt)
+    elements.draw_chart(located.chart, alt=alt)
     if any(entry.obstacle for entry in located.evidence):
         st.caption("Crosses at the bottom are sizes that cannot be compared; the table says why.")
 
 
 def draw_speedup_chart(located: LocatedCrossover) -> None:
-    """Speedup against size, and what its band is."""
+    """Draw speedup against size, and explain its band."""
     st.markdown("**Speedup at each size**")
-    charts.draw_chart(located.speedup, alt="Speedup against size")
+    elements.draw_chart(located.speedup, alt="Speedup against size")
     st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
 
 
 def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:
-    """A line for each size: both times, the speedup with its interval if one is known, and the verdict in words."""
+    """Draw a line for each size: both times, the speedup with its interval if known, and the verdict in words."""
     threads = {
         size_on_axis(base, field_of_answer_axis(answer.axis)): (base.threads, other.threads) for base, other in runs
     }
@@ -140,7 +139,7 @@ def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()
     lines = [_make_size_line(size, answer, (base, other), threads.get(size.size)) for size in answer.sizes]
     known = {title for line in lines for title, value in line.items() if value != ""}
     rows = [{title: value for title, value in line.items() if title in known} for line in lines]
-    tables.draw_table(
+    elements.draw_table(
         rows,
         height="content" if len(rows) <= MAX_SIZE_LINES else 35 * MAX_SIZE_LINES,
         column_config={
@@ -153,28 +152,28 @@ def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()
 
 @show_errors(st.caption)
 def draw_cause(study: Study, answer: Crossover) -> None:
-    """Why the slower device is slower at the measured size just below the crossing, if its step was taken apart."""
-    known = grouping.study_cause(study, answer)
+    """Return why the slower device is slower at the measured size below the crossing, if its step was profiled."""
+    known = study.cause(answer)
     if known:
         where = f"{axis_title(answer.axis)} {wording.format_size(known[0])}"
         st.markdown(f"**Why, at {plain(where)}:** {plain(known[1])}")
 
 
 def draw_bases_table(columns: Mapping[str, Callable[[Basis], LocatedCrossover]], axis: str, alt: str) -> None:
-    """The crossover on each cost basis, of what is compared in words → its answer on a basis."""
+    """Draw the crossover on each cost basis; `columns` maps a title to the function that finds the crossover."""
     lines = [
         {
-            "Cost basis": BASIS_TITLES[basis],
+            "What to include": BASIS_TITLES[basis],
             **{words: summarize_located(partial(found, basis)) for words, found in columns.items()},
         }
         for basis in BASES
     ]
     st.markdown(f"**Crossover on each cost basis**, {plain(axis_title(axis))} with its 95 % interval")
-    tables.draw_table(lines, alt=alt)
+    elements.draw_table(lines, alt=alt)
 
 
 def summarize_located(locate: Callable[[], LocatedCrossover]) -> str:
-    """An answer in as many words as a table has room for, or why there is none."""
+    """Return an answer, or why there is none, short enough for a table."""
     try:
         answer = locate().answer
     except CrossoverError as error:
@@ -204,19 +203,11 @@ def _make_size_line(
             size.low or None, size.high or None, units.format_ratio
         ),
         "Pairs" if threads else "Readings": size.readings,
-        "Verdict": _say_size_verdict(size, names),
+        "Verdict": wording.size_verdict_text(size, answer),
     }
     if threads:
         line["Threads"] = " and ".join(str(count) for count in threads)
     return line
-
-
-def _say_size_verdict(size: Size, names: tuple[str, str]) -> str:
-    if size.verdict == "missing" or size.speedup is None:
-        return f"Not known: {size.reason}"
-    if size.verdict == "too_close":
-        return f"Too close: {size.reason}"
-    return capitalize_name(f"{does(names[1] if size.speedup > 1 else names[0], 'is', 'are')} faster")
 
 
 def title_size(answer: Crossover) -> str:
@@ -224,4 +215,4 @@ def title_size(answer: Crossover) -> str:
 
 
 MAX_SIZE_LINES = 20
-"""Lines of a table before it scrolls."""
+"""Number of lines of a table before it scrolls."""

@@ -10,47 +10,36 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer import many_machines, wording
+from core.answer import machine_comparison, wording
 from core.answer.charts import class_charts
 from core.answer.charts.speedup_charts import Cell
 from core.answer.export import report
 from core.answer.result import Basis, Crossover, Size
-from core.answer.run import RowAnswer
+from core.answer.run import RunRow
 from core.answer.study import Study
 from core.errors import CrossoverError, InvalidValue
+from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.machine import Machine
-from core.jobs.shared.members import Member
 from core.question.devices import does, inline_device_name
 from core.question.experiment import Contender, Point, display_name, inline_name
 from core.question.fields import axis_title, value_label
 from core.question.sweep import Axis, Sweep, size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
-from pages.shared import (
-    accelerators_view,
-    charts,
-    downloads,
-    links,
-    permits,
-    queries,
-    remedies_view,
-    session,
-    study_view,
-    tables,
-)
+from pages.shared import accelerators_view, elements, links, permits, queries, run_view, session, study_view
 from pages.shared.cache import cache_answers
-from pages.shared.text import parse_date, plain
+from pages.shared.elements import parse_date, plain
 
 
 def draw_sweep(rows: Sequence[Trial], request: Sweep, machine: Machine | None = None) -> None:
-    """Draw the rows of a sweep, and the chosen recorded accelerator beside them."""
+    """Draw the rows of a sweep with the chosen recorded accelerator."""
     found = queries.group_studies(rows, request.axes[0].name)
     chosen = _choose_study(found, request)
     basis: Basis = "steady"
     mapped = st.container()
     if chosen is not None:
         basis = _draw_one_study(chosen, [other for other in found if _is_same_slice(other, chosen, request)])
-        remedies_view.draw_best_lanes(chosen, rows, found, basis)
+        run_view.draw_best_lanes(chosen, rows, found, basis)
     _draw_two_machines(rows, request.axes[0].name, machine, basis=basis if chosen else None)
     if len(request.axes) > 1:
         with mapped:
@@ -60,20 +49,20 @@ def draw_sweep(rows: Sequence[Trial], request: Sweep, machine: Machine | None = 
 
 
 def draw_study(study: Study, machine: Machine | None = None) -> None:
-    """Draw a study of the store, and the chosen recorded accelerator beside it."""
+    """Draw a stored study with the chosen recorded accelerator."""
     rows = [row for run in study.runs for row in run]
     together = (study.challenger, study.axis, {run[0].run_id for run in study.runs})
     lines = [line for line in queries.list_study_lines() if (line.challenger, line.axis, set(line.run_ids)) == together]
     others = list(queries.find_studies(lines).values())
     basis = _draw_one_study(study, others)
     everybody = queries.find_rows(run_ids=[row.run_id for row in rows])
-    remedies_view.draw_best_lanes(study, everybody, queries.group_studies(everybody, study.axis), basis)
+    run_view.draw_best_lanes(study, everybody, queries.group_studies(everybody, study.axis), basis)
     _draw_two_machines(rows, study.axis, machine, basis=basis)
     _draw_sweep_downloads(rows, find_sweep_of_study(study), {"study": study.id}, name=study.id)
 
 
 def _draw_two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None, *, basis: Basis | None) -> None:
-    """What rows say together with the chosen recorded accelerator; without one, that there is nothing to compare."""
+    """Draw the comparison of rows with the chosen recorded accelerator, or a note that there is none."""
     met = accelerators_view.find_meetings(rows, axis, machine)
     if met and basis is not None:
         st.divider()
@@ -87,7 +76,7 @@ def _draw_two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None
 
 
 def find_sweep_of_study(study: Study) -> Sweep | None:
-    """The sweep that measures a study; None where its rows ask for what this version does not offer."""
+    """Return the sweep that measures a study; None if this version does not support the settings of its rows."""
     first, last = study.runs[0], study.runs[-1]
     try:
         point = Point.from_row(first[0])
@@ -99,7 +88,7 @@ def find_sweep_of_study(study: Study) -> Sweep | None:
 
 
 def _choose_study(studies: Sequence[Study], request: Sweep) -> Study | None:
-    """The study that is looked at: of a grid and of several devices there are many."""
+    """Draw the choice of the study to show and return it: a grid or several devices have many."""
     usual = study_view.pick_main_study(studies, request)
     if usual is None or len(studies) == 1:
         return usual
@@ -112,13 +101,13 @@ def _choose_study(studies: Sequence[Study], request: Sweep) -> Study | None:
 
 
 def _name_study(name: str) -> str:
-    """A study of a sweep as it is named in the link, with its contenders for people."""
+    """Return the readable name of a study, from its name in the link."""
     pair, dot, held = name.partition(" · ")
     return f"{' against '.join(map(display_name, pair.split(' against ')))}{dot}{held}"
 
 
 def _is_same_slice(other: Study, chosen: Study, request: Sweep) -> bool:
-    """Whether a study is of the same slice and the same challenger, against any baseline."""
+    """Return whether a study has the same slice and the same challenger, with any baseline."""
     return other.challenger == chosen.challenger and report.other_axis_values(
         request, other
     ) == report.other_axis_values(request, chosen)
@@ -152,7 +141,7 @@ def _draw_map(request: Sweep, studies: Sequence[Study], chosen: Study | None, ba
         f"**Map**: which is faster, {plain(inline_name(chosen.challenger))} or {plain(inline_name(chosen.baseline))}"
     )
     spec = queries.make_winners_chart(_make_cells(request, studies, chosen, basis), axes, chosen)
-    charts.draw_chart(spec, alt="Map of the faster device")
+    elements.draw_chart(spec, alt="Map of the faster device")
 
 
 def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) -> None:
@@ -160,7 +149,7 @@ def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) 
     st.markdown(f"**Every point and device**, the shortest {shortest} first")
     speedups = _find_speedups(studies, str(request.contenders[0]))
     ordered = sorted(rows, key=lambda row: report.median_epoch_s(row) or math.inf)
-    tables.draw_table(
+    elements.draw_table(
         [_make_grid_row(row, request, speedups) for row in ordered],
         column_config={
             **{axis.title.capitalize(): st.column_config.NumberColumn(format="localized") for axis in request.axes},
@@ -173,10 +162,10 @@ def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) 
 
 
 def _make_cells(request: Sweep, studies: Sequence[Study], chosen: Study, basis: Basis) -> list[Cell]:
-    """One cell for each point of the first two axes, the others as in the chosen study."""
+    """Return one cell for each point of the first two axes, with the other axes as in the chosen study."""
     first, second, *others = request.axes
     cells: dict[tuple[float, float], Cell] = {}
-    if "parameters" not in (first.name, second.name):  # which are reached as nearly as the model allows
+    if "parameters" not in (first.name, second.name):  # the model reaches parameter counts only approximately
         places = itertools.product(first.values, second.values)
         cells = {(x, y): Cell(x=x, y=y, verdict="missing", reason="not measured") for x, y in places}
     for study in studies:
@@ -198,7 +187,7 @@ def _find_sizes(study: Study, basis: Basis) -> tuple[Size, ...]:
 
 
 def _find_speedups(studies: Sequence[Study], baseline: str) -> dict[str, float | None]:
-    """By the id of the challenger's row, its speedup over the baseline of the sweep."""
+    """Return the speedup over the baseline of the sweep, by the id of the challenger's row."""
     speedups: dict[str, float | None] = {}
     for study in studies:
         if study.baseline == baseline:
@@ -208,7 +197,7 @@ def _find_speedups(studies: Sequence[Study], baseline: str) -> dict[str, float |
 
 
 def _make_grid_row(row: Trial, request: Sweep, speedups: Mapping[str, float | None]) -> dict[str, Any]:
-    step_s = RowAnswer(row).step.median_s
+    step_s = RunRow(row).step.median_s
     is_baseline = row.contender == str(request.contenders[0])
     return {
         **{axis.title.capitalize(): size_on_axis(row, axis.name) for axis in request.axes},
@@ -224,17 +213,17 @@ def _make_grid_row(row: Trial, request: Sweep, speedups: Mapping[str, float | No
 def _draw_sweep_downloads(
     rows: Sequence[Trial], request: Sweep | None, link: dict[str, str | list[str]], *, name: str
 ) -> None:
-    st.header("Take it along")
+    st.header("Export")
     if rows:
-        downloads.draw_row_downloads(rows, name=f"crossover-{name}")
-    downloads.draw_command(request, "sweep")
-    downloads.draw_link("Link to this result:", {**link, **session.make_accelerator_link()})
+        elements.draw_row_downloads(rows, name=f"crossover-{name}")
+    elements.draw_command(request, "sweep")
+    elements.draw_link("Link to this result:", {**link, **session.make_accelerator_link()})
 
 
 def draw_whole_sweep(
     rows: Sequence[Trial], request: Sweep, action: Callable[[], None], machine: Machine | None = None
 ) -> None:
-    """Draw what was asked, a place for what can be done about it, and the answer."""
+    """Draw the question, a container for actions, and the answer."""
     if not rows:
         st.caption("No point of this sweep has rows yet.")
         return
@@ -252,22 +241,20 @@ def draw_sweep_heading(rows: Sequence[Trial], request: Sweep | None) -> None:
 
 
 MAX_READ_ROWS = 60
-"""Studies of one training that are read to find those of other machines."""
-
-NOBODY = "No machine is at work there now. On each: `python -m core worker --store …`, with the address of this store."
+"""Largest number of studies of one training that are read to find those of other machines."""
 
 NEWEST = "Newest (UTC)"
-"""Name of the column of when the newest run began."""
+"""Title of the column with the time at which the newest run began."""
 
 WIDEST = {"Machine": 250, "Says": 450}
-"""Columns that may hold long texts, and as many pixels as each may take."""
+"""Columns with possibly long texts, and the largest width of each in pixels."""
 
 DOES = {"finished": "done", "waiting": "waits"}
-"""What a machine does, where its word for it is none for people."""
+"""Labels of machine states whose stored word is internal."""
 
 
-def draw_machines(rows: Sequence[Trial], request: Sweep, members: Sequence[Member]) -> None:
-    """Draw what machines measured of a sweep: all on one chart and in a table, then the one that is chosen in full."""
+def draw_machines(rows: Sequence[Trial], request: Sweep, members: Sequence[ClusterMachine]) -> None:
+    """Draw a sweep's results by machine: all in one chart and one table, then the chosen machine in full."""
     found = draw_machines_chart(rows, request, members)
     if len(found) > 1:
         names = _name_machine_studies(found, members)
@@ -281,36 +268,31 @@ def draw_machines(rows: Sequence[Trial], request: Sweep, members: Sequence[Membe
 
 
 def draw_machines_chart(
-    rows: Sequence[Trial], request: Sweep, members: Sequence[Member], *, save: bool = True
+    rows: Sequence[Trial], request: Sweep, members: Sequence[ClusterMachine], *, save: bool = True
 ) -> Mapping[str, Study]:
-    """Draw one chart with the crossover of every machine, and a table of them; those that have something.
+    """Draw one chart with the crossover of every machine and a table; return the studies by machine.
 
-    Without `save` it cannot be taken along, as while it still grows.
+    Without `save`, the chart has no download, because its data still grow.
     """
-    found = many_machines.by_machine(queries.group_studies(rows, request.axes[0].name), request)
+    found = machine_comparison.group_by_machine(queries.group_studies(rows, request.axes[0].name), request)
     _draw_crossovers(found, members, save=save)
     return found
 
 
-def draw_working_machines() -> None:
-    """Draw the machines that work for whoever shares this store."""
-    members, failure = queries.list_machines()
-    st.header("Machines that share this store")
-    if failure:
-        st.warning(plain(failure))
-    elif members:
-        draw_machines_table(members)
-    else:
-        st.caption(NOBODY)
+def draw_last_cluster() -> None:
+    """Draw the machines of the last sweep on a cluster, if there was one."""
+    if found := queries.list_cluster_machines():
+        st.header("Machines of the last sweep on a cluster")
+        draw_machines_table(found)
 
 
-def draw_machines_table(members: Sequence[Member]) -> None:
+def draw_machines_table(members: Sequence[ClusterMachine]) -> None:
     """Draw a table of machines."""
     _draw_crossovers({}, members)
 
 
 def draw_other_machines(study: Study) -> None:
-    """Draw what other machines say to the question of a study, if one was asked it."""
+    """Draw the results of other machines for the question of a study."""
     first = study.runs[0][0]
     alike = (study.axis, study.challenger, first.dataset, first.model, first.training)
     lines = [
@@ -319,26 +301,28 @@ def draw_other_machines(study: Study) -> None:
         if (line.axis, line.challenger, line.dataset, line.model, line.training) == alike
     ]
     others = (
-        many_machines.same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values())
+        machine_comparison.find_same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values())
         if len(lines) > 1
         else []
     )
     if others:
         st.header(f"The same question on {len(others) + 1} machines")
-        found = {many_machines.machine_of(each): each for each in (study, *others)}
+        found = {machine_comparison.read_machine_id(each): each for each in (study, *others)}
         _draw_crossovers(dict(sorted(found.items())), ())
 
 
-def hide_hosts(text: str, members: Sequence[Member]) -> str:
-    """What is said of machines, as who looks at the page may read it."""
+def hide_hosts(text: str, members: Sequence[ClusterMachine]) -> str:
+    """Return the reports of machines, with the names that the visitor may see."""
     for host, name in sorted(_name_members(members).items(), reverse=True):  # of two, the longer one first
         text = name.join(re.split(rf"(?<!\w){re.escape(host)}(?!\w)", text))
     return text
 
 
-def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *, save: bool = True) -> None:
+def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[ClusterMachine], *, save: bool = True) -> None:
     names, called = _name_machine_studies(studies, members), _name_members(members)
-    located = {machine_id: answer for machine_id, study in studies.items() if (answer := _locate_or_empty(study)).sizes}
+    located = {
+        machine_id: answer for machine_id, study in studies.items() if _is_drawn(answer := _locate_or_empty(study))
+    }
     if any(
         answer.crossings or answer.outcome in class_charts.OUTCOMES_WITHOUT_CROSSOVER for answer in located.values()
     ):
@@ -347,7 +331,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *,
         answers = {drawn[machine_id]: answer for machine_id, answer in located.items()}
         kinds = {drawn[machine_id]: studies[machine_id].runs[0][1].device_kind for machine_id in located}
         spec, first = _make_machines_chart(answers, kinds), next(iter(studies.values()))
-        charts.draw_chart(spec, alt=f"Crossover of {units.format_quantity(len(answers), 'machine')}")
+        elements.draw_chart(spec, alt=f"Crossover of {units.format_quantity(len(answers), 'machine')}")
         base, other = display_name(first.baseline), display_name(first.challenger)
         along = axis_title(first.axis)
         st.caption(
@@ -360,7 +344,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *,
         )
         rows = [row for study in studies.values() for run in study.runs for row in run]
         if save:
-            downloads.draw_chart_downloads(
+            elements.draw_chart_downloads(
                 spec, f"machines-{first.id}", title="Crossover of each machine", rows=rows, axis=first.axis
             )
     by_name = sorted(members, key=lambda member: list(called).index(member.host))
@@ -376,7 +360,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *,
     ]
     known = [column for column in (lines[0] if lines else ()) if any(line[column] not in ("", None) for line in lines)]
     if known:
-        tables.draw_table(
+        elements.draw_table(
             [{name: line[name] for name in known} for line in lines],
             height="content",
             column_config={
@@ -387,60 +371,70 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[Member], *,
         )
 
 
+def _is_drawn(answer: Crossover) -> bool:
+    """Return whether an answer is listed with other machines: conditional ones are not."""
+    return bool(answer.sizes) and not answer.is_conditional
+
+
 @cache_answers(64)
 def _make_machines_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
-    """The chart of the crossover of each machine, by their names."""
+    """Return the chart of the crossover of each machine, by name."""
     return class_charts.machine_crossovers_chart(answers, kinds)
 
 
 def _measure_width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
-    """Pixels of a column with its title, as far as it may have them."""
-    return min(WIDEST[column], tables.measure_column([column, *(str(line[column]) for line in lines)]))
+    """Return the width of a column with its title in pixels, within its limit."""
+    return min(WIDEST[column], elements.measure_column([column, *(str(line[column]) for line in lines)]))
 
 
 def _locate_or_empty(study: Study) -> Crossover:
-    """The answer of a machine; one without any size where its rows cannot be compared, which the table says."""
+    """Return the answer of a machine; one without sizes if its rows cannot be compared, which the table shows."""
     try:
         return queries.locate_crossover(study, "steady").answer
     except CrossoverError:
         return Crossover(axis=study.axis, basis="steady", baseline=study.baseline, challenger=study.challenger)
 
 
-def _number_machines(members: Iterable[Member]) -> dict[str, int]:
-    """By host the number of a machine, in the order of what its rows are called by."""
+def _number_machines(members: Iterable[ClusterMachine]) -> dict[str, int]:
+    """Return a number for each host, in the order of the machine ids of its rows."""
     ordered = sorted(members, key=lambda member: (member.own_id, member.host))
     return {member.host: number for number, member in enumerate(ordered, 1)}
 
 
-def _name_members(members: Sequence[Member]) -> dict[str, str]:
-    """By host, in the order of a list, what people call a machine."""
+def _name_members(members: Sequence[ClusterMachine]) -> dict[str, str]:
+    """Return the readable name of each machine by host, in the order of a list."""
     if permits.sees_hosts():
         return {host: host for host in sorted(member.host for member in members)}
     numbers, about = _number_machines(members), {member.host: member for member in members}
     return {
-        host: many_machines.label([number], about[host].cpu, about[host].threads) for host, number in numbers.items()
+        host: machine_comparison.name_machines([number], about[host].cpu, about[host].threads)
+        for host, number in numbers.items()
     }
 
 
-def _name_machine_studies(studies: Mapping[str, Study], members: Sequence[Member]) -> dict[str, str]:
-    """By machine of rows, what people call it; those that share points are one, as their rows are."""
+def _name_machine_studies(studies: Mapping[str, Study], members: Sequence[ClusterMachine]) -> dict[str, str]:
+    """Return the readable name for each machine id of rows; machines that share points share a name."""
     numbers, names, seen = _number_machines(members), dict[str, str](), permits.sees_hosts()
     free = itertools.count(len(numbers) + 1)
     for machine_id in sorted(studies):
         hosts = sorted(member.host for member in members if _find_rows_id(member, studies) == machine_id)
         row = studies[machine_id].runs[0][0]
         several = sorted(numbers[host] for host in hosts) or [next(free)]
-        said = ", ".join(hosts) if hosts and seen else many_machines.label(several, row.cpu_name, row.cores_usable)
+        said = (
+            ", ".join(hosts)
+            if hosts and seen
+            else machine_comparison.name_machines(several, row.cpu_name, row.cores_usable)
+        )
         names[machine_id] = as_line(said)
     return names
 
 
-def _find_rows_id(member: Member, row_ids: Collection[str]) -> str:
-    """The machine that the rows of one name: itself, or all that are alike."""
+def _find_rows_id(member: ClusterMachine, row_ids: Collection[str]) -> str:
+    """Return the machine id in the rows of a member: its own, or the shared id of identical machines."""
     return member.own_id if member.own_id in row_ids else member.machine_id
 
 
-def _make_machine_line(name: str, study: Study | None, member: Member | None) -> dict[str, Any]:
+def _make_machine_line(name: str, study: Study | None, member: ClusterMachine | None) -> dict[str, Any]:
     said = (
         study_view.summarize_located(partial(queries.locate_crossover, study, "steady"))
         if study and len(study.runs) > 1
@@ -456,14 +450,16 @@ def _make_machine_line(name: str, study: Study | None, member: Member | None) ->
         "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
         "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
         "Processor": member.cpu if member else study.runs[0][0].cpu_name if study else "",
-        "Kind of machine": (member.machine_id if member else many_machines.machine_of(study) if study else "")[:6],
+        "Kind of machine": (
+            member.machine_id if member else machine_comparison.read_machine_id(study) if study else ""
+        )[:6],
         "Sizes": len(study.runs) if study and not member else None,
         NEWEST: parse_date(study.newest) if study else None,
     }
 
 
-def _describe_time_left(member: Member) -> str:
-    """How long what a machine measures may still take; what it said before it ended is left out."""
+def _describe_time_left(member: ClusterMachine) -> str:
+    """Return the remaining time of a machine's measurement; reports before its end are ignored."""
     return (
         f"about {units.format_rough_time(member.left_s)}"
         if member.state == "measuring" and member.left_s is not None
@@ -471,8 +467,8 @@ def _describe_time_left(member: Member) -> str:
     )
 
 
-def _describe_points(member: Member) -> str:
-    if member.state in ("free", "busy"):  # what it says is of a question of before
+def _describe_points(member: ClusterMachine) -> str:
+    if member.state in ("free", "busy"):  # its report is of an earlier question
         return ""
     total = f" of {member.total}" if member.total else ""
     return f"{member.done}{total}" if member.done or total else ""

@@ -1,11 +1,11 @@
-"""Tutorials: four that compare CPU and GPU, each to be expected, run and read beside what was published."""
+"""Tutorials: four comparisons of CPU and GPU, each to predict, run and compare with the published figures."""
 
 from pages.shared import learning
 from pages.tutorials import view
 
 
 def draw_tutorials_page() -> None:
-    """The choice of a tutorial, what it claims and what is expected of it; beside it what came of it here."""
+    """Draw the choice of a tutorial, its claim and the prediction, next to the result on this machine."""
     learning.draw_learning_page("Tutorials", "tutorial", view.draw_tutorial)
 
 

@@ -1,21 +1,23 @@
-"""The four tutorials in our own words: what each claims, where it contradicts itself, and how to hold a lesson on it.
+"""The four tutorials: the claim of each, its contradictions, and a lesson on it.
 
-Numbers are those of `core.question.published`, of the presets, or of rows; none is written here.
+All numbers come from `core.question.published`, the presets or rows; none is written in this module.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from core import units
+from core.answer.charts import lesson_charts
 from core.answer.export import sections
-from core.answer.export.lesson_report import HandoutSection
 from core.answer.lessons import outcomes, tutorials
 from core.answer.lessons.outcomes import PredictionOutcome
+from core.answer.lessons.section import Section
 from core.errors import require_choice
-from core.files import downloaded
+from core.files import sources
 from core.jobs.machine import Machine
 from core.question import catalog, describe, policy
 from core.question.demonstrations import Demonstration
@@ -23,13 +25,13 @@ from core.question.experiment import Contender
 from core.question.presets import PRESETS, SCALES, Preset, Scale
 from core.question.published import list_published
 from core.question.sweep import vary
-from pages.shared import layout, learning, navigation, session
+from pages.shared import elements, layout, learning, session
+from pages.shared.elements import plain, show_errors
 from pages.shared.layout import Sides
 from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
-from pages.shared.text import plain, show_errors
 
 CLOCK_S: dict[Scale, float] = {"class": 20.0, "full": 300.0}
-"""Seconds for the tutorial's own clock beside ours."""
+"""Time limit for the comparison with the tutorial's own clock."""
 
 FASTER = (
     "slower",
@@ -45,8 +47,8 @@ class Tutorial:
     """One tutorial for a class.
 
     Attributes:
-        contradicts: where its text and its code, or its figure, disagree, and which we follow.
-        reading: what a careful measurement looks at, in one or two sentences.
+        contradicts: where its text and its code, or its figure, disagree, and which of them is followed.
+        reading: advice on how to read the measurement, in one or two sentences.
         lesson: the lesson that goes deeper.
     """
 
@@ -97,8 +99,8 @@ TUTORIALS: dict[str, Tutorial] = {
                 "The published lines cross somewhere else than the text says. Why does the figure mislead?",
             ),
             contradicts=(),
-            reading="The published times are of a table that is not public, with a length of training that is not"
-            " said. So seconds cannot be compared, but the speedup at each size can.",
+            reading="The published times come from a table that is not public, and the length of the training is not"
+            " reported. So seconds cannot be compared, but the speedup at each size can.",
             lesson="clock",
         ),
         Tutorial(
@@ -108,8 +110,8 @@ TUTORIALS: dict[str, Tutorial] = {
                 "The tutorial explains its result by the small amount of data. The parts of an epoch, measured in the"
                 " lesson on the loader, give another cause: samples that are transformed one by one.",
             ),
-            reading="An epoch of ours is the training alone. The tutorial's own clock, which counts validation and"
-            " test too, is set beside it.",
+            reading="Here an epoch is the training alone. The tutorial's clock also includes validation and test;"
+            " the page shows both.",
             lesson="loader",
         ),
         Tutorial(
@@ -118,8 +120,8 @@ TUTORIALS: dict[str, Tutorial] = {
                 "fashion-cnn", "In which cell of the grid does the second device gain most, and why?"
             ),
             contradicts=(),
-            reading="Each cell was published from one epoch in one run. Look at how far the cells are apart, and at"
-            " the intervals, before ranking them.",
+            reading="Each published cell is one epoch of one run. Before you rank the cells, look at their"
+            " differences and at the intervals.",
             lesson="loader",
         ),
     )
@@ -127,7 +129,7 @@ TUTORIALS: dict[str, Tutorial] = {
 
 
 def state_claim(preset: Preset) -> str:
-    """What the tutorial claims, in one sentence; its numbers are the published ones."""
+    """Return the claim of a tutorial in one sentence, with its published numbers."""
     wins = list_published(preset.name, "wins_from")
     speedups = list_published(preset.name, "speedup")
     if preset.name == "disc":
@@ -149,9 +151,9 @@ def state_claim(preset: Preset) -> str:
 
 
 def list_contradictions(tutorial: Tutorial) -> tuple[str, ...]:
-    """Where the tutorial disagrees with itself, and what our settings leave out."""
+    """Return the contradictions of the tutorial, and the parts that the settings leave out."""
     if tutorial.preset.name != "signal":
-        stands_in = tutorial.preset.point.dataset != PRESETS[tutorial.preset.name].point.dataset  # as is said before
+        stands_in = tutorial.preset.point.dataset != PRESETS[tutorial.preset.name].point.dataset  # note already shown
         return tutorial.contradicts if stands_in else (*tutorial.contradicts, tutorial.preset.note)
     times = {(entry.device, entry.size): entry.value for entry in list_published("signal", "seconds")}
     sizes = sorted({size for _, size in times if size is not None})
@@ -167,34 +169,66 @@ def list_contradictions(tutorial: Tutorial) -> tuple[str, ...]:
 
 
 def draw_tutorial(name: str, machine: Machine | None, places: Sides) -> None:
-    """Draw one tutorial: its claim, what is expected, how to run it, and beside it what came of it."""
+    """Draw one tutorial: files, prediction and settings on the left, results on the right."""
     tutorial = TUTORIALS[name]
     preset = tutorial.preset
     with places.settings:
         st.markdown(f"## {plain(preset.title)}")
-        st.markdown(f"> **It claims:** {plain(state_claim(preset))}")
-        st.caption(plain(f"Published by {preset.source}. {preset.note}"))
+        preset = _choose_data(preset)
+        st.caption(plain(f"Published by {preset.source}. {tutorial.preset.note}"))
         said = learning.ask_expectation(tutorial.question)
         st.markdown("### 2 · Run")
-        preset = _choose_data(preset)
         scale, chosen = _choose_run_settings(preset, machine)
     known, running = _draw_tutorial_task(preset, scale, chosen, machine, places)
     with places.answer:
         ran = bool(known and (known.rows or known.exhibits))
-        if learning.can_see_outcome(tutorial.question, has_expectation=said, ran=ran, running=running):
+        if learning.can_see_outcome(
+            tutorial.question,
+            has_expectation=said,
+            ran=ran,
+            running=running,
+            show=lambda: _draw_covered_picture(preset, scale),
+        ):
             layout.draw_isolated(
                 _draw_tutorial_outcome, dataclasses.replace(tutorial, preset=preset), scale, chosen, known, machine
             )
 
 
+def _draw_covered_picture(preset: Preset, scale: Scale) -> None:
+    """Draw the published CPU times and the sizes to train; the GPU times stay hidden, as they answer the question."""
+    covered = tutorials.cover_published(preset, scale)
+    if covered is not None:
+        st.markdown("**The published times of the CPU.** The GPU is covered until you predict.")
+        alt = f"Published time of one {covered.per} on the CPU; the GPU is covered"
+        elements.draw_chart(lesson_charts.tutorial_times_chart(covered), alt=alt)
+    if preset.axes:
+        st.markdown("**Sizes to train**")
+        elements.draw_table(_list_trained_sizes(preset, scale), alt="Sizes that are trained, with their parameters")
+
+
+def _list_trained_sizes(preset: Preset, scale: Scale) -> list[dict[str, str]]:
+    axes, point = preset.axes_at_scale(scale), preset.point_at_scale(scale)
+    return [
+        {
+            **{axis.title.capitalize(): units.format_count(int(size)) for axis, size in zip(axes, sizes, strict=True)},
+            "Parameters": units.format_count(
+                vary(point, {axis.name: size for axis, size in zip(axes, sizes, strict=True)}).network.parameters
+            ),
+            "CPU": "?",
+            "GPU": "?",
+        }
+        for sizes in itertools.product(*(axis.values for axis in axes))
+    ]
+
+
 def _lacks_files(preset: Preset) -> bool:
-    """Whether the data of a tutorial have to be downloaded before it can run."""
+    """Return whether the data of a tutorial must be downloaded before it can run."""
     dataset = preset.point.dataset
-    return catalog.dataset(dataset).needs_files and not downloaded.complete(dataset)
+    return catalog.dataset(dataset).needs_files and not sources.complete(dataset)
 
 
 def _choose_data(preset: Preset) -> Preset:
-    """Draw the choice of data where the tutorial's own have to be downloaded; the training on what was chosen."""
+    """Draw the choice of data if the tutorial's own need a download; return the training on the chosen data."""
     dataset = preset.point.dataset
     if not catalog.dataset(dataset).needs_files:
         return preset
@@ -204,13 +238,13 @@ def _choose_data(preset: Preset) -> Preset:
         st.caption(plain(digits.note))
         return digits
     if _lacks_files(preset):
-        name, files = plain(catalog.dataset(dataset).called), plain(", ".join(downloaded.FILES))
+        name, files = plain(catalog.dataset(dataset).called), plain(", ".join(sources.FILES))
         missing.info(
             f"{name} is not on this machine yet. Without a network, put its four files ({files}) into the folder "
             "below, or take digits.",
             icon=":material/folder:",
         )
-        missing.code(str(downloaded.locate_dataset(dataset)), language=None, wrap_lines=True)
+        missing.code(str(sources.locate_dataset(dataset)), language=None, wrap_lines=True)
     return preset
 
 
@@ -223,9 +257,11 @@ def _draw_tutorial_outcome(
     outcome = outcomes.outcome_or_reason(lambda: _find_outcome(preset, chosen, found))
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = learning.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
-    learning.draw_sections(built, tutorial.question, outcome)
+    learning.draw_sections(
+        built, tutorial.question, outcome, why=f"{tutorial.reading} The tutorial claims: {state_claim(tutorial.preset)}"
+    )
     st.page_link(
-        navigation.LESSONS,
+        layout.LESSONS,
         label="Go deeper in a lesson",
         icon=":material/lightbulb:",
         query_params={"lesson": tutorial.lesson},
@@ -234,7 +270,7 @@ def _draw_tutorial_outcome(
 
 
 def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> PredictionOutcome | None:
-    """What was measured here, or else recorded elsewhere, beside the answers to the tutorial's question."""
+    """Compare the measurement of this machine, or else a recorded one, with the answers to the tutorial's question."""
     if results.rows and len(chosen) > 1:
         return outcomes.tutorial_outcome(preset, results.rows, (chosen[0], chosen[-1]))
     rows = results.recorded_rows
@@ -260,7 +296,7 @@ def _draw_tutorial_task(
     """Draw the button that measures the sweep or the training, and the tutorial's own clock.
 
     Returns:
-        What is known of them, and whether they are being measured.
+        The stored results, and whether they are being measured.
     """
     if machine is None:
         with places.ask:
@@ -289,7 +325,7 @@ def _draw_tutorial_task(
 
 def _make_tutorial_sections(
     tutorial: Tutorial, scale: Scale, chosen: Sequence[str], results: TaskResults
-) -> list[HandoutSection]:
+) -> list[Section]:
     preset, made = tutorial.preset, []
     if results.rows and len(chosen) > 1:
         pair = (chosen[0], chosen[-1])
@@ -298,13 +334,13 @@ def _make_tutorial_sections(
         pair, note = (rows[0].contender, rows[-1].contender), learning.describe_recording(None, rows)
         made.append(sections.tutorial_section(preset, scale, rows, contenders=pair, origin="recorded", note=note))
     if not made:
-        made.append(HandoutSection(title="Published", sentences=tutorials.claim_sentences(preset)))
+        made.append(Section(title="Published", sentences=tutorials.claim_sentences(preset)))
     made += [sections.tutorial_clock_section(preset, shown) for shown in results.shown]
     again = [
         sections.tutorial_clock_section(preset, shown, learning.describe_recording(shown)) for shown in results.recorded
     ]
-    said = HandoutSection(title="What to make of it", sentences=(tutorial.reading,))
+    said = Section(title="How to read it", sentences=(tutorial.reading,))
     made += [*learning.mark_recorded(again), said]
     if against := list_contradictions(tutorial):
-        made.append(HandoutSection(title="Where it disagrees with itself, and what we follow", sentences=against))
+        made.append(Section(title="Differences from the published setup", sentences=against))
     return made

@@ -1,6 +1,9 @@
 """The examples for a host say what the app needs: every folder that it writes, its limits, and pinned packages."""
 
+import os
 import re
+import subprocess
+import sys
 from configparser import ConfigParser
 
 import pytest
@@ -90,3 +93,37 @@ def test_every_package_of_the_gallery_is_pinned_with_hashes_within_its_bounds():
 def test_the_guide_for_hosts_names_every_example():
     guide = (PROJECT / "docs" / "hosting.md").read_text()
     assert [file.name for file in DEPLOY.iterdir() if f"deploy/{file.name}" not in guide] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Slurm's commands are of Unix")
+def test_the_script_for_slurm_starts_ray_on_every_node_and_then_the_sweep_that_it_was_given(tmp_path):
+    """Slurm, Ray and Python by doubles that write down how they were called; Ray's go on until they are ended."""
+    called = f'echo "$(basename "$0") $CROSSOVER_MACHINE $CROSSOVER_JOBS $RAY_ADDRESS $*" >> {tmp_path}/called\n'
+    doubles = {
+        "srun": f'{called}while [ "${{1#-}}" != "$1" ]; do shift; done\n'
+        "trap 'kill $(jobs -p)' TERM\n"
+        'for node in one two three; do SLURMD_NODENAME=$node "$@" & done; wait',
+        "ray": f'{called}[ "$1" = start ] && exec sleep 600 || exit 0',
+        "python": f"while [ $(grep -c 'ray .* start' {tmp_path}/called) -lt 3 ]; do :; done\n{called}exit 3",
+    }
+    for name, text in doubles.items():
+        (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    slurm = {"SLURM_JOB_ID": "47", "SLURMD_NODENAME": "one", "SLURM_SUBMIT_DIR": str(PROJECT)}
+    told = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "CROSSOVER_PYTHON": f"{tmp_path}/python"}
+    words = ["--dataset", "signal", "--devices", "cpu,cuda:0"]
+    done = subprocess.run(
+        ["bash", DEPLOY / "slurm/ray.sbatch", *words], env={**slurm, **told, "TMPDIR": str(tmp_path)}, check=False
+    )
+    lines = (tmp_path / "called").read_text().splitlines()
+    jobs, mark = f"{tmp_path}/crossover-47", """--resources={"crossover_machine": 1}"""
+    start = f"start --block --disable-usage-stats {mark}"
+    assert done.returncode == 3
+    assert sorted(line for line in lines if " start " in line) == sorted(
+        [
+            f"ray one {jobs}-one  {start} --head --port=20047 --include-dashboard=false",
+            *[f"ray {node} {jobs}-{node}  {start} --address=one:20047" for node in ("two", "three")],
+        ]
+    )
+    assert [line.split()[1:3] for line in lines if line.startswith("srun")] == [["--mem=0", "--cpu-bind=none"]]
+    assert lines[-1] == "python   one:20047 -m core sweep --dataset signal --devices cpu,cuda:0 --on ray"

@@ -24,8 +24,8 @@ import numpy as np
 
 from core.measure import boosting
 from core.question.experiment import Point
-from core.question.models import cost
-from core.question.models.boosting import LIBRARIES, explain_missing_library
+from core.question.models import operations
+from core.question.models.families import LIBRARIES, explain_missing_library
 
 FITS = 5
 
@@ -106,7 +106,7 @@ def memory(families: list[str], asked: argparse.Namespace) -> None:
     print(f"{'library':<16}{'data':<15}{'rows':>9}{'leaves':>8}{'peak':>12}{'at most':>12}")
     for family, (dataset, rows, leaves) in itertools.product(families, SIZES):
         point = {"dataset": dataset, "samples": rows, "model": family, "rounds": 2, "leaves": leaves}
-        most = cost.step_bytes(Point(**point), 0)
+        most = operations.step_bytes(Point(**point), 0)
         found = _apart(point, asked.threads, "--fits=1")["bytes"]
         said = f"{found / 2**20:>8.1f} MiB{most / 2**20:>8.1f} MiB{'' if found <= most else '  too little'}"
         print(f"{family:<16}{dataset:<15}{rows:>9,}{leaves:>8,}{said}", flush=True)

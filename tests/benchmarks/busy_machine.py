@@ -33,8 +33,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from core.answer import interference
-from core.answer.speedup import Speedup, speedup
+from core.answer.speedup import speedup
 from core.answer.statistics import TIE, median_interval, p90_to_median
+from core.answer.verdict import Verdict
 from core.jobs.client import WAITING_POLICY
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import Trial
@@ -259,7 +260,7 @@ def measured(programs: list[int], coming_and_going: bool, kept: TextIO, *, as_js
 
 
 def _line(
-    name: str, size: int, count: int, pair: tuple[Trial, Trial], found: Speedup, value: float, quiet: float
+    name: str, size: int, count: int, pair: tuple[Trial, Trial], found: Verdict, value: float, quiet: float
 ) -> dict[str, Any]:
     seen = [interference.row_interference([row]) for row in pair]
     return {
@@ -302,10 +303,7 @@ def _blocks(row: Trial, places: list[int], times: int, contender: str) -> Trial:
 
 
 def _measure(size: int, contenders: tuple[Contender, ...], pairs: int) -> list[Trial]:
-    from core.measure.trial import (
-        Hooks,
-        measure,  # torch reads the environment once, when it is imported
-    )
+    from core.measure.trial import Hooks, measure
 
     point = Point(dataset="digits", samples=1200, model="mlp", hidden_size=size, depth=2, batch_size=64, epochs=1)
     return measure(Experiment(point=point, contenders=contenders, budget_s=120, pairs=pairs), hooks=Hooks())

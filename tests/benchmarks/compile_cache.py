@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.files.project import PROJECT
-from core.measure.compile_cache import COMPILED_VARIABLE
+from core.measure.execution import COMPILED_VARIABLE
 from core.results.store import Store
 
 LANES = "cpu,cpu+compiled10,cpu+compiled,cpu+kept,cpu+fused,cpu+channels_last,cpu+foreach"

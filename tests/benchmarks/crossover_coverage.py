@@ -32,9 +32,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.answer import crossover
-from core.answer.estimate import curve, judgement
-from core.answer.estimate.curve import Noise, Readings, median_spread
+from core.answer import crossover, curve_estimate, judgement
+from core.answer.curve_estimate import Noise, Readings, median_spread
 from core.answer.result import Assumed, Crossover, Evidence
 from core.answer.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
@@ -127,10 +126,10 @@ def candidates(shapes: Sequence[tuple[float, float]], visit: float) -> Iterator[
     """The model with other candidates for what bends and jumps, and one for what a visit shifts."""
     shift = math.sqrt(2 * (1 - ALIKE)) * visit
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(curve, "CURVE_SHAPES", tuple(shapes))
-        patched.setattr(curve, "VISITS", (shift,))
-        patched.setattr(curve, "VISIT_CHANCES", (1.0,))
-        patched.setattr(curve, "NOISE_FACTORS", (1.0,))
+        patched.setattr(curve_estimate, "CURVE_SHAPES", tuple(shapes))
+        patched.setattr(curve_estimate, "VISITS", (shift,))
+        patched.setattr(curve_estimate, "VISIT_CHANCES", (1.0,))
+        patched.setattr(curve_estimate, "NOISE_FACTORS", (1.0,))
         yield
 
 
@@ -140,9 +139,9 @@ def best_shape(method: str, scenario: str, visit: float, unequal: bool) -> tuple
     sweeps = [measured(method, scenario, visit, 10_000 + seed, unequal=unequal) for seed in range(TOLD)]
     known = [told(*sweep) for sweep in sweeps]
     likelihoods = {}
-    for shape in curve.CURVE_SHAPES:
+    for shape in curve_estimate.CURVE_SHAPES:
         with candidates([shape], visit):
-            fits = [curve.SpeedupCurve(each, float(each.sizes[0]), float(each.sizes[-1])) for each in known]
+            fits = [curve_estimate.SpeedupCurve(each, float(each.sizes[0]), float(each.sizes[-1])) for each in known]
             likelihoods[shape] = sum(fit.likelihood for fit in fits)
     return max(likelihoods, key=lambda shape: likelihoods[shape])
 

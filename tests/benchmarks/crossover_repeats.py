@@ -88,7 +88,7 @@ def report(family: str, tries: int, devices: str, budget_s: float, folder: Path)
         print("|", *(f"{cell} |" for cell in cells), f"{losses_differ_by(found):.1g} |", flush=True)
     pairs = list(itertools.combinations(answers, 2))
     print(f"\n{sum(overlaps(one, other) for one, other in pairs)} of {len(pairs)} pairs of intervals share a size.")
-    pooled = [study.crossover(together) for together in study.studies(rows, axis="hidden_size")]
+    pooled = [together.crossover() for together in study.studies(rows, axis="hidden_size")]
     for crossing in pooled:
         print(f"All rows together: {crossing.sentence}")
         if crossing.estimate:

@@ -15,7 +15,7 @@ import numpy as np
 from core.answer.crossover import locate_crossover
 from core.answer.expectations import ExpectedSpeedup, expect_speedup
 from core.answer.result import Evidence
-from core.answer.study import studies, study_evidence
+from core.answer.study import studies
 from core.results.store import GALLERY, Store
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     shown = parser.parse_args().widths
     said = held = curve_alone = silent = 0
     for study in studies(Store(GALLERY).trials()):
-        timed = [one for one in study_evidence(study, "steady") if not one.obstacle]
+        timed = [one for one in study.evidence("steady") if not one.obstacle]
         print(f"{study.axis}, {study.challenger} against {study.baseline}: {len(timed)} sizes")
         for left_out in timed[1:-1]:
             told, measured = expect_speedup(timed, left_out.size, exclude=left_out.size), _measured(left_out)

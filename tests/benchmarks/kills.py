@@ -28,8 +28,8 @@ from core.classroom.students import fold_name
 from core.errors import CrossoverError
 from core.files import atomic
 from core.results.store import Store
-from tests.benchmarks.kills_house import House
-from tests.benchmarks.kills_pupils import LOOK_EVERY_S, Pupil
+from tests.benchmarks.kills_house import LOOK_EVERY_S, House
+from tests.benchmarks.kills_pupils import Pupil
 from tests.integration import scripted_worker
 
 SEED = 20261122
@@ -54,9 +54,11 @@ class Account:
     faults: tuple[str, ...]
 
 
-async def campaign(folder: Path, *, students: int, server: int, worker: int, seed: int = SEED) -> Account:
+async def campaign(
+    folder: Path, *, students: int, server: int, worker: int, seed: int = SEED, look_s: float = LOOK_EVERY_S
+) -> Account:
     """Let a class take part while both are killed, and look at what is there afterwards."""
-    house = House(folder, seed=seed, spread_s=BETWEEN_S * (server + worker) / 3)
+    house = House(folder, seed=seed, spread_s=BETWEEN_S * (server + worker) / 3, look_s=look_s)
     house.start()
     try:
         await house.healthy()

@@ -24,6 +24,9 @@ from tests.ports import free_port
 PAIRS = 60
 """Rounds at each size: a third of a second, so that a student's sweep takes two and is hit by some of the kills."""
 
+LOOK_EVERY_S = 0.2
+"""From one look of a student at the page to the next."""
+
 SIZES = (25, 50, 100, 200, 400)
 QUESTION = ClassQuestion(title="Hidden size", question=scripted_worker.sweep(sizes=SIZES, pairs=PAIRS), words="")
 
@@ -38,15 +41,28 @@ class House:
         killed: how often each of the two was.
         seen: names of the rows that were ever seen in a store, by student.
         spread_s: within which students come.
+        look_s: from one look of a student at the page to the next.
+        secret: the teacher's code.
+        trains: whether the app measures real trainings; else `tests.integration.scripted_worker` stands for them.
     """
 
-    def __init__(self, folder: Path, *, seed: int, spread_s: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        spread_s: float,
+        look_s: float = LOOK_EVERY_S,
+        question: ClassQuestion = QUESTION,
+        trains: bool = False,
+    ) -> None:
         self.folder, self.seed, self.spread_s, self.last = folder, seed, spread_s, False
+        self.look_s, self.trains = look_s, trains
         self.killed: collections.Counter[str] = collections.Counter()
         self.seen: dict[str, set[str]] = {}
         self.port = free_port()
         self.queue, self.classes = Queue(folder / "jobs"), Classes(folder / "classes")
-        self.of, _ = self.classes.create("Physics 7b", QUESTION)
+        self.of, self.secret = self.classes.create("Physics 7b", question)
         self._server: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -58,6 +74,7 @@ class House:
             LOCK_VARIABLE: str(self.folder / "machine.lock"),
         }
         command = [sys.executable, "-m", "tests.benchmarks.scripted_server", str(self.port)]
+        command += ["--trains"] if self.trains else []
         with (self.folder / "server.log").open("ab") as log:
             self._server = subprocess.Popen(
                 command, cwd=PROJECT, env={**os.environ, **variables}, stdout=log, stderr=log

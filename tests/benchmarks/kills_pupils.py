@@ -16,11 +16,9 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from tests.benchmarks.kills_house import House
 from tests.benchmarks.sessions import Refused, Session
 
-LOOK_EVERY_S = 0.2
-
-JOIN, EXPECT, EXPECT_AGAIN = ("Join", "This is what I expect", "Change what I expect")
-WHO, WHERE = "Who will", "From which"
-MEASURE, AGAIN = "Measure here", "Measure again"
+JOIN, EXPECT, EXPECT_AGAIN = ("Join", "Predict", "Change my prediction")
+WHO, WHERE = "Which will", "From which"
+MEASURE, AGAIN = "Measure here", "Measure another size"
 
 
 @dataclass(kw_only=True)
@@ -63,6 +61,7 @@ class Visit(Session):
         said: what the page says.
         fields: what can be typed or chosen, by its label.
         address: parameters of the link as it is now.
+        rerun_s: how long each run of the page took that this visitor asked for, after the first.
     """
 
     def __init__(self, port: int, query: str) -> None:
@@ -70,6 +69,13 @@ class Visit(Session):
         self.said: list[str] = []
         self.fields: dict[str, Field] = {}
         self.address = query
+        self.rerun_s: list[float] = []
+
+    async def rerun(self) -> float:
+        """As of any session, with a note of how long it took."""
+        taken_s = await super().rerun()
+        self.rerun_s.append(taken_s)
+        return taken_s
 
     def fill(self, label: str, value: str) -> None:
         """Type or choose something, which is sent with the next button."""
@@ -120,10 +126,12 @@ class Pupil:
         shown: what they were shown as done.
         faults: exceptions that a page showed.
         over: whether they have what they came for: a result that they asked for once all kills were over.
+        rerun_s: how long each run of the page took, but the first of each visit.
     """
 
     def __init__(self, number: int, port: int, code: str, house: House) -> None:
         self.shown, self.faults, self.over = Shown(), list[str](), False
+        self.rerun_s: list[float] = []
         self._number, self._port, self._code, self._house = number, port, code, house
         self._draw = random.Random(f"{house.seed} {number}")
         self._tries, self._asked_last = 0, False
@@ -138,9 +146,10 @@ class Pupil:
                 await asyncio.wait_for(visit.open(), timeout=60)
                 await self._stay(visit)
             except (Refused, TimeoutError, OSError):
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(self._house.look_s)
             finally:
                 self.faults += visit.faults
+                self.rerun_s += visit.rerun_s[1:]
                 with contextlib.suppress(Exception):
                     await visit.close()
 
@@ -158,7 +167,7 @@ class Pupil:
                 await asyncio.wait_for(visit.press(pressed), timeout=60)
                 self._asked_last = last
             elif not self._done(visit):
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(self._house.look_s)
                 await asyncio.wait_for(visit.rerun(), timeout=60)
 
     def _done(self, visit: Visit) -> bool:

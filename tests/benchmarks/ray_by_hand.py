@@ -17,17 +17,15 @@ from pathlib import Path
 
 from core.answer.statistics import median_interval
 from core.jobs import client
+from core.jobs.job import RemoteTarget
 from core.jobs.queue import Queue
-from core.jobs.shared import asking, board
-from core.jobs.shared.board import Question
-from core.jobs.shared.on_ray import RayNodes
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from core.results.schema import Trial
 from core.results.store import Store
 from tests import nodes
 
-SAME = ("threads", "cores_usable", "omp_wait_policy", "device_name", "machine_id", "torch_version")
+SAME = ("threads", "cores_usable", "omp_wait_policy", "device_name", "cpu_name", "torch_version")
 """Columns that must be alike."""
 
 
@@ -43,32 +41,29 @@ def main() -> int:
         pairs=20,
     )
     with tempfile.TemporaryDirectory() as folder:
-        return _compared(Path(folder), asked, options.pairs)
+        return _compare(Path(folder), asked, options.pairs)
 
 
-def _compared(folder: Path, asked: Sweep, pairs: int) -> int:
-    from ray.cluster_utils import Cluster
+def _compare(folder: Path, asked: Sweep, pairs: int) -> int:
+    with nodes.ray_cluster(folder) as add:
+        add("machine")
+        os.environ.update(nodes.surroundings(folder / "machine"))  # of which this process and the driver are part too
+        return _take_turns(folder, asked, pairs)
 
-    os.environ.update(nodes.surroundings(folder / "machine"))
-    machine = {"num_cpus": 1, "resources": {"crossover_machine": 1}, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=machine)
-    os.environ["RAY_ADDRESS"] = cluster.address
+
+def _take_turns(folder: Path, asked: Sweep, pairs: int) -> int:
     ratios = []
-    try:
-        for number in range(pairs):
-            ways = [_through_ray, _by_hand][:: 1 if number % 2 else -1]
-            rows = {way.__name__: way(Store(folder / f"{number}{way.__name__}"), asked) for way in ways}
-            ray_row, own_row = rows["_through_ray"], rows["_by_hand"]
-            different = [name for name in SAME if getattr(ray_row, name) != getattr(own_row, name)]
-            if different:
-                print(f"These differ: {', '.join(different)}")
-                return 1
-            ratio = statistics.median(ray_row.step_s) / statistics.median(own_row.step_s)
-            ratios.append(ratio)
-            print(f"turn {number + 1}: {ratio:.3f}", flush=True)
-    finally:
-        cluster.shutdown()
-        nodes.kill_machine(folder / "machine")
+    for number in range(pairs):
+        ways = [_through_ray, _by_hand][:: 1 if number % 2 else -1]
+        rows = {way.__name__: way(Store(folder / f"{number}{way.__name__}"), asked) for way in ways}
+        ray_row, own_row = rows["_through_ray"], rows["_by_hand"]
+        different = [name for name in SAME if getattr(ray_row, name) != getattr(own_row, name)]
+        if different:
+            print(f"These differ: {', '.join(different)}")
+            return 1
+        ratio = statistics.median(ray_row.step_s) / statistics.median(own_row.step_s)
+        ratios.append(ratio)
+        print(f"turn {number + 1}: {ratio:.3f}", flush=True)
     interval = median_interval([math.log(ratio) for ratio in ratios])
     shown = f" ({math.exp(interval[0]):.3f} to {math.exp(interval[1]):.3f})" if interval else ""
     print(f"Time of a step through Ray over that by hand: {statistics.median(ratios):.3f}{shown}, {len(ratios)} turns.")
@@ -77,10 +72,9 @@ def _compared(folder: Path, asked: Sweep, pairs: int) -> int:
 
 
 def _through_ray(store: Store, asked: Sweep) -> Trial:
-    question = Question(sweep=asked, spread="everywhere")
-    with RayNodes("ray", ["worker", "--store", str(store.folder), "--question", question.id]) as machines:
-        asking.follow(board.board_of(store.folder), question, lambda _: None, machines.keep)
-    [row] = store.trials()
+    queue = Queue()
+    job = queue.submit(asked, store, elsewhere=RemoteTarget(on="ray"))
+    [row] = client.load_job_rows(queue, client.follow_job(queue, job.id, lambda _: None))
     return row
 
 

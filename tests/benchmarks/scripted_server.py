@@ -1,4 +1,6 @@
-"""The app on a port, whose measurements follow a script: `python -m tests.benchmarks.scripted_server PORT`."""
+"""The app on a port, whose measurements follow a script: `python -m tests.benchmarks.scripted_server PORT`.
+
+With `--trains` after the port it measures real trainings."""
 
 import sys
 
@@ -11,6 +13,7 @@ from tests.integration import scripted_worker
 OPTIONS = ("--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none")
 
 if __name__ == "__main__":
-    COMMAND = scripted_worker.COMMAND
+    if "--trains" not in sys.argv:
+        COMMAND = scripted_worker.COMMAND
     sys.argv = ["streamlit", "run", str(PROJECT / "streamlit_app.py"), "--server.port", sys.argv[1], *OPTIONS]
     cli.main()

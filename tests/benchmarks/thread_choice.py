@@ -22,7 +22,7 @@ FASTER = 0.05
 def ours(case: Case) -> int:
     processor = case.readings.processor
     choice = thread_search.choose_thread_times(
-        thread_search.list_doublings(processor.usable, processor.physical), case.readings
+        thread_search.list_thread_counts(processor.usable, processor.physical), case.readings
     )
     while True:
         try:

@@ -38,7 +38,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 from core.answer.statistics import median_interval
-from core.measure import batches, capabilities, datasets, networks
+from core.measure import batches, datasets, devices, networks
 from core.measure.datasets import Split
 from core.measure.devices import use_strict_fp32
 from core.measure.training import Training
@@ -205,7 +205,7 @@ def lane_epoch(of: Workload, contender: Contender) -> tuple[Epoch, float]:
     """Our loop on resident data, in a lane, and the seconds of compiling it."""
     point = _with(of.point, data_path="resident", loader_workers=0)
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=point.seed)
-    capabilities.set_memory_retention(keep=contender.lane.host_memory == "kept")
+    devices.set_memory_retention(keep=contender.lane.host_memory == "kept")
     torch.set_num_threads(contender.threads)
     network, host = networks.build(point.network, point.seed), torch.device("cpu")
     feed = batches.feed(point, data, data.train, host)

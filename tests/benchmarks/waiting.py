@@ -1,10 +1,13 @@
 """How should idle OpenMP threads wait? Steps of all threads against steps of one, for every way, in turns.
 
-    python -m tests.benchmarks.waiting [--rounds 12] [--busy 0 1] [--json]
+    python -m tests.benchmarks.waiting [--rounds 12] [--busy 0 1] [--json] [--preload libiomp5.so]
 
 The time of a step with all threads over the time with one thread of the same round; below 1, more threads pay. Each way
 is a process of its own, because OpenMP reads its environment once. `busy` processes that never rest share the machine.
 `default` is what PyTorch does unasked; a number is how often a thread looks for work before it sleeps.
+
+With `--preload`, the file of Intel's OpenMP (package intel-openmp), which PyTorch has on Windows and nearly on macOS:
+its threads look for work for `KMP_BLOCKTIME`, of which 0, 300us and 1 ms are compared with GNU's as the app sets it.
 """
 
 import argparse
@@ -26,7 +29,14 @@ from core.measure.devices import use_strict_fp32
 from core.measure.training import Training
 from core.question.experiment import Contender, Point
 
-WAYS = ("default", "passive", "1000", "3000", "10000")
+WAYS: dict[str, dict[str, str]] = {
+    "default": {},
+    "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
+    **{looks: {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": looks} for looks in ("1000", "3000", "10000")},
+}
+"""Environment variables of each way to wait."""
+
+KMP_TIMES = ("0", "300us", "1")
 ONE = "one thread"
 READING_S = 0.05
 ALL = os.cpu_count() or 1
@@ -39,13 +49,6 @@ WORKLOADS = {
     "T2, 1000 neurons": (Point(dataset="signal", model="mlp", hidden_size=1_000, depth=2, batch_size=32), ""),
     "256 neurons, batch 256": (Point(dataset="signal", model="mlp", hidden_size=256, depth=4, batch_size=256), ""),
 }
-
-
-def environment(way: str) -> dict[str, str]:
-    """Of a process whose idle threads wait in this way."""
-    if way == "default":
-        return {}
-    return {"OMP_WAIT_POLICY": "PASSIVE"} | ({} if way == "passive" else {"GOMP_SPINCOUNT": way})
 
 
 def serve(pipe: Connection, workload: str, threads: int) -> None:
@@ -70,7 +73,7 @@ def serve(pipe: Connection, workload: str, threads: int) -> None:
 
 def side(workload: str, way: str, threads: int) -> Connection:
     """A process that trains."""
-    starts, own = multiprocessing.get_context("spawn"), environment(way)
+    starts, own = multiprocessing.get_context("spawn"), WAYS[way]
     ours, theirs = starts.Pipe()
     os.environ.update(own)
     starts.Process(target=serve, args=(theirs, workload, threads), daemon=True).start()
@@ -125,14 +128,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--preload", help="file of another OpenMP runtime, whose KMP_BLOCKTIME is compared")
     options = parser.parse_args()
+    if options.preload:
+        gnu = WAYS["3000"]
+        WAYS.clear()
+        preloaded = {"LD_PRELOAD": options.preload, "OMP_WAIT_POLICY": "PASSIVE"}
+        WAYS.update({f"KMP_BLOCKTIME={each}": preloaded | {"KMP_BLOCKTIME": each} for each in KMP_TIMES})
+        WAYS["libgomp"] = gnu
     if ALL == 1:
         sys.exit("This machine has one core; there is nothing to wait for.")
     if not options.json:
         print(f"| workload | one thread | {' | '.join(WAYS)} |\n|{'---|' * (len(WAYS) + 2)}", flush=True)
     results = {}
     for workload in WORKLOADS:
-        sides = {ONE: side(workload, "passive", 1)} | {way: side(workload, way, ALL) for way in WAYS}
+        sides = {ONE: side(workload, list(WAYS)[-1], 1)} | {way: side(workload, way, ALL) for way in WAYS}
         for busy in options.busy:
             step_s, ratios = compare(sides, options.rounds, busy)
             name = f"{workload}; {busy} busy"

@@ -20,12 +20,12 @@ from core.answer.remedies import lane_remedies
 from core.jobs import client
 from core.jobs.machine import Machine
 from core.jobs.queue import Queue
-from core.measure.compile_cache import COMPILED_VARIABLE
+from core.measure.execution import COMPILED_VARIABLE
 from core.question.experiment import Contender, Experiment
 from core.question.presets import preset
 from core.results.schema import Trial
 from core.results.store import Store
-from pages.shared.remedies_view import make_remedy_questions
+from pages.shared.run_view import make_remedy_questions
 
 PROMISED_S = 90.0
 

@@ -13,7 +13,7 @@ ALSO = {"heading-order"}
 CHECK = """
 async rules => {
     const {violations} = await axe.run(document, {runOnly: rules, elementRef: true});
-    const locked = part => part?.closest('[class*="st-key-"]')?.querySelector('input:disabled');
+    const locked = part => part?.closest('[class*="st-key-"]')?.querySelector('input:disabled, button:disabled');
     return violations.flatMap(violation => violation.nodes
         .filter(node => !(violation.id === 'color-contrast' && locked(node.element)))
         .map(node => ({rule: violation.id, impact: violation.impact, html: node.html, why: node.failureSummary})));

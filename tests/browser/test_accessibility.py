@@ -49,9 +49,6 @@ def test_the_button_that_runs_is_reached_within_eight_tabs(glance, path, runs):
 
 def test_the_main_job_is_done_by_keyboard_alone(visit, server):
     page = ready(visit("/"))
-    by_keyboard(page, "Measure on this machine", 20)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/compare**")
     expect(page.locator(".st-key-ask").get_by_role("button", name="Run", exact=True)).to_be_enabled()
     by_keyboard(ready(page), "Run", 8)
     page.keyboard.press("Enter")

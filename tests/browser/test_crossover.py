@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from core.answer import study, wording
+from core.answer import speedup, study
 from core.jobs import client
 from tests.browser.conftest import settled, stop_button, until
-from tests.browser.views import select_first_row
+from tests.browser.views import ready, select_first_row
 from tests.studies import stored
 
 pytestmark = pytest.mark.browser
@@ -32,15 +32,24 @@ def find(page):
 
 def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, server):
     page = find(visit(TINY))
-    expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
+    expect(page.get_by_role("heading", name="Export")).to_be_visible()
     (found,) = study.studies(server.store.trials())
-    expect(page.get_by_test_id("stAlert").first).to_contain_text(wording.crossover_sentence(study.crossover(found)))
+    expect(page.get_by_test_id("stAlert").first).to_contain_text(found.crossover().sentence)
     (job,) = server.queue.jobs()
     assert job.state == "finished"
     assert link(page)["job"] == [job.id]
     assert {trial.hidden_size for trial in server.store.trials()} == {16, 32, 64}
 
+    decided = all(
+        speedup.answers_experiment(
+            job.sweep.experiment(point), [row for row in server.store.trials() if row.hidden_size == point.hidden_size]
+        )
+        for point in job.sweep.points
+    )
     again = find(visit(TINY))
+    if not decided:  # what a busy machine left open is measured again
+        until(lambda: len(server.queue.jobs()) == 2)
+        return
     expect(again.get_by_text(re.compile("Measured before, on"))).to_be_visible()
     assert link(again)["sweep"] == [job.sweep.id]
     assert len(server.queue.jobs()) == 1
@@ -67,21 +76,21 @@ def test_the_first_visitor_of_a_fresh_server_can_come_by_a_link_to_a_study(visit
 def test_selecting_a_recorded_study_opens_it(look):
     page = settled(look("/crossover"))
     select_first_row(page, "studies")
-    expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
+    expect(page.get_by_role("heading", name="Export")).to_be_visible()
     expect(page).to_have_url(re.compile(r"[?&]study="))
 
 
 def test_the_cost_basis_is_in_the_link(look):
     page = settled(look("/crossover?study={study}"))
     page.locator(".st-key-basis").get_by_text("with start-up", exact=True).click()
-    expect(page.get_by_text(re.compile("^What is counted, with start-up"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^Included .with start-up"))).to_be_visible()
     expect(page).to_have_url(re.compile("basis=cold_start"))
 
 
-def test_the_settings_of_compare_and_crossover_leave_each_other_alone(glance):
-    page = settled(glance("/crossover?pairs=5&contenders=cpu%401&contenders=cpu%402"))
+def test_one_size_and_a_range_have_their_own_settings_and_the_same_devices(glance):
+    page = ready(glance("/crossover?pairs=5&contenders=cpu%401&contenders=cpu%402"))
     expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
-    page.get_by_test_id("stTopNav").get_by_role("link", name="Compare").click()
+    page.locator(".st-key-sizes").get_by_text("One size").click()
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     expect(page.locator(".st-key-devices")).to_contain_text("1 CPU thread")
     assert "contenders" not in link(page)

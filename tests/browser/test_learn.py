@@ -42,7 +42,7 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
         expect(page.locator(".st-key-answer_side").get_by_role("button", name="Stop")).to_be_visible()
     expect(page.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
     fits = "It was not so. What fits is: the module's parameters."
-    expect(page.get_by_text(f"You expected: neither. {fits}")).to_be_visible()
+    expect(page.get_by_text(f"You predicted: neither. {fits}")).to_be_visible()
     assert server.queue.jobs()[0].demonstration.kind == "moving"
 
     page.get_by_label("Your name, for the report").fill("Ada <b>Lovelace</b>")
@@ -52,7 +52,7 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
     assert "Lovelace" not in page.url
 
     again = visit(page.url.removeprefix(server.url))
-    expect(again.get_by_text("You expected: neither")).to_be_visible()
+    expect(again.get_by_text("You predicted: neither")).to_be_visible()
     expect(again.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
     assert len(server.queue.jobs()) == 1
 
@@ -79,15 +79,16 @@ def test_the_report_of_a_tutorial_has_its_charts_inside(look, tmp_path):
     assert "Recorded on another machine" in text
 
 
-def test_a_teachers_table_follows_the_class_and_outlives_a_reload(glance, calm):
+def test_a_teachers_table_follows_the_class_and_comes_back_by_the_teachers_own_link(glance, calm):
     of, secret = calm.classes.create("Physics 7b", QUESTION)
     page = settled(glance(f"/class?class={of.code}&teacher=true"))
     page.get_by_label("Teacher's code").fill(secret)
     page.get_by_role("button", name="Open the teacher's view").click()
     expect(page.get_by_text("Nobody has joined yet", exact=False)).to_be_visible()
     calm.classes.join(of, "ada")
-    table = page.get_by_label("Who has joined, what they expect and what they found", exact=True).first
+    table = page.get_by_label("Students with their predictions and results", exact=True).first
     expect(table).to_be_attached()
-    page.reload()
+    assert secret not in page.url
+    page.goto(f"{page.url.partition('?')[0]}?class={of.code}&teach={secret}")
     expect(table).to_be_attached()
     expect(page.get_by_role("button", name="Close the class")).to_be_visible()

@@ -18,7 +18,7 @@ POINT = (
 SIZES = {"mlp": "&hidden_size=100&depth=3", "doubling-mlp": "&model=doubling-mlp&depth=5"}
 LIMITS = "&sweep_budget_s=90&point_budget_s=7&pairs=5"
 LINKS = {
-    "compare": [
+    "explore": [
         f"/compare?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
         f"/compare?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
         f"/compare?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
@@ -29,8 +29,6 @@ LINKS = {
         f"/compare?run={rows.RUN_ID}&blocks=true",
         "/compare?recorded={accelerator}&stock=true&more=true",
         f"/compare?run={rows.RUN_ID}&recorded={{accelerator}}&fingerprints=true",
-    ],
-    "crossover": [
         f"/crossover?dataset=signal&{POINT}&axis=depth&depth_range=3&depth_range=7&adaptive=false&hidden_size=100"
         f"&contenders=cpu%401&contenders=cpu&contenders=cpu%401%2Bcompiled{LIMITS}&more=true",
         f"/crossover?dataset=signal&{POINT}&axis=hidden_size&hidden_size_range=10&hidden_size_range=1000&depth=3"
@@ -97,8 +95,7 @@ LINKS = {
     ],
 }
 NOT_HERE = {
-    "compare": {"training", "size", "pairs"},
-    "crossover": {"fair", "recorded_speedup", "fingerprints", "own_speedup", "training", "size_range", "machine"},
+    "explore": {"fair", "recorded_speedup", "own_speedup", "training", "size", "size_range", "machine"},
     "gallery": {"unread", "in_training"},
     "class": {"codes"},
 }
@@ -111,20 +108,20 @@ def compare(page):
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     expect(page.get_by_role("combobox", name="Data set")).to_have_value("Signal and background")
     expect(page.locator(".st-key-devices")).to_contain_text("CPU")
-    expect(page.locator(".st-key-data_path").get_by_role("radio", name="DataLoader")).to_be_checked()
+    expect(page.locator(".st-key-data_path").get_by_role("radio", name="DataLoader", exact=True)).to_be_checked()
     expect(page.locator(".st-key-shuffle").get_by_role("switch")).not_to_be_checked()
     expect(page.locator(".st-key-seed").get_by_role("spinbutton")).to_have_value("42")
 
 
 def crossover(page):
-    """The same of the other page."""
+    """The same of the first link to a range of sizes."""
     expect(page.get_by_role("button", name="Find the crossover", exact=True)).to_be_enabled()
-    expect(page.get_by_role("combobox", name="Along")).to_have_value("Depth")
+    expect(page.get_by_role("combobox", name="Vary", exact=True)).to_have_value("Depth")
     expect(page.locator(".st-key-adaptive").get_by_role("switch")).not_to_be_checked()
     expect(page.locator(".st-key-depth")).to_have_count(0)
 
 
-FIRST = {"compare": compare, "crossover": crossover}
+FIRST = {("explore", 0): compare, ("explore", 10): crossover}
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -139,8 +136,7 @@ def test_what_a_link_says_is_shown_and_comes_up_the_same_in_a_fresh_browser(visi
             sliders = views.sliders(first)
             shown = {key: [said.replace(",", "") for said in sliders[key]] for key in sliders if key in asked}
             assert shown == {key: asked[key] for key in asked if key in sliders}, path
-            if place == 0 and name in FIRST:
-                FIRST[name](first)
+            FIRST.get((name, place), lambda page: None)(first)
             given = views.parameters(filled.server.url + path.format(**filled.names))
             if asked != given or views.pictures(first)["charts"]:
                 other = ready(look(first.url.removeprefix(filled.server.url)))
@@ -174,17 +170,18 @@ def test_a_control_that_gave_way_to_another_model_stays_in_the_link(glance, calm
         slider = back.locator(".st-key-hidden_size").get_by_role("slider")
         expect(slider).to_have_attribute("aria-valuetext", "512")
         expect(back.locator(".st-key-depth").get_by_role("slider")).to_have_attribute("aria-valuetext", "4")
-        assert link(ready(back)) == {"hidden_size": ["512"], "depth": ["4"]}
+        assert link(ready(back)) == {"model": ["mlp"], "hidden_size": ["512"], "depth": ["4"]}
 
 
-def test_a_default_is_left_out_of_the_link_again(glance):
-    page = ready(glance("/compare"))
+def test_what_was_set_to_its_default_stays_in_the_link_and_what_nobody_set_is_not_there(glance):
+    page = ready(glance("/compare?model=mlp"))
     slider = page.locator(".st-key-depth").get_by_role("slider")
     slider.press("ArrowRight")
     expect(page).to_have_url(re.compile("depth=3"))
     ready(page)
     slider.press("ArrowLeft")
-    expect(page).not_to_have_url(re.compile("depth"))
+    expect(page).to_have_url(re.compile("depth=2"))
+    assert link(ready(page)) == {"model": ["mlp"], "depth": ["2"]}
 
 
 def test_a_locked_control_cannot_be_moved_and_hidden_ones_are_out_of_sight(glance):
@@ -204,8 +201,8 @@ def test_the_share_button_gives_the_link_and_makes_one_for_a_class(glance, calm)
     shared = page.get_by_test_id("stPopoverBody")
     expect(shared.get_by_test_id("stCode")).to_contain_text("hidden_size=256&depth=4")
     shared.get_by_text("Make a link for a class").click()
-    shared.get_by_label("What to do, in your words").fill("Find where it turns")
-    shared.get_by_label("What to do, in your words").press("Control+Enter")
+    shared.get_by_label("Task, in your own words").fill("Find where it turns")
+    shared.get_by_label("Task, in your own words").press("Control+Enter")
     shared.get_by_text("Fix the settings").click()
     code = shared.get_by_test_id("stCode").last
     expect(code).to_contain_text("lock=all")

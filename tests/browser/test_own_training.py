@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(visit_own, own_server):
     page = visit_own("/compare?budget_s=120&pairs=2&size=16&devices=cpu%401&devices=cpu")
     page.locator(".st-key-training").get_by_role("combobox").click()
-    page.get_by_role("option", name="Your own training: plain.py").click()
+    page.get_by_role("option", name="Your script: plain.py").click()
     expect(page).to_have_url(re.compile(r"training=plain\.py"))
     expect(page.get_by_label("Data set")).to_have_count(0)
     run = page.get_by_role("button", name="Run", exact=True)
@@ -24,7 +24,7 @@ def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(v
     by_keyboard(page, "Run", 8)
     page.keyboard.press("Enter")
 
-    expect(page.get_by_role("heading", name="Take it along")).to_be_visible()
+    expect(page.get_by_role("heading", name="Export")).to_be_visible()
     expect(page.locator("[aria-label='Time per step by part']").first).to_be_visible()
     assert axe.violations(page) == []
     (job,) = own_server.queue.jobs()

@@ -125,7 +125,7 @@ def test_the_file_that_the_teachers_table_makes_of_itself_runs_nowhere(among, st
     page.get_by_label("Teacher's code").fill(strange.names["secret"])
     page.get_by_role("button", name="Open the teacher's view").click()
     expect(page.get_by_role("button", name="Open the teacher's view")).to_have_count(0)
-    data = download(settled(page), "Who has joined")
+    data = download(settled(page), "Students with their predictions and results")
     assert data.decode("utf-8-sig").startswith("Nickname,")
     assert data.count(STRANGER.encode()) > 4
     assert formulas(data) == []

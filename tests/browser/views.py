@@ -13,8 +13,10 @@ from core.classroom.question import CHALLENGER
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
 from core.results import environment, exhibits
+from core.results.parquet import to_table
 from pages.shared import links
-from tests import exhibited, rows
+from pages.shared.controls import DEVICE_SEARCH
+from tests import exhibited, rows, students
 from tests.browser.conftest import DEADLINE_S, settled
 from tests.students import QUESTION, hand_in
 from tests.studies import OTHER_MACHINE, measured, stored, sweep
@@ -73,8 +75,8 @@ PICTURES = """
 }
 """
 
-NOT_IN_LINKS = ("student", "answer_", "timings_", "import_", "share", "unfold")
-"""Beginnings of the keys of what is nobody else's business or no view: names, answers, own files, links, folds."""
+NOT_IN_LINKS = ("student", "answer_", "timings_", "import_", "share", "unfold", "price_")
+"""Beginnings of the keys of what is nobody else's business or no view: names, answers, files, links, folds, prices."""
 
 TABLES = {"studies", "gallery_rows", "learn_run", "stop", "watch"}
 """Keys of what has no state of its own to restore: tables whose selection is another parameter, and buttons."""
@@ -90,7 +92,13 @@ SHOWN = {
     "lessons": "/lessons?lesson=clock&predict_clock=too+little&shown=clock",
     "cases": "/cases?symptom=idle&kind=images",
     "cases-one": "/cases?case=many-threads",
+    "compare-race": f"/compare?run={rows.RUN_ID}&race=true",
+    "tutorials-before": "/tutorials?tutorial=signal",
+    "tutorials-files": "/tutorials?tutorial=fashion-cnn",
+    "lessons-before": "/lessons?lesson=clock",
     "class": "/class",
+    "class-projector": "/class?class={class}&view=projector",
+    "class-revealed": "/class?class={revealed}&view=projector",
     "class-student": "/class?class={class}&me={me}",
     "gallery": "/gallery",
     "gallery-run": f"/gallery?run={rows.RUN_ID}",
@@ -149,6 +157,13 @@ def fill(server):
         hand_in(server.classes, of, nickname, place=place)
     student, token = server.classes.join(of, "Grete")
     server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
+    revealed, _ = server.classes.create("Physics 8c", QUESTION)
+    for nickname, size in zip(("Ada", "Emmy", "Grete", "Lise", "Marie"), QUESTION.places, strict=True):
+        one, _ = server.classes.join(revealed, nickname)
+        server.classes.predict(revealed, one, Prediction(winner=CHALLENGER, place=size))
+        dealt = [row for row in students.measured(200.0) if row.hidden_size == size]
+        server.classes.store(revealed, one).add_all(to_table(dealt))
+    server.classes.reveal(revealed, revealed=True)
     others = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).frame)
     return {
         "study": study,
@@ -156,14 +171,15 @@ def fill(server):
         "other": next(line.id for line in others if line.id != study),
         "grid": grid(server),
         "class": of.code,
+        "revealed": revealed.code,
         "me": f"{student.id}.{token}",
         "machine": quote_plus(f"{row.cpu_name} ({row.machine_id[:6]})"),
         "accelerator": quote_plus(f"NVIDIA Test GPU ({row.machine_id[:6]})"),
     }
 
 
-KNOWN = ".st-key-doors, .st-key-devices, .st-key-contenders, .st-key-view, h2:has-text('Measuring process'), "
-KNOWN += ".st-key-symptom, .st-key-close, .stForm:has-text('Join code'), :text('Join code')"
+KNOWN = ".st-key-devices, .st-key-contenders, .st-key-view, h2:has-text('Measuring process'), "
+KNOWN += ".st-key-symptom, .st-key-close, .stForm:has-text('Join code'), :text('Join code'), [data-testid=stMetric]"
 """What a page shows only once it knows the machine, or what is stored."""
 
 
@@ -171,6 +187,8 @@ def ready(page):
     """The page once everything is drawn that it is going to show by itself."""
     expect(page.locator(KNOWN).first).to_be_attached()
     expect(page.locator("[data-testid=stVegaLiteChart]:not(:has(svg.marks, canvas.marks)):visible")).to_have_count(0)
+    settled(page)
+    expect(page.locator(f".st-key-{DEVICE_SEARCH}")).to_have_count(0)  # a part further down may still ask for devices
     return settled(page)
 
 

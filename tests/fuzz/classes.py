@@ -4,10 +4,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from core.classroom import codes, results
+from core.classroom import results
 from core.classroom.classes import Classes, Prediction
 from core.classroom.database import FILE_NAME
 from core.classroom.question import BASELINE
+from core.classroom.students import join_code, matches, secret
 from tests.earlier_files import EARLIER, NAMES
 from tests.fuzz.files import Kind
 from tests.fuzz.watching import Fault, require_sentence, said
@@ -82,9 +83,8 @@ def _go_on_with_classes(world: Inhabited, draw: Random) -> None:
         lambda: classes.ask_admission(of),
         lambda: classes.admit(of, students),
         lambda: classes.merge(of, students[-1], students[0]),
-        lambda: classes.require_open(of),
-        lambda: classes.delete_by_code(codes.join_code()),
-        lambda: codes.matches(codes.secret(), of.secret_hash),
+        lambda: classes.delete_by_code(join_code()),
+        lambda: matches(secret(), of.secret_hash),
     )
     for act in draw.sample(acts, draw.choice((1, 2, 4))):
         said(act)

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from core.answer.charts import lesson_charts
-from core.answer.lessons import outcomes
+from core.answer.export import sections
 from core.results import exhibits
 from core.results.exhibits import Clock, Exhibit
 from tests import exhibited
@@ -78,7 +78,7 @@ class Exhibits:
 
     def _show(self, mine: Exhibit, draw: Random, gauge: Gauge) -> None:
         with gauge.part("showing"):
-            if not outcomes.exhibit_text(mine):
+            if not sections.exhibit_text(mine):
                 raise Fault("an exhibit that says nothing")
         if isinstance(mine.content, Clock) and draw.random() < DRAWN:
             with gauge.part("drawing"):

@@ -13,7 +13,7 @@ from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import AXES, SIZE_AXES
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
-from pages.shared import links, navigation, queries
+from pages.shared import layout, links, queries
 from tests import rows
 from tests.fuzz import mutations, oddities, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -22,14 +22,13 @@ from tests.fuzz.watching import Fault, Gauge
 from tests.fuzz.worlds import Inhabited
 
 FILES: Mapping[links.PageName, str] = {
-    "compare": navigation.COMPARE,
-    "crossover": navigation.CROSSOVER,
-    "devices": navigation.DEVICES,
-    "tutorials": navigation.TUTORIALS,
-    "lessons": navigation.LESSONS,
-    "cases": navigation.CASES,
-    "class": navigation.CLASS,
-    "gallery": navigation.GALLERY,
+    "explore": layout.EXPLORE,
+    "devices": layout.DEVICES,
+    "tutorials": layout.TUTORIALS,
+    "lessons": layout.LESSONS,
+    "cases": layout.CASES,
+    "class": layout.CLASS,
+    "gallery": layout.GALLERY,
 }
 
 SWITCHES = ("true", "false")
@@ -59,7 +58,7 @@ class Links:
     def good(self) -> Given:
         """A link as the app makes it."""
         link = {name: _listed(value) for name, value in links.make_run_link(rows.EXPERIMENT).items()}
-        return _given("compare", {**link, "run": [worlds.OTHER_RUN]})
+        return _given("explore", {**link, "run": [worlds.OTHER_RUN]})
 
     def make(self, draw: Random) -> Given:
         """A link of anybody."""

@@ -19,7 +19,7 @@ from core.classroom.question import CHALLENGER
 from core.errors import CrossoverError, ForeignFile
 from core.results.parquet import from_table, read_file, to_table
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Trial
-from pages.shared import navigation, queries
+from pages.shared import layout, queries
 from tests import hostile
 from tests import rows as real
 from tests.fuzz import entries, shown, values, worlds
@@ -139,19 +139,19 @@ class Rows:
         me = f"{self.ada.id}.{self.token}"
         seen = {"class": self.of.code, "results": "true"}
         return {
-            "compare": View(page=navigation.COMPARE, link=OPEN),
-            "compare, a run": View(page=navigation.COMPARE, link={**OPEN, "run": run}),
-            "crossover": View(page=navigation.CROSSOVER, link={"recorded_studies": "true"}),
-            "crossover, a study": View(page=navigation.CROSSOVER, link={**OPEN, **study, **basis}),
-            "gallery, studies": View(page=navigation.GALLERY, link=OPEN),
-            "gallery, trials": View(page=navigation.GALLERY, link={**OPEN, "view": "Trials"}),
-            "gallery, machines": View(page=navigation.GALLERY, link={"view": "Machines"}),
-            "gallery, a study": View(page=navigation.GALLERY, link={**OPEN, **study, **beside, **basis}),
-            "gallery, a run": View(page=navigation.GALLERY, link={**OPEN, "run": run, "beside": other}),
-            "class, a student": View(page=navigation.CLASS, link={**seen, "me": me}),
-            "class, a teacher": View(page=navigation.CLASS, link=seen, session={"_teaches": {self.of.id: "-"}}),
-            "tutorial": View(page=navigation.TUTORIALS, link={"tutorial": tutorial, "shown": tutorial}),
-            "lesson": View(page=navigation.LESSONS, link={"lesson": lesson, "shown": lesson}),
+            "compare": View(page="/compare", link=OPEN),
+            "compare, a run": View(page="/compare", link={**OPEN, "run": run}),
+            "crossover": View(page="/crossover", link={"recorded_studies": "true"}),
+            "crossover, a study": View(page="/crossover", link={**OPEN, **study, **basis}),
+            "gallery, studies": View(page=layout.GALLERY, link=OPEN),
+            "gallery, trials": View(page=layout.GALLERY, link={**OPEN, "view": "Trials"}),
+            "gallery, machines": View(page=layout.GALLERY, link={"view": "Machines"}),
+            "gallery, a study": View(page=layout.GALLERY, link={**OPEN, **study, **beside, **basis}),
+            "gallery, a run": View(page=layout.GALLERY, link={**OPEN, "run": run, "beside": other}),
+            "class, a student": View(page=layout.CLASS, link={**seen, "me": me}),
+            "class, a teacher": View(page=layout.CLASS, link=seen, session={"_teaches": {self.of.id: "-"}}),
+            "tutorial": View(page=layout.TUTORIALS, link={"tutorial": tutorial, "shown": tutorial}),
+            "lesson": View(page=layout.LESSONS, link={"lesson": lesson, "shown": lesson}),
         }
 
 

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.files.project import PROJECT
 from pages.classroom import access, findings
-from pages.shared import queries
+from pages.shared import layout, queries
 from tests import hostile
 from tests.fuzz.watching import Fault, Gauge
 
@@ -79,11 +79,14 @@ def opened(view: View, gauge: Gauge, part: str) -> AppTest:
     """
     forget()
     app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=PAGE_S)
-    for name, value in view.link.items():
+    page, link = view.page, view.link
+    if page.startswith("/"):  # an address of before
+        page, link = layout.EXPLORE, layout.renew_link(page[1:], link)
+    for name, value in link.items():
         app.query_params[name] = value
     for name, value in view.session.items():
         app.session_state[name] = value
-    app.switch_page(view.page)
+    app.switch_page(page)
     drawn_again(app, gauge, part)
     return app
 

@@ -31,7 +31,7 @@ from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep
 from core.results import exhibits
 from core.results.store import Store
-from pages.shared import navigation, queries
+from pages.shared import layout, queries
 from tests import exhibited, rows
 from tests.earlier_files import EARLIER
 from tests.fuzz import entries, shown
@@ -174,21 +174,21 @@ class Inhabited:
         """A page by what is looked at."""
         code, teaches = self.of.code, {"_teaches": {self.of.id: "-"}}
         known = {
-            "compare": shown.View(page=navigation.COMPARE),
-            "compare-ended": shown.View(page=navigation.COMPARE, link={"job": self.ended.id}),
-            "compare-running": shown.View(page=navigation.COMPARE, link={"job": self.running.id}),
-            "compare-waiting": shown.View(page=navigation.COMPARE, link={"job": self.waiting.id}),
-            "compare-run": shown.View(page=navigation.COMPARE, link={"run": OTHER_RUN}),
-            "crossover": shown.View(page=navigation.CROSSOVER),
-            "crossover-swept": shown.View(page=navigation.CROSSOVER, link={"job": self.swept.id}),
-            "devices": shown.View(page=navigation.DEVICES),
-            "class": shown.View(page=navigation.CLASS),
-            "class-visitor": shown.View(page=navigation.CLASS, link={"class": code}),
-            "class-student": shown.View(page=navigation.CLASS, link={"class": code, "me": self.me}),
-            "class-teacher": shown.View(page=navigation.CLASS, link={"class": code}, session=teaches),
-            "gallery": shown.View(page=navigation.GALLERY),
-            "lessons": shown.View(page=navigation.LESSONS, link={"lesson": "clock", "predict_clock": "too little"}),
-            "tutorials": shown.View(page=navigation.TUTORIALS),
+            "compare": shown.View(page="/compare"),
+            "compare-ended": shown.View(page="/compare", link={"job": self.ended.id}),
+            "compare-running": shown.View(page="/compare", link={"job": self.running.id}),
+            "compare-waiting": shown.View(page="/compare", link={"job": self.waiting.id}),
+            "compare-run": shown.View(page="/compare", link={"run": OTHER_RUN}),
+            "crossover": shown.View(page="/crossover"),
+            "crossover-swept": shown.View(page="/crossover", link={"job": self.swept.id}),
+            "devices": shown.View(page=layout.DEVICES),
+            "class": shown.View(page=layout.CLASS),
+            "class-visitor": shown.View(page=layout.CLASS, link={"class": code}),
+            "class-student": shown.View(page=layout.CLASS, link={"class": code, "me": self.me}),
+            "class-teacher": shown.View(page=layout.CLASS, link={"class": code}, session=teaches),
+            "gallery": shown.View(page=layout.GALLERY),
+            "lessons": shown.View(page=layout.LESSONS, link={"lesson": "clock", "predict_clock": "too little"}),
+            "tutorials": shown.View(page=layout.TUTORIALS),
         }
         return known[name]
 

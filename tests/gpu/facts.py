@@ -1,7 +1,12 @@
-"""Which machine this is: `python -m tests.gpu.facts`. Prints what the app knows of it, and what the driver says."""
+"""Which machine this is: `python -m tests.gpu.facts`. Prints what the app knows of it, and what the driver says.
 
+With `--accelerators` it prints one line of JSON: each accelerator with the lanes that it refuses.
+"""
+
+import json
 import shutil
 import subprocess
+import sys
 
 import torch
 
@@ -12,12 +17,16 @@ DRIVERS = (("nvidia-smi",), ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE,
 
 
 def main() -> None:
+    found = devices.discover()
+    if "--accelerators" in sys.argv:
+        print(json.dumps({info.device: sorted(info.refusals) for info in found if info.kind != "cpu"}))
+        return
     print(environment.read_environment())
-    for info in devices.discover():
+    for info in found:
         print(info)
     print(missing_gpu.hint())
     print(torch.__config__.show())
-    for command in DRIVERS:
+    for command in (*DRIVERS, ("amd-smi", "static"), ("xpu-smi", "discovery")):
         if shutil.which(command[0]):
             print("$", *command, flush=True)
             subprocess.run(command, check=False, timeout=20)

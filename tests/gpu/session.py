@@ -3,9 +3,10 @@
     python3 -m tests.gpu.session --out DIR [--state DIR] [--seconds 560] [--device cuda:0]
 
 Each step of `tests.gpu.steps` runs in a process group of its own and is begun only if it can end within what is left.
-After every step the results are written whole into `--out`, at most six files: session.json, report.md, rows.parquet,
-exhibits.tar, junit.xml, logs.tar.gz. With `--state`, the folder that an earlier call wrote (the same one, or a copy on
-another machine), what was done is not done again, and its rows and exhibits are kept. Exit status 1 if a step failed.
+After every step the results are written whole into `--out`, at most five files: session.json, report.md, rows.parquet
+once there are rows, exhibits.tar, logs.tar.gz. With `--state`, the folder that an earlier call wrote (the same one, or
+a copy on another machine), what was done is not done again, and its rows and exhibits are kept. A step that failed or
+was at its cap is taken up once. Exit status 1 if a step of the list did not end well, or if nothing could be begun.
 """
 
 import argparse
@@ -20,20 +21,23 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+import psutil
+
 from core.errors import CrossoverError
 from core.files import atomic
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
+from core.measure import gpu_telemetry
 from core.results import exchange
 from core.results.exhibits import EXHIBITS_FOLDER as EXHIBITS
 from core.results.store import Store
-from tests.gpu.steps import Step, steps
+from tests.gpu.steps import CALL_S, PYTHON, Step, steps
 
 MOST_TRIES = 2
 """How often a step is begun that did not come to its end; one that takes the machine down is not met for ever."""
@@ -73,7 +77,7 @@ class Done:
     @property
     def over(self) -> bool:
         """Whether it is not to be begun again."""
-        return self.ended in ("well", "at its cap") or self.tries >= MOST_TRIES
+        return self.ended == "well" or self.tries >= MOST_TRIES
 
 
 class Session:
@@ -89,7 +93,7 @@ class Session:
     def __init__(self, out: Path, work: Path, device: str) -> None:
         self.out, self.work, self.device = out, work, device
         self.done: dict[str, Done] = {}
-        self.store, self.logs, self.junit = work / "store", work / "logs", work / "junit.xml"
+        self.store, self.logs = work / "store", work / "logs"
         for folder in (out, self.store / EXHIBITS, self.logs):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -103,16 +107,21 @@ class Session:
         for name, folder in (("exhibits.tar", self.store / EXHIBITS), ("logs.tar.gz", self.logs)):
             with contextlib.suppress(OSError, tarfile.TarError), tarfile.open(state / name) as packed:
                 packed.extractall(folder, filter="data")
-        with contextlib.suppress(OSError):
-            self.junit.write_bytes((state / "junit.xml").read_bytes())
 
-    def run(self, asked: Sequence[Step], seconds: float) -> None:
-        """Do what fits, in order; a step that is too long for what is left lets shorter ones go before it."""
-        deadline = time.monotonic() + seconds - ENDING_S
-        for step in asked:
+    def run(self, asked: Sequence[Step], seconds: float) -> int:
+        """Do what fits, in order; a step that is too long for what is left lets shorter ones go before it.
+
+        Steps that were at their cap in an earlier call come after all others.
+
+        Returns:
+            How many steps were begun.
+        """
+        deadline, number = time.monotonic() + seconds - ENDING_S, 0
+        for step in sorted(self.left(asked), key=self._was_at_its_cap):
             before = self.done.get(step.name)
-            if (before and before.over) or time.monotonic() + step.cap_s > deadline:
+            if time.monotonic() + step.cap_s > deadline:
                 continue
+            number += 1
             begun = Done(tries=before.tries + 1 if before else 1, device=self.device, at=_now())
             self.done[step.name] = begun
             self._note(asked)
@@ -120,8 +129,18 @@ class Session:
             self.done[step.name] = self._do(step, begun)
             self.write(asked)
             print(f"{step.name}: {self.done[step.name].ended}, {self.done[step.name].seconds:.0f} s", flush=True)
+        return number
+
+    def left(self, asked: Sequence[Step]) -> list[Step]:
+        """Steps that are still to be done."""
+        return [step for step in asked if step.name not in self.done or not self.done[step.name].over]
+
+    def _was_at_its_cap(self, step: Step) -> bool:
+        return step.name in self.done and self.done[step.name].ended == "at its cap"
 
     def _do(self, step: Step, begun: Done) -> Done:
+        if is_exclusive() and step.command[:3] != (PYTHON, "-m", "core"):
+            self.dismiss()  # a measuring process that idles keeps the GPU from every other
         own = {JOBS_VARIABLE: str(self.work / "jobs"), "PYTHONUNBUFFERED": "1"}
         start = time.monotonic()
         with (self.logs / f"{step.name}.log").open("wb") as log:
@@ -149,12 +168,17 @@ class Session:
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:
         """End all of a step, the measuring process that it asked for included."""
-        for number, grace_s in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+        members = _find_family(process.pid)
+        if sys.platform != "win32":  # there, nothing asks a program to end in order
+            for member in members:
+                with contextlib.suppress(psutil.Error):
+                    member.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(grace_s)
-                break
+                process.wait(GRACE_S)
+        for member in (*members, *_find_family(process.pid)):
+            with contextlib.suppress(psutil.Error):
+                member.kill()
+        process.wait()
         self.dismiss()
 
     def dismiss(self) -> None:
@@ -164,21 +188,21 @@ class Session:
 
     def write(self, asked: Sequence[Step]) -> None:
         """Write all results, each file whole."""
-        self._note(asked)
-        with contextlib.suppress(CrossoverError):
-            rows = exchange.export(Store(self.store).read().table, "parquet")
-            atomic.write_atomically(self.out / "rows.parquet", lambda file: file.write(rows))
-        atomic.write_atomically(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
-        atomic.write_atomically(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
-        if self.junit.is_file():
-            atomic.write_atomically(self.out / "junit.xml", lambda file: file.write(self.junit.read_bytes()))
-        text = "\n".join(self._report(asked))
-        atomic.write_atomically(self.out / "report.md", lambda file: file.write(text.encode()))
+        with _delay_interrupt():
+            self._note(asked)
+            with contextlib.suppress(CrossoverError):
+                table = Store(self.store).read().table
+                rows = exchange.export(table, "parquet") if table.num_rows else b""
+                if rows:
+                    atomic.write_atomically(self.out / "rows.parquet", lambda file: file.write(rows))
+            atomic.write_atomically(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
+            atomic.write_atomically(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
+            text = "\n".join(self._report(asked))
+            atomic.write_atomically(self.out / "report.md", lambda file: file.write(text.encode()))
 
     def _note(self, asked: Sequence[Step]) -> None:
         """Say what was done and what is left, before anything else is written."""
-        left = [step.name for step in asked if step.name not in self.done or not self.done[step.name].over]
-        about = {"device": self.device, "written": _now(), "left": left}
+        about = {"device": self.device, "written": _now(), "left": [step.name for step in self.left(asked)]}
         steps = {name: dataclasses.asdict(entry) for name, entry in self.done.items()}
         atomic.write_json(self.out / "session.json", about | {"steps": steps})
 
@@ -205,33 +229,82 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m tests.gpu.session", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of results; made where it is not there")
     parser.add_argument("--state", type=Path, help="folder of results of an earlier call, to go on from")
-    parser.add_argument("--seconds", type=float, default=560.0)
+    parser.add_argument("--seconds", type=float, default=CALL_S)
     parser.add_argument("--device", default="", help="the first accelerator unless given; cpu where there is none")
     parser.add_argument("--list", action="store_true", help="say what would be done, and how long it may take")
     options = parser.parse_args(arguments)
-    device = options.device or _first_accelerator()
+    accelerators = {} if options.device == "cpu" else find_accelerators()
+    device = options.device or next(iter(accelerators), "cpu")
     with tempfile.TemporaryDirectory(prefix="crossover-session-") as work:
         session = Session(options.out.absolute(), Path(work), device)
-        asked = steps(device, store=session.store, junit=session.junit)
+        asked = steps(device, store=session.store, logs=session.logs, accelerators=accelerators)
         if options.list:
-            print("\n".join(f"{step.cap_s:4.0f} s  {step.name}: {step.value}" for step in asked))
-            print(f"{sum(step.cap_s for step in asked) / 60:.0f} min at most")
+            print("\n".join(_list_steps(asked)))
             return 0
         if options.state:
             session.take_up(options.state.absolute())
+        number = 0
         try:
-            session.run(asked, options.seconds)
+            number = session.run(asked, options.seconds)
         finally:
             session.dismiss()
             session.write(asked)
-    return 1 if any(entry.ended != "well" for entry in session.done.values()) else 0
+        left = session.left(asked)
+        if left and not number:
+            shortest_s = min(step.cap_s for step in left) + ENDING_S
+            print(f"Nothing was begun: the shortest step may take {shortest_s:.0f} s. Give more with --seconds.")
+    return exit_status(session, asked, number)
 
 
-def _first_accelerator() -> str:
-    """The first one that there is, or `cpu`."""
-    from core.measure import devices  # loads torch, which a session does without
+def exit_status(session: Session, asked: Sequence[Step], number: int) -> int:
+    """1 if a step of the list did not end well, or if steps are left and this call began none; else 0."""
+    failed = any(step.name in session.done and session.done[step.name].ended != "well" for step in asked)
+    return int(failed or (bool(session.left(asked)) and not number))
 
-    return next((info.device for info in devices.discover() if info.kind != "cpu"), "cpu")
+
+def find_accelerators() -> Mapping[str, Collection[str]]:
+    """Accelerators of this machine, each with the lanes that it refuses; asked of a process that uses them and ends."""
+    asked = (PYTHON, "-m", "tests.gpu.facts", "--accelerators")
+    done = subprocess.run(asked, cwd=PROJECT, stdout=subprocess.PIPE, check=True)
+    found: Mapping[str, Collection[str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def is_exclusive() -> bool:
+    """Whether some NVIDIA GPU of this machine admits one process at a time."""
+    with contextlib.suppress(Exception):  # no driver, or it refuses
+        library = gpu_telemetry.nvml()
+        cards = map(library.nvmlDeviceGetHandleByIndex, range(library.nvmlDeviceGetCount()))
+        return library.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS in map(library.nvmlDeviceGetComputeMode, cards)
+    return False
+
+
+def _list_steps(asked: Sequence[Step]) -> Iterator[str]:
+    for step in asked:
+        yield f"{step.cap_s:4.0f} s  {step.name}: {step.value}"
+    essential_s, all_s = (sum(step.cap_s for step in asked if step.essential or every) for every in (False, True))
+    yield f"{essential_s / 60:.1f} min at most for what the first call must do, {all_s / 60:.1f} min for all"
+
+
+@contextlib.contextmanager
+def _delay_interrupt() -> Iterator[None]:
+    """Let the block end before Ctrl-C takes effect; an import that is cut short could not be repeated."""
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts:
+        raise KeyboardInterrupt
+
+
+def _find_family(pid: int) -> list[psutil.Process]:
+    """A process and all that it started; none once it has ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        return [*process.children(recursive=True), process]
+    return []
 
 
 def _shorten(log: Path) -> None:

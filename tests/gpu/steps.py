@@ -1,18 +1,23 @@
 """What a session on a rented accelerator does, the most telling first: each step a command with the time it may take.
 
 Caps are for one H100 or better and 16 cores; a step that does not end within its cap is ended, and what it measured
-until then is kept. On a CPU alone the same list is shorter: one thread stands for the accelerator.
+until then is kept. The essential steps fit into one call of `CALL_S` seconds and all steps into three, even if each
+takes its whole cap. On a CPU alone the same list is shorter: one thread stands for the accelerator.
 """
 
+import dataclasses
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.question.models import boosting
+from core.question.models import families
 
 PYTHON = sys.executable
+
+CALL_S = 560.0
+"""Seconds of one call of the session."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,148 +29,173 @@ class Step:
         command: as a list of words.
         cap_s: seconds after which it is ended.
         value: what it shows, for the report.
+        essential: whether the first call is to do it.
     """
 
     name: str
     command: tuple[str, ...]
     cap_s: float
     value: str
+    essential: bool = False
 
 
-def steps(device: str, *, store: Path, junit: Path) -> list[Step]:
+def steps(
+    device: str, *, store: Path, logs: Path, accelerators: Mapping[str, Collection[str]] | None = None
+) -> list[Step]:
     """Everything that is to be done on a device, in order.
 
     Args:
         device: `cuda:0`, `xpu:0`, `mps`, or `cpu` where there is nothing else.
         store: folder that rows and exhibits go to.
-        junit: file for what the tests marked `gpu` did.
+        logs: folder for what the tests marked `gpu` did.
+        accelerators: of this machine, each with the lanes that it refuses.
     """
     if device == "cpu":
-        return list(_on_a_cpu(store, junit))
+        return [dataclasses.replace(step, essential=True) for step in _on_a_cpu(store, logs)]
+    seen = dict(accelerators or {})
     return [
-        *_first_minutes(device, store, junit),
-        *_sweeps(device, store),
-        *_full_runs(device, store),
+        *(dataclasses.replace(step, essential=True) for step in _first_call(device, store, logs)),
+        *_predictions(device, store),
+        *_checks(device, store, logs),
+        *_trainings(device, store, seen),
         *_exhibits(device, store),
         *_adaptive(device, store),
-        *_compiled(device, store),
+        *_compiled(device, store, logs),
     ]
 
 
-def _first_minutes(device: str, store: Path, junit: Path) -> Iterator[Step]:
-    """What decides whether the rest is worth its time."""
+def _first_call(device: str, store: Path, logs: Path) -> Iterator[Step]:
+    """What decides whether the rest is worth its time: the instruments first and alone, then one run of each kind."""
     both = f"cpu,{device}"
-    yield _step("facts", _program("tests.gpu.facts"), 60, "which machine this is")
+    yield _step("facts", _program("tests.gpu.facts"), 30, "which machine this is")
+    yield _tests("instruments", logs, "test_instruments.py", cap_s=90, value="timer, drain, strict fp32, NVML")
     for kind in ("fully connected", "convolution"):
         first_use = _program("core.measure.startup", device, "--layers", kind)
         yield _step(
-            f"first use, {kind}", first_use, 30, "driver and context, libraries, in a process that used nothing before"
+            f"first use, {kind}", first_use, 25, "driver and context, libraries, in a process that used nothing before"
         )
-    yield _step("floors", _program("tests.gpu.floors", "--device", device), 45, "shortest kernel, bandwidth")
+    yield _step("floors", _program("tests.gpu.floors", "--device", device), 30, "shortest kernel, bandwidth")
     lanes = f"{both},{device}+graph10" if device.startswith("cuda") else both
-    yield _run("first run", store, "--preset", "disc", "--depth", "8", "--devices", lanes, budget_s=40, more_s=60)
-    yield _step("tests", _tests(junit), 150, "tests marked gpu")
-    yield _step("busy time", _program("tests.benchmarks.busy_time", "--device", device), 60, "ours beside the profiler")
-    grid = ("--axis", "batch_size=16,32,64,128,256", "--axis", "hidden_size=4,8,16,32,64,128")
-    small = ("--dataset", "digits", *grid, "--point-budget", "2", "--pairs", "2", "--devices", f"cpu@1,{device}")
-    yield _sweep("thirty small runs", store, *small, budget_s=80)
-    length = _program("tests.benchmarks.block_length", "--device", device, "--repeats", "3")
-    yield _step("block length", length, 140, "block and lead-in, after the device idled")
-    yield from _own(device, store)
-    yield from _threads(store)
-
-
-def _own(device: str, store: Path) -> Iterator[Step]:
-    """A training of one's own, and whether causes planted in a loop are named with their share."""
+    yield _run("first run", store, *DISC, "--devices", lanes, budget_s=30, more_s=50)
+    bare = _program("tests.benchmarks.bare_loop", "8", device)
+    yield _step("untouched script", bare, 25, "seconds per step of the first run's training, without Crossover")
+    yield _step("busy time", _program("tests.benchmarks.busy_time", "--device", device), 45, "ours beside the profiler")
     own = str(Path(__file__).parents[2] / "examples" / "mlp_images.py")
-    asked = ("--training", f"{own}:build", "--size", "512", "--devices", f"cpu,{device}")
-    yield _run("training of one's own", store, *asked, budget_s=10)
+    asked = ("--training", f"{own}:build", "--size", "512", "--devices", both)
+    yield _run("custom training script", store, *asked, budget_s=10, more_s=20)
     planted = _program("tests.benchmarks.planted_causes", "--device", device, "--seconds", "1")
-    yield _step("planted causes", planted, 90, "each named first, its share within 10 points")
+    yield _step("planted causes", planted, 60, "each named first, its share within 10 points")
+    yield _repeat(1, store, both)
+    yield _twelve_sizes("T1", device, store, *DISC, axis="depth", values=tuple(range(2, 14)))
 
 
-def _threads(store: Path) -> Iterator[Step]:
-    """The CPU with 1, 2, 4, … threads up to all of them, at three sizes."""
+def _predictions(device: str, store: Path) -> Iterator[Step]:
+    """T2, T4 and an LSTM at twelve sizes, eager and graph, with this host's CPU: what predicts other cards."""
+    resident = ("--preset", "signal", "--data-path", "resident")
+    neurons = (5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 3_000, 4_000, 8_000)
+    yield _twelve_sizes("T2", device, store, *resident, axis="hidden_size", values=neurons)
+    lstm = ("--dataset", "token-order", "--model", "lstm", "--batch-size", "64")
+    widths = (8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1_024)
+    yield _twelve_sizes("LSTM", device, store, *lstm, axis="hidden_size", values=widths)
+    images = ("--dataset", "fashion-mnist", "--model", "cnn", "--data-path", "resident")
+    batches = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 4_000, 8_000, 12_000, 20_000)
+    if not _is_there("fashion-mnist"):  # digits stand for it: 1,257 images at most
+        images, batches = (
+            ("--dataset", "digits", "--model", "cnn"),
+            (4, 8, 12, 16, 24, 32, 64, 96, 128, 256, 512, 1_024),
+        )
+    yield _twelve_sizes("T4", device, store, *images, axis="batch_size", values=batches)
+
+
+def _checks(device: str, store: Path, logs: Path) -> Iterator[Step]:
+    """The other tests but for those that compile, and the second of three repeats."""
+    yield _tests("other tests", logs, "test_on_an_accelerator.py", cap_s=100, value="runs, lessons, out of memory")
+    yield _tests("lanes", logs, "test_lanes.py", "-k", "not compiled", cap_s=60, value="lanes that are not compiled")
+    yield _repeat(2, store, f"cpu,{device}")
+
+
+def _trainings(device: str, store: Path, accelerators: Mapping[str, Collection[str]]) -> Iterator[Step]:
+    """One training of each other kind: a CNN, lower precision, boosted trees, two GPUs, and threads of the CPU."""
+    both, refused = f"cpu,{device}", accelerators.get(device, ())
+    timed = "" if "benchmark" in refused else f",{device}+benchmark"
+    yield _run("cnn", store, "--dataset", "digits", "--model", "cnn", "--devices", both + timed, budget_s=8, more_s=17)
+    if lower := [lane for lane in ("tf32", "bf16", "fp16") if lane not in refused]:
+        devices = ",".join((device, *(f"{device}+{lane}" for lane in lower)))
+        large = ("--dataset", "signal", "--hidden-size", "2048", "--batch-size", "2048")
+        yield _run("lower precision", store, *large, "--devices", devices, budget_s=10, more_s=17)
+    if device.startswith("cuda") and not families.explain_missing_library("lightgbm"):
+        trees = ("--dataset", "signal", "--model", "lightgbm", "--devices", both)
+        yield _run("lightgbm", store, *trees, budget_s=10, more_s=20)
+    if others := [name for name in accelerators if name != device]:
+        yield _run("two GPUs", store, *DISC, "--devices", f"{both},{others[0]}", budget_s=8, more_s=17)
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    counts = sorted({*(2**power for power in range(usable.bit_length()) if 2**power <= usable), usable})
-    devices = ",".join(f"cpu@{count}" for count in counts)
-    for size in (32, 256, 2048):
-        asked = ("--dataset", "signal", "--hidden-size", str(size), "--devices", devices)
-        yield _run(f"threads at {size}", store, *asked, budget_s=15)
-
-
-def _sweeps(device: str, store: Path) -> Iterator[Step]:
-    """The axes of the tutorials whose data set is here, plain steps and lanes in turns."""
-    lanes = f"{device}+graph10,{device}+graph10+fused" if device.startswith("cuda") else f"{device}+foreach"
-    devices = f"cpu@1,cpu,{device},{lanes}"
-    for preset, dataset in (
-        ("disc", "disc"),
-        ("signal", "signal"),
-        ("mnist-linear", "mnist"),
-        ("fashion-cnn", "fashion-mnist"),
-    ):
-        if _there(dataset):
-            asked = ("--preset", preset, "--devices", devices, "--point-budget", "12", "--pairs", "6")
-            yield _sweep(f"sweep of {preset}", store, *asked, budget_s=130)
-
-
-def _full_runs(device: str, store: Path) -> Iterator[Step]:
-    both = ("--devices", f"cpu,{device}")
-    idled = _program("tests.benchmarks.block_length", "--device", device, "--repeats", "2", "--idle")
-    yield _step("lead-in after idling", idled, 125, "how long a lead-in must be, by how long the device idled")
-    for depth in (2, 6, 8, 10, 12):
-        yield _run(f"disc at depth {depth}", store, "--preset", "disc", "--depth", str(depth), *both, budget_s=15)
-    for neurons in (10, 100, 1000, 4000):
-        asked = ("--preset", "signal", "--data-path", "resident", "--hidden-size", str(neurons), *both)
-        yield _run(f"signal at {neurons}", store, *asked, budget_s=15)
-    yield _run("digits", store, "--dataset", "digits", *both, budget_s=25)
-    for model in ("lstm", "lstm-cells", "transformer"):
-        lanes = f"cpu,{device},{device}+graph10" if device.startswith("cuda") else f"cpu,{device}"
-        asked = ("--dataset", "token-order", "--model", model, "--devices", lanes)
-        yield _run(f"{model} on tokens", store, *asked, budget_s=15)
-    for preset, dataset in (("mnist-linear", "mnist"), ("fashion-cnn", "fashion-mnist")):
-        if _there(dataset):
-            yield _run(preset, store, "--preset", preset, *both, budget_s=40)
+    counts = sorted({*(2**power for power in range(usable.bit_length()) if 2**power <= usable), usable})[-MOST_COUNTS:]
+    for size in (32, 1024):
+        asked = ("--dataset", "signal", "--hidden-size", str(size), "--devices", ",".join(f"cpu@{n}" for n in counts))
+        yield _run(f"threads at {size}", store, *asked, budget_s=8, more_s=17)
 
 
 def _exhibits(device: str, store: Path) -> Iterator[Step]:
     """What a visitor without an accelerator is shown as recorded."""
     both = ("--devices", f"cpu,{device}")
     large = ("--samples", "500000", "--model", "mlp", "--hidden-size", "4096", "--depth", "2", "--batch-size", "4096")
-    yield _lesson("moving", "moving", store, *both)
-    yield _lesson("first step", "first_step", store, "--dataset", "digits", *both)
-    for preset in ("disc", "signal"):
-        yield _lesson(f"clock of {preset}", "clock", store, "--preset", preset, "--budget", "60", *both)
-    asked = ("--dataset", "disc", *large, "--epochs", "1", "--budget", "60", "--devices", device)
-    yield _lesson("clock without a drain", "clock", store, *asked)
+    yield _lesson("moving", "moving", store, *both, cap_s=30)
+    yield _lesson("first step", "first_step", store, "--dataset", "digits", *both, cap_s=30)
+    yield _lesson("clock of disc", "clock", store, "--preset", "disc", "--budget", "30", *both, cap_s=60)
+    asked = ("--dataset", "disc", *large, "--epochs", "1", "--budget", "30", "--devices", device)
+    yield _lesson("clock without a drain", "clock", store, *asked, cap_s=50)
+    yield _repeat(3, store, f"cpu,{device}")
 
 
 def _adaptive(device: str, store: Path) -> Iterator[Step]:
     both = ("--devices", f"cpu,{device}", "--adaptive")
     small = ("--preset", "disc", "--axis", "parameters", "--range", "100:20000000", *both)
-    yield _sweep("adaptive, disc by parameters", store, *small, budget_s=150)
-    wide = ("--preset", "signal", "--data-path", "resident", "--axis", "hidden_size", "--range", "8:8192", *both)
-    yield _sweep("adaptive, signal by hidden size", store, *wide, budget_s=150)
-    if device.startswith("cuda") and not boosting.explain_missing_library("xgboost"):
-        trees = ("--dataset", "signal", "--model", "xgboost", "--axis", "samples", "--range", "1000:1000000", *both)
-        yield _sweep("adaptive, xgboost by rows", store, *trees, budget_s=90)
+    yield _sweep("adaptive, disc by parameters", store, *small, budget_s=70, more_s=20)
+    length = _program("tests.benchmarks.block_length", "--device", device, "--repeats", "2", "--idle")
+    yield _step("lead-in after idling", length, 70, "how long a lead-in must be, by how long the device idled")
 
 
-def _compiled(device: str, store: Path) -> Iterator[Step]:
+def _compiled(device: str, store: Path, logs: Path) -> Iterator[Step]:
     """Last: compiling takes long, and needs a compiler that may not be there."""
-    devices = f"cpu,cpu+compiled10,{device},{device}+compiled10"
-    yield _run("compiled", store, "--preset", "disc", "--depth", "8", "--devices", devices, budget_s=40, more_s=120)
+    devices = f"cpu,{device},{device}+compiled10"
+    yield _run("compiled", store, *DISC, "--devices", devices, budget_s=15, more_s=60)
+    yield _tests("compiled lanes", logs, "test_lanes.py", "-k", "compiled", cap_s=75, value="lanes that are compiled")
 
 
-def _on_a_cpu(store: Path, junit: Path) -> Iterator[Step]:
+def _on_a_cpu(store: Path, logs: Path) -> Iterator[Step]:
     """The same kinds of step, short, so that the session itself can be tried where there is no accelerator."""
-    both = ("--dataset", "digits", "--devices", "cpu@1,cpu")
-    yield _step("facts", _program("tests.gpu.facts"), 120, "which machine this is")
-    yield _run("first run", store, *both, "--epochs", "1", budget_s=4, more_s=120)
-    yield _lesson("first step", "first_step", store, *both, cap_s=120)
-    yield _sweep("small runs", store, *both, "--axis", "hidden_size=4,8", "--pairs", "2", budget_s=8, more_s=120)
-    yield _step("floors", _program("tests.gpu.floors", "--device", "cpu"), 120, "shortest kernel, bandwidth")
-    yield _step("tests", _tests(junit), 120, "tests marked gpu, which say why they skip")
+    both = ("--dataset", "digits", "--devices", "cpu@1,cpu@2")
+    yield _step("facts", _program("tests.gpu.facts"), 60, "which machine this is")
+    yield _tests(
+        "instruments", logs, "test_instruments.py", cap_s=60, value="tests marked gpu, which say why they skip"
+    )
+    yield _run("first run", store, *both, "--epochs", "1", budget_s=4, more_s=90)
+    yield _step("untouched script", _program("tests.benchmarks.bare_loop", "3", "cpu"), 40, "without Crossover")
+    yield _lesson("first step", "first_step", store, *both, cap_s=90)
+    yield _sweep("small runs", store, *both, "--axis", "hidden_size=4,8", "--pairs", "2", budget_s=8, more_s=90)
+    yield _step("floors", _program("tests.gpu.floors", "--device", "cpu"), 60, "shortest kernel, bandwidth")
+    yield _tests("lanes", logs, "test_lanes.py", cap_s=50, value="tests marked gpu, which say why they skip")
+
+
+DISC = ("--preset", "disc", "--depth", "8")
+"""The training that is repeated, and that the untouched script trains too."""
+
+MOST_COUNTS = 6
+"""Thread counts that one run compares, the highest of those that there are."""
+
+
+def _repeat(number: int, store: Path, devices: str) -> Step:
+    """The same run as those of other numbers, minutes later: what drifts shows."""
+    return _run(f"disc, repeat {number}", store, *DISC, "--devices", devices, budget_s=8, more_s=17)
+
+
+def _twelve_sizes(name: str, device: str, store: Path, *asked: str, axis: str, values: tuple[int, ...]) -> Step:
+    """A sweep over twelve sizes with plain steps and a recorded graph."""
+    graph = f",{device}+graph10" if device.startswith("cuda") else ""
+    sizes = f"{axis}={','.join(map(str, values))}"
+    words = ("--axis", sizes, "--point-budget", "5", "--pairs", "3", "--devices", f"cpu,{device}{graph}")
+    fixed = [word for pair in zip(asked[::2], asked[1::2], strict=True) if pair[0] != f"--{axis}" for word in pair]
+    return _sweep(f"{name} at twelve sizes", store, *fixed, *words, budget_s=55, more_s=25)
 
 
 def _run(name: str, store: Path, *asked: str, budget_s: float, more_s: float = 30) -> Step:
@@ -183,8 +213,11 @@ def _lesson(name: str, kind: str, store: Path, *asked: str, cap_s: float = 90) -
     return _step(name, (*_program("core", "lesson"), kind, *asked, "--store", str(store)), cap_s, "an exhibit")
 
 
-def _tests(junit: Path) -> tuple[str, ...]:
-    return _program("pytest", "tests/gpu", "-m", "gpu", "-v", "-p", "no:cacheprovider", f"--junitxml={junit}")
+def _tests(name: str, logs: Path, file: str, *words: str, cap_s: float, value: str) -> Step:
+    """The tests marked `gpu` of one file; no test is long enough for a process of its own to matter."""
+    junit = f"--junitxml={logs / name}.xml"
+    command = _program("pytest", f"tests/gpu/{file}", "-m", "gpu", "-v", "-n0", "-p", "no:cacheprovider", junit, *words)
+    return _step(name, command, cap_s, value)
 
 
 def _program(module: str, *words: str) -> tuple[str, ...]:
@@ -195,7 +228,7 @@ def _step(name: str, command: tuple[str, ...], cap_s: float, value: str) -> Step
     return Step(name=name, command=command, cap_s=cap_s, value=value)
 
 
-def _there(dataset: str) -> bool:
+def _is_there(dataset: str) -> bool:
     """Whether a data set is here; nothing is downloaded in a session that is paid by the minute."""
     from core.measure import datasets  # loads torch
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from core.answer import lane_check
+from core.answer import speedup
 from core.measure import batches, datasets, devices, networks
 from core.measure.execution import RecordedSteps, Recorder, Step
 from core.measure.training import Training
@@ -11,28 +11,15 @@ from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from core.question.lanes import PLAIN, Lane
 from core.results.schema import Trial
-from tests.gpu.waiting import waits
+from tests.gpu.accelerators import ACCELERATOR_MARKS, waits
 
-ACCELERATORS = [info for info in devices.discover() if info.kind != "cpu"]
-
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.timed,
-    pytest.mark.skipif(not ACCELERATORS, reason="PyTorch sees no accelerator on this machine"),
-]
+pytestmark = ACCELERATOR_MARKS
 
 DISC = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, epochs=100, shuffle=False)
 SIGNAL = Point(dataset="signal", samples=20_000, hidden_size=100, batch_size=32, epochs=2, learning_rate=0.01)
 CNN = Point(dataset="digits", model="cnn", batch_size=64, epochs=10)
 
 SAME = ("foreach", "fused", "graph", "graph10", "graph10+fused", "micro20", "graph10+micro20", "compiled", "compiled5")
-
-
-@pytest.fixture(params=[info.device for info in ACCELERATORS])
-def device(request) -> devices.Device:
-    devices.initialise(request.param)
-    devices.use_strict_fp32()
-    return devices.open_device(request.param)
 
 
 def started(device: devices.Device, words: str, point: Point = DISC) -> Training:
@@ -59,7 +46,7 @@ def losses(training: Training, steps: int) -> list[float]:
 @pytest.mark.parametrize("point", [DISC, Point(**{**vars(SIGNAL), "batch_size": 100})], ids=["disc", "signal"])
 def test_lanes_of_the_same_mathematics_give_the_same_losses(device, words, point):
     plain, mine = losses(started(device, "", point), 33), losses(started(device, words, point), 33)
-    assert mine == pytest.approx(plain, rel=lane_check.TOLERANCE)
+    assert mine == pytest.approx(plain, rel=speedup.TOLERANCE)
 
 
 def test_images_stored_pixel_by_pixel_train_the_same(device):
@@ -68,7 +55,7 @@ def test_images_stored_pixel_by_pixel_train_the_same(device):
 
 
 @pytest.mark.parametrize(
-    "words", ["", "foreach", "fused", "micro20", "bf16", "tf32", "graph", "graph10", "graph10+bf16"]
+    "words", ["", "foreach", "fused", "micro20", "bf16", "fp16", "tf32", "graph", "graph10", "graph10+bf16"]
 )
 def test_no_lane_waits_for_the_device_not_even_where_an_epoch_ends(device, words):
     """CUDA raises at every synchronizing call; 200 steps of ten an epoch cross twenty borders, in a new order each."""
@@ -81,6 +68,20 @@ def test_no_lane_waits_for_the_device_not_even_where_an_epoch_ends(device, words
     with waits("error"):
         training.advance(200)
     assert training.read_losses()[-1] < 1
+
+
+@pytest.mark.parametrize("words", ["bf16", "fp16"])
+def test_lower_precision_learns_what_fp32_does(device, words):
+    assert losses(started(device, words), 33) == pytest.approx(losses(started(device, ""), 33), rel=0.05)
+
+
+def test_timed_algorithms_of_convolutions_train_the_same(device):
+    name = str(device.torch)
+    if "benchmark" in devices.find(name).refusals:
+        pytest.skip(devices.find(name).refusals["benchmark"])
+    _, timed = compared(CNN, name, f"{name}+benchmark", pairs=3)
+    assert timed.cudnn == "benchmark"
+    assert speedup.check_lane(timed).difference < 1e-3
 
 
 def test_recording_runs_nothing_and_keeps_the_weights(device):
@@ -104,7 +105,7 @@ def test_tf32_is_on_for_its_own_lane_alone(device):
     point = Point(dataset="signal", hidden_size=1_024, batch_size=1_024, epochs=2, learning_rate=0.01)
     plain, rounded = compared(point, name, f"{name}+tf32", pairs=3)
     assert (plain.precision, rounded.precision) == ("fp32", "tf32")
-    assert lane_check.check_lane(rounded).difference > 1e-7
+    assert speedup.check_lane(rounded).difference > 1e-7
     assert plain.loss[0] == pytest.approx(rounded.reference_loss[0], rel=1e-6)
 
 
@@ -116,7 +117,7 @@ def test_a_graph_takes_the_launches_away(device):
     eager, graph = compared(DISC, name, f"{name}+graph10")
     assert eager.outcome == graph.outcome == "completed"
     assert graph.loss == pytest.approx(eager.loss, rel=1e-3)
-    assert lane_check.check_lane(graph).within
+    assert speedup.check_lane(graph).within
     assert sorted(graph.step_s)[len(graph.step_s) // 2] < sorted(eager.step_s)[len(eager.step_s) // 2]
     assert len(graph.busy_step_s) > 0
     assert graph.startup_compile_s > 0

@@ -1,4 +1,4 @@
-"""What only a real accelerator can show: the timer, hidden waits, strict fp32, and a whole comparison."""
+"""What only a real accelerator can show beyond the instruments: busy time, whole comparisons, memory, and lessons."""
 
 import statistics
 import time
@@ -9,106 +9,20 @@ import torch
 
 from core.answer import accuracy, causes, speedup
 from core.answer.lessons import outcomes
-from core.measure import batches, breakdown, datasets, devices, gpu_telemetry, networks, startup
+from core.measure import breakdown, devices, startup
 from core.measure.custom import dispatch_overhead, op_counter
 from core.measure.demonstrations import run_demonstration
 from core.measure.timer import MIN_BLOCK_S, Timer
-from core.measure.training import Training
 from core.measure.trial import Hooks, measure
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Experiment, Point
 from core.results.exhibits import Clock, FirstStep, Moving
-from tests.gpu.waiting import waits
+from tests.gpu.accelerators import ACCELERATOR_MARKS, POINT, start_training
 
-ACCELERATORS = [info.device for info in devices.discover() if info.kind != "cpu"]
-
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.timed,
-    pytest.mark.skipif(not ACCELERATORS, reason="PyTorch sees no accelerator on this machine"),
-]
+pytestmark = ACCELERATOR_MARKS
 
 SCARCE_BYTES = 2**30
 """What a card may give while it is to run out of memory; a full one would take minutes to fill."""
-
-POINT = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, epochs=100, shuffle=False)
-
-
-class Undrained:
-    """A device that nobody waits for."""
-
-    def synchronize(self) -> None:
-        """Do not wait: the mistake."""
-
-
-@pytest.fixture(params=ACCELERATORS)
-def device(request) -> devices.Device:
-    devices.initialise(request.param)
-    devices.use_strict_fp32()
-    return devices.open_device(request.param)
-
-
-def training(device: devices.Device, point: Point = POINT) -> Training:
-    data = datasets.load_dataset(point.dataset, samples=point.samples, seed=0)
-    feed = batches.feed(point, data, data.train.to(device.torch), device.torch)
-    started = Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=point.learning_rate)
-    started.advance(50)
-    device.synchronize()
-    return started
-
-
-def test_a_matrix_product_timed_without_draining_falls_far_short(device):
-    matrix = torch.randn(8192, 8192, device=device.torch)
-
-    def multiply() -> None:
-        for _ in range(20):
-            torch.mm(matrix, matrix)
-
-    Timer(device=device).time(multiply)
-    drained = Timer(device=device).time(multiply).seconds
-    device.synchronize()
-    undrained = Timer(device=Undrained()).time(multiply).seconds
-    device.synchronize()
-    assert undrained < 0.5 * drained
-
-
-def test_the_timer_agrees_with_the_devices_own_events(device):
-    if device.torch.type == "mps":
-        pytest.skip("MPS events are not reliable")
-    module = torch.get_device_module(device.torch.type)
-    matrix = torch.randn(8192, 8192, device=device.torch)
-    begin, end = (module.Event(enable_timing=True) for _ in range(2))
-
-    def multiply() -> None:
-        begin.record()
-        for _ in range(20):
-            torch.mm(matrix, matrix)
-        end.record()
-
-    Timer(device=device).time(multiply)
-    seconds = Timer(device=device).time(multiply).seconds
-    assert seconds == pytest.approx(begin.elapsed_time(end) / 1e3, rel=0.1)
-
-
-def test_the_device_is_done_when_it_says_so(device):
-    assert devices.share_left(device, partial(devices._queue, device.torch)) < devices.NOTICEABLE / 2
-
-
-def test_an_nvidia_card_tells_of_itself_before_in_and_after_a_block(device):
-    """Other processes are not listed in some containers, and not every card counts for how long it was held back."""
-    if device.torch.type != "cuda" or torch.version.hip:
-        pytest.skip("only NVIDIA's cards answer to NVML")
-    watch, big = gpu_telemetry.GpuMonitor(device.torch), training(device)
-    limits = watch.limits
-    watch.begin()
-    big.advance(500)
-    device.synchronize()
-    around = watch.end()
-    print(limits, around)
-    unknown = {name for name, value in around.items() if value is None}
-    assert unknown <= {"block_other_processes", "block_throttled_s"}
-    assert 0 < around["block_power_w"] <= 1.1 * limits["device_power_limit_w"]
-    assert 0 < around["block_clock_mhz"] <= limits["device_clock_limit_mhz"]
 
 
 def test_a_first_use_in_a_fresh_process_takes_longer_than_a_step_here(device):
@@ -119,19 +33,8 @@ def test_a_first_use_in_a_fresh_process_takes_longer_than_a_step_here(device):
     assert startup.PATIENCE_S > row.startup_device_s > row.startup_first_step_s
 
 
-@pytest.mark.parametrize("data_path", ["resident", "per_batch"])
-def test_no_step_waits_for_the_device(device, data_path):
-    """CUDA raises at every synchronizing call; copies from pageable memory do wait and are allowed for `per_batch`."""
-    if device.torch.type != "cuda":
-        pytest.skip("only CUDA can report hidden waits")
-    started = training(device, Point(**{**vars(POINT), "data_path": data_path}))
-    with waits("error" if data_path == "resident" else "warn"):
-        started.advance(8)  # stays within an epoch: the order of the next one is copied from pageable memory
-    assert len(started.read_losses()) == 8
-
-
 def test_steps_are_queued_faster_than_they_are_done_or_nothing_could_be_launch_bound(device):
-    big = training(device, Point(dataset="disc", model="doubling-mlp", depth=12, batch_size=1_000, epochs=5))
+    big = start_training(device, Point(dataset="disc", model="doubling-mlp", depth=12, batch_size=1_000, epochs=5))
     device.synchronize()
     begin = time.perf_counter()
     big.advance(5)
@@ -141,17 +44,10 @@ def test_steps_are_queued_faster_than_they_are_done_or_nothing_could_be_launch_b
 
 
 def test_the_device_is_busy_for_no_longer_than_a_step_takes(device):
-    started, timer = training(device), Timer(device=device)
+    started, timer = start_training(device), Timer(device=device)
     step_s = timer.time(lambda: started.advance(500)).seconds / 500
     busy = breakdown.busy_step_s(started, timer, device.torch, step_s=step_s)
     assert 0 < statistics.median(busy) < 1.1 * step_s
-
-
-def test_arithmetic_is_strict_fp32(device):
-    a, b = torch.randn(512, 512, dtype=torch.float64), torch.randn(512, 512, dtype=torch.float64)
-    product = torch.mm(a.float().to(device.torch), b.float().to(device.torch)).cpu().double()
-    error = float(((product - a @ b).abs().max()) / (a @ b).abs().max())
-    assert error < 1e-5  # TF32 keeps 10 bits of the mantissa: about 1e-3
 
 
 def test_a_whole_comparison_with_the_cpu(device):

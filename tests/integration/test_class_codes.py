@@ -6,13 +6,13 @@ import pytest
 import websockets
 from streamlit.web.server.starlette import starlette_app_utils
 
-from core.classroom import codes, limits
+from core.classroom import limits, students
 from core.classroom.classes import Classes
 from core.classroom.question import ClassQuestion
 from core.jobs.machine import LOCK_VARIABLE
 from tests.benchmarks import sessions
 
-INSIDE, OUTSIDE, ADMITTED = "Join", "Go to the class", "This is what I expect"
+INSIDE, OUTSIDE, ADMITTED = "Join", "Go to the class", "Predict"
 """Buttons that tell where a visitor is."""
 
 
@@ -46,7 +46,7 @@ def test_browsers_are_told_apart_by_their_cookies_and_who_is_in_by_their_link(tm
     of, _ = classes.create("Physics 7b", ClassQuestion.from_preset("signal"))
     student, token = classes.join(of, "ada")
     link = f"class={of.code}&me={student.id}.{token}"
-    earlier = f"class={codes.LETTERS[:4]}-{codes.LETTERS[4:8]}"
+    earlier = f"class={students.LETTERS[:4]}-{students.LETTERS[4:8]}"
 
     async def where(port, query, cookie=""):
         visitor = Visitor(port, query, cookie)
@@ -58,12 +58,12 @@ def test_browsers_are_told_apart_by_their_cookies_and_who_is_in_by_their_link(tm
     async def visits(port):
         assert await where(port, f"class={of.code}", a_cookie()) == INSIDE
         for _ in range(limits.CODES["visitor"].at_once + 10):
-            assert await where(port, f"class={codes.join_code()}") == OUTSIDE
+            assert await where(port, f"class={students.join_code()}") == OUTSIDE
         assert await where(port, earlier) == OUTSIDE
         assert await where(port, f"class={of.code}", a_cookie()) == INSIDE
         assert await where(port, link) == ADMITTED
         for _ in range(limits.CODES["address"].at_once // 2):
-            assert await where(port, f"class={codes.join_code()}", a_cookie()) == OUTSIDE
+            assert await where(port, f"class={students.join_code()}", a_cookie()) == OUTSIDE
         assert await where(port, f"class={of.code}", a_cookie()) == INSIDE
         assert await where(port, link) == ADMITTED
 

@@ -3,19 +3,15 @@
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from core.answer.export import script
-from core.jobs.shared import board
-from core.jobs.shared.board import Question
-from core.remote import local_cache
-from core.results import index
+from core.jobs import client
+from core.jobs.queue import Queue
+from core.remote.remote_store import RemoteStore
 from core.results.store import Store
 from tests import nodes, objects
-from tests.integration.following import until
-from tests.integration.scripted_worker import sweep
-from tests.nodes import Node
+from tests.integration.scripted_worker import COMMAND, sweep
 
 SECRET = "hunter2hunter2"
 KEY = "AKIAHUNTER2"
@@ -43,37 +39,25 @@ def told_by(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and has_secret(path.read_bytes())]
 
 
-def command_lines(of: Node) -> list[str]:
-    """Those of the processes of a machine."""
-    mine = str(of.folder / "jobs")
-    lines = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("CROSSOVER_JOBS") == mine:
-                lines.append(" ".join(process.cmdline()))
-        except (psutil.Error, OSError):
-            continue
-    return lines
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the environment of other processes is not read there")
 def test_credentials_are_in_no_job_log_row_script_object_or_command_line(address, tmp_path, monkeypatch):
-    monkeypatch.setenv(local_cache.CACHES_VARIABLE, str(tmp_path / "asker"))
-    folder = local_cache.resolve_store(address)
-    at = board.board_of(folder)
-    question = Question(sweep=sweep(sizes=(8, 16)), spread="everywhere")
-    node = Node(tmp_path / "node", address)
-    with nodes.ended([node]):
-        at.ask(question)
-        until(lambda: at.ends(question.id), bool)
-        lines = command_lines(node)
-    index.list_files(folder, now=True)
-    trials = Store(folder).trials()
+    monkeypatch.setattr(client, "COMMAND", COMMAND)
+    for name, value in nodes.surroundings(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    store, queue = Store(address), Queue()
+    try:
+        trials = client.run(sweep(sizes=(8, 16)), store, queue)
+        lines = [" ".join(process.cmdline()) for process in nodes.find_processes(tmp_path)]
+    finally:
+        queue.worker_file.dismiss()
+    remote = RemoteStore(address)
+    names = remote.list_files()
     assert len(trials) == 4
-    assert len(lines) >= 2
+    assert len(lines) >= 1
     assert not has_secret(" ".join(lines).encode())
     assert told_by(tmp_path) == []
-    assert [name for name in at.place.names() if has_secret(at.place.read(name, 2**20) or b"")] == []
+    assert names
+    assert [name for name in names if has_secret(remote.read_file(name))] == []
     assert not has_secret(repr(trials).encode())
     assert not has_secret(script.training_script(trials[:2]).encode())

@@ -37,7 +37,7 @@ PARTS = {
     "links": Part(FUZZERS["links"], 10),
     "timings": Part(FUZZERS["timings"], 60),
     "exhibits": Part(FUZZERS["exhibits"], 20),
-    "parquet": Part(FUZZERS["parquet"], 25),
+    "parquet": Part(FUZZERS["parquet"], 40),
     "rows": Part(FUZZERS["rows"], 1, taken=1, refused=0),
 }
 """Small enough for all of them to take less than half a minute."""

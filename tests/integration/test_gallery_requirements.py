@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from core.files.project import PROJECT
-from pages.shared import navigation
+from pages.shared import layout
 
 REQUIREMENTS = ("requirements.txt", "requirements-gallery.txt")
 
@@ -57,7 +57,7 @@ for page in sys.argv[1:]:
     assert not app.exception, (page, app.exception)
     print(page, len(app.title), "charts", len(app.get("vega_lite_chart")))
 
-import core.answer.export.pictures, core.answer.export.script, core.results.quarantine
+import core.answer.export.rendering, core.answer.export.script, core.results.quarantine
 
 '''
 
@@ -71,7 +71,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> str:
     own = {"CROSSOVER_JOBS": folder / "jobs", "CROSSOVER_RESULTS": folder / "results", "CROSSOVER_POLICY": policy}
 
     done = subprocess.run(
-        [sys.executable, "-c", VISIT, *navigation.FILES],
+        [sys.executable, "-c", VISIT, *layout.FILES],
         cwd=PROJECT,
         env=os.environ | {name: str(value) for name, value in own.items()},
         capture_output=True,
@@ -82,7 +82,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("page", ["gallery", "compare", "crossover", "devices", "tutorials", "lessons"])
+@pytest.mark.parametrize("page", ["gallery", "explore", "devices", "tutorials", "lessons"])
 def test_a_page_is_drawn_without_what_measures(visited, page):
     assert re.search(rf"/{page}.py 1 ", visited)
 

@@ -51,7 +51,7 @@ def test_the_worker_gives_lessons_and_the_command_line_finds_them(queue, store):
 
     done = subprocess.run(
         [sys.executable, "-m", "core", "lesson", "moving", "--devices", "cpu@1", "--store", store.folder, "--json"],
-        cwd=client.PROJECT,
+        cwd=client.START_FOLDER,
         env={**os.environ, "CROSSOVER_JOBS": str(queue.folder)},
         capture_output=True,
         text=True,

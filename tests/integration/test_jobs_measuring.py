@@ -65,7 +65,9 @@ def test_nothing_unwanted_gets_into_the_measuring_process_by_a_side_door(tmp_pat
         "print(sorted(worker.UNWANTED & set(sys.modules)))\n"
         "import sklearn\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=client.PROJECT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=client.START_FOLDER, capture_output=True, text=True, check=False
+    )
     assert done.stdout.strip() == "[]"
     assert "sklearn has no place in the measuring process" in done.stderr
     assert len(Store(tmp_path).trials()) == 1

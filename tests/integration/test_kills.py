@@ -14,7 +14,7 @@ from core.classroom.question import CHALLENGER
 from core.jobs import process
 from core.results.parquet import to_table
 from core.results.store import Store
-from tests.benchmarks import kills, kills_pupils
+from tests.benchmarks import kills
 from tests.benchmarks.kills_house import QUESTION, SIZES, House
 from tests.benchmarks.kills_pupils import Pupil, Shown
 from tests.integration import scripted_worker
@@ -26,15 +26,14 @@ PLACE = float(SIZES[0])
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="this system has no SIGKILL")
 
 
-def test_kills_of_server_and_worker_lose_nothing_and_double_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(kills_pupils, "LOOK_EVERY_S", 0.5)
-    found = asyncio.run(kills.campaign(tmp_path, students=STUDENTS, server=KILLS, worker=KILLS))
+def test_kills_of_server_and_worker_lose_nothing_and_double_nothing(tmp_path):
+    found = asyncio.run(kills.campaign(tmp_path, students=STUDENTS, server=KILLS, worker=KILLS, look_s=0.5))
     assert found.faults == ()
     figures = found.figures
     assert (figures["server killed"], figures["worker killed"]) == (KILLS, KILLS)
     assert figures["joins shown"] == STUDENTS <= figures["joins stored"]
     assert figures["results shown"] >= STUDENTS
-    assert figures["rows"] >= 2 * len(SIZES) * STUDENTS
+    assert figures["rows"] >= 2 * STUDENTS, "each measured one size at least, on both devices"
 
 
 class Afterwards:

@@ -117,7 +117,8 @@ def place(tmp_path_factory):
 def ended(place, experiment):
     """An experiment's job once it is over, its rows, and what was seen of the process while it measured."""
     queue, seen = Queue(place / "jobs"), {}
-    job = queue.submit(experiment, Store(place / "results"), fresh=True)
+    with contextlib.chdir(place):
+        job = queue.submit(experiment, Store(place / "results"), fresh=True)
     while (job := client.watch(queue, job.id)).active:
         if (place / "hangs").exists():
             (place / "hangs").unlink()

@@ -1,27 +1,19 @@
 """A real Ray cluster of processes on this machine, whose nodes have jobs, a lock and a name each."""
 
-import contextlib
 import importlib.util
 import json
 import os
-import subprocess
-import sys
-import threading
-from pathlib import Path
 
-import psutil
 import pytest
 
-from core.errors import JobError
-from core.files.project import PROJECT
-from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.shared import asking, board, on_ray
-from core.jobs.shared.board import Question
-from core.jobs.shared.on_ray import RayNodes
+from core.jobs import client
+from core.jobs.cluster_machine import RayMachines
+from core.jobs.job import RemoteTarget
+from core.jobs.queue import Queue
 from core.results.store import Store
 from tests import nodes
 from tests.integration import scripted_node
-from tests.integration.following import until
+from tests.integration.following import kill, until
 from tests.integration.scripted_worker import UNTIL_RELEASED, sweep
 
 pytestmark = [
@@ -32,179 +24,129 @@ pytestmark = [
     ),
 ]
 
-SIZES = tuple(range(8, 8 + 16))
-MACHINE = {"num_cpus": 0, "resources": {"crossover_machine": 1}}
-"""A node that starts no process before it is given a task; ours take no processor of Ray's."""
-
-QUIET = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
-"""A head with nothing that shows logs or asks for further machines."""
+SIZES = tuple(range(8, 8 + 24))
+SHARED = RemoteTarget(on="ray", spread="shared")
+ONCE = sorted((size, contender) for size in SIZES for contender in ("cpu@1", "cpu"))
 
 
-@contextlib.contextmanager
-def lab(folder, variables):
-    """A head that measures as well, and what adds a node; nothing of them outlives it."""
-    from ray.cluster_utils import Cluster
-
-    (folder / "modules").mkdir(parents=True)
-    variables.setattr(board, "PRESENT_S", scripted_node.PRESENT_S)
-    variables.setenv("PYTHONPATH", str(folder / "modules"))
-    for name, value in nodes.surroundings(folder / "head").items():
-        variables.setenv(name, value)
-    made = Cluster(initialize_head=True, head_node_args={**MACHINE, **QUIET})
-    variables.setenv("RAY_ADDRESS", made.address)
-    names = ["head"]
-
-    def add(name, **own):
-        names.append(name)
-        return made.add_node(**MACHINE, env_vars={**nodes.surroundings(folder / name), **own})
-
-    made.add = add
-    yield made
-    made.shutdown()
-    for name in names:
-        nodes.kill_machine(folder / name)
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch):
+    monkeypatch.setattr(client, "DRIVER", scripted_node.DRIVER)
 
 
 @pytest.fixture
-def cluster(tmp_path, monkeypatch):
-    with lab(tmp_path, monkeypatch) as made:
-        yield made
+def add(tmp_path):
+    with nodes.ray_cluster(tmp_path) as add:
+        yield add
 
 
-@pytest.fixture(scope="class")
-def two(tmp_path_factory):
-    """The folder of a cluster of two machines: the head, and one whose owner has set something."""
-    folder = tmp_path_factory.mktemp("two")
-    with pytest.MonkeyPatch.context() as variables, lab(folder, variables) as made:
-        made.add("one", OMP_NUM_THREADS="3", CUDA_VISIBLE_DEVICES="1")
-        yield folder
-
-
-def ask(folder, question):
-    """Have a question answered by the nodes of the cluster, as `sweep --on ray` does."""
-    command = ["worker", "--store", str(folder), "--question", question.id]
-    with RayNodes("ray", command, module=nodes.MODULE) as machines:
-        return asking.follow(board.board_of(folder), question, lambda _: None, machines.keep)
-
-
-def ask_alone(folder):
-    """What an asker does in a process of its own."""
-    ask(Path(folder), asked_of())
-
-
-def asked_of(**changes):
-    return Question(sweep=sweep(**{"sizes": SIZES, **changes}), spread="shared")
+def ask(folder, elsewhere=SHARED, **changes):
+    """The queue of who asks, and a job that the cluster measures."""
+    queue = Queue(folder / "asker" / "jobs")
+    job = queue.submit(sweep(**{"sizes": SIZES, **changes}), Store(folder / "store"), elsewhere=elsewhere)
+    client.watch(queue, job.id)
+    return queue, job
 
 
 def measured(folder):
     """Each size and contender as often as it was measured to the end."""
-    return sorted((row.hidden_size, row.contender) for row in Store(folder).trials() if row.outcome == "timed")
-
-
-ONCE = sorted((size, contender) for size in SIZES for contender in ("cpu@1", "cpu"))
+    rows = Store(folder / "store").trials()
+    return sorted((row.hidden_size, row.contender) for row in rows if row.outcome == "timed")
 
 
 @pytest.mark.timeout(400)
-def test_every_point_is_measured_once_though_a_node_is_killed_and_one_is_added(cluster, tmp_path):
-    for name in ("one", "two"):
-        cluster.add(name)
-    folder, answered = tmp_path / "store", []
-    asks = threading.Thread(target=lambda: answered.append(ask(folder, asked_of())))
-    asks.start()
-    until(lambda: measured(folder), lambda found: len(found) >= 6)
+def test_every_point_is_measured_once_though_a_node_is_killed_and_one_is_added(add, tmp_path):
+    for name in ("one", "two", "three"):
+        add(name)
+    queue, job = ask(tmp_path)
+    until(lambda: measured(tmp_path), lambda found: len(found) >= 6)
     nodes.kill_machine(tmp_path / "one")
-    cluster.add("three")
-    asks.join(300)
-    [seen] = answered
-    assert {member.state for member in seen.ended.values()} == {"finished"}
-    assert measured(folder) == ONCE
+    add("four")
+    ended = until(lambda: client.watch(queue, job.id), lambda job: not job.active)
+    assert (ended.state, ended.complete) == ("finished", True), ended.message
+    assert measured(tmp_path) == ONCE
+    assert len(client.load_job_rows(queue, ended)) == len(ONCE)
+    until(
+        lambda: list(nodes.find_processes(tmp_path / "two", "tests.integration.scripted_worker")), lambda left: not left
+    )
 
 
-class TestTwoMachines:
-    @pytest.mark.timeout(400)
-    def test_a_worker_and_then_the_asker_are_killed_and_the_same_question_goes_on_and_can_be_stopped(self, two):
-        folder, question = two / "store", asked_of()
-        command = f"from tests.integration import test_ray as t; t.ask_alone({str(folder)!r})"
-        asker = subprocess.Popen([sys.executable, "-c", command], cwd=PROJECT)
-        until(lambda: measured(folder), lambda found: len(found) >= 4)
-        [worker] = workers(two / "one")
-        worker.kill()
-        before = len(measured(folder))
-        until(lambda: measured(folder), lambda found: len(found) >= min(before + 8, len(ONCE)))
-        asker.kill()
-        asker.wait()
-        seen = ask(folder, question)
-        assert {member.state for member in seen.ended.values()} == {"finished"}
-        assert measured(folder) == ONCE
-
-        endless = asked_of(script=UNTIL_RELEASED)
-        at = board.board_of(folder)
-        asks = threading.Thread(target=ask, args=(folder, endless))
-        asks.start()
-        busy = until(
-            lambda: [member for member in at.members() if member.state == "measuring"], lambda all_: len(all_) == 2
-        )
-        assert {member.question for member in busy} == {endless.id}
-        at.close(endless.id)
-        asks.join(300)
-        assert {member.state for member in at.ends(endless.id).values()} == {"stopped"}
-        assert [job for name in ("head", "one") for job in Queue(two / name / "jobs").active()] == []
-        assert [process for name in ("head", "one") for process in workers(two / name)] == []
-
-    def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(self, two):
-        """Threads, devices and processors of the worker are those that the node's Ray was started with."""
-        (two / "modules/tell.py").write_text(
-            "import json, os, pathlib\n"
-            "folder = pathlib.Path(os.environ['CROSSOVER_JOBS']).parent\n"
-            "folder.mkdir(exist_ok=True)\n"
-            "seen = {**os.environ, 'processors': sorted(os.sched_getaffinity(0))}\n"
-            "(folder / 'draft').write_text(json.dumps(seen))\n"
-            "(folder / 'draft').rename(folder / 'seen')\n"
-        )
-        with RayNodes("ray", [], module="tell") as machines:
-            head, one = (
-                json.loads(until(lambda path=path: read(path), bool)) for path in (two / "head/seen", two / "one/seen")
-            )
-            machines.keep()
-            assert machines.machines == 2
-        assert (head.get("OMP_NUM_THREADS"), head.get("CUDA_VISIBLE_DEVICES")) == (None, None)
-        assert (one["OMP_NUM_THREADS"], one["CUDA_VISIBLE_DEVICES"]) == ("3", "1")
-        for seen in (head, one):
-            assert seen["processors"] == sorted(os.sched_getaffinity(0))
-            assert [name for name in seen if name.startswith("RAY_") and name != "RAY_ADDRESS"] == []
-
-
-def workers(folder):
-    """Processes of ours that Ray has started on a machine."""
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            ours = nodes.MODULE in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE
-            if ours and process.environ().get(JOBS_VARIABLE) == str(folder / "jobs"):
-                yield process
-
-
-def read(path):
-    return path.read_text() if path.exists() else ""
-
-
-def test_a_connection_that_is_lost_is_made_anew_and_a_cluster_that_is_gone_is_told_in_one_sentence(
-    cluster, monkeypatch
+@pytest.mark.timeout(400)
+def test_the_process_of_a_node_and_then_the_driver_are_killed_and_the_same_sweep_goes_on_and_can_be_stopped(
+    add, tmp_path
 ):
-    monkeypatch.setattr(on_ray, "AGAIN_S", 0.0)
-    monkeypatch.setitem(on_ray._SOON, "RAY_gcs_rpc_server_reconnect_timeout_s", "2")
-    with RayNodes("ray", [], module="platform") as machines:
-        lost = machines._process
-        lost.kill()
-        until(lambda: machines.keep() or machines._process, lambda now: now is not lost)
-        assert machines._process.stdout.readline() == "ready: 1\n"
-        machines.keep()
-        monkeypatch.setattr(on_ray, "GONE_S", 0.0)
-        cluster.shutdown()
-        with pytest.raises(JobError, match=r"The Ray cluster at auto is gone\..* the same command goes on\."):
-            until(machines.keep, lambda _: False)
+    for name in ("one", "two"):
+        add(name)
+    queue, job = ask(tmp_path)
+    until(lambda: measured(tmp_path), lambda found: len(found) >= 4)
+    [process] = nodes.find_processes(tmp_path / "one", "tests.integration.scripted_node")
+    process.kill()
+    before = len(measured(tmp_path))
+    until(lambda: measured(tmp_path), lambda found: len(found) >= min(before + 8, len(ONCE)))
+    kill(queue.driver_file.serving.process.pid)
+    crashed = until(lambda: queue.job(job.id), lambda job: not job.active)
+    assert (crashed.state, "run it again to continue" in crashed.message) == ("crashed", True)
+    _, again = ask(tmp_path)
+    ended = until(lambda: client.watch(queue, again.id), lambda job: not job.active)
+    assert (ended.state, ended.complete) == ("finished", True), ended.message
+    assert measured(tmp_path) == ONCE
+
+    _, endless = ask(tmp_path, script=UNTIL_RELEASED, sizes=(8, 16))
+    until(
+        lambda: client.watch(queue, endless.id),
+        lambda job: [machine.state for machine in job.machines] == ["measuring"] * 2,
+    )
+    client.stop(queue, endless.id)
+    stopped = until(lambda: client.watch(queue, endless.id), lambda job: not job.active)
+    assert (stopped.state, "told to stop" in stopped.message) == ("stopped", True)
+    until(
+        lambda: [job for name in ("one", "two") for job in Queue(tmp_path / name / "jobs").active()],
+        lambda jobs: not jobs,
+    )
 
 
-def test_without_a_cluster_a_sentence_says_so(monkeypatch):
+@pytest.mark.timeout(400)
+def test_each_machine_measures_all_points_under_a_name_of_its_own(add, tmp_path):
+    for name in ("one", "two"):
+        add(name)
+    queue, job = ask(tmp_path, RemoteTarget(on="ray"), sizes=(8, 64, 512))
+    ended = until(lambda: client.watch(queue, job.id), lambda job: not job.active)
+    assert [machine.state for machine in ended.machines] == ["finished"] * 2
+    rows = client.load_job_rows(queue, ended)
+    assert {row.machine_id for row in rows} == {machine.own_id for machine in ended.machines}
+    assert len(rows) == 2 * 2 * 3
+
+
+def test_a_node_works_with_what_its_owner_set_and_not_with_what_ray_set(add, tmp_path, monkeypatch):
+    """Threads, devices and processors of our process are those that the node's Ray was started with."""
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules/tell.py").write_text(
+        "import json, os\nprint(json.dumps({**os.environ, 'processors': sorted(os.sched_getaffinity(0))}))\ninput()\n"
+    )
+    there = {"PYTHONPATH": str(tmp_path / "modules")}
+    add("one", **there)
+    add("two", OMP_NUM_THREADS="3", CUDA_VISIBLE_DEVICES="1", **there)
+    said = {}
+    with RayMachines("ray", "tell") as machines:
+        for node in machines.find():
+            machines.start(node)
+        until(
+            lambda: [said.update({node: lines}) for node, lines in machines.read(0.5) if lines],
+            lambda _: len(said) == 2,
+        )
+    seen = {entry["CROSSOVER_MACHINE"]: entry for lines in said.values() for entry in map(json.loads, lines)}
+    one, two = seen["one"], seen["two"]
+    assert (one.get("OMP_NUM_THREADS"), one.get("CUDA_VISIBLE_DEVICES")) == (None, None)
+    assert (two["OMP_NUM_THREADS"], two["CUDA_VISIBLE_DEVICES"]) == ("3", "1")
+    for entry in (one, two):
+        assert entry["processors"] == sorted(os.sched_getaffinity(0))
+        assert [name for name in entry if name.startswith("RAY_") and name != "RAY_ADDRESS"] == []
+
+
+def test_without_a_cluster_a_sentence_says_so(monkeypatch, tmp_path):
+    for name, value in nodes.surroundings(tmp_path / "asker").items():
+        monkeypatch.setenv(name, value)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(JobError, match="No Ray cluster answers at auto"), RayNodes("ray", []):
-        pass
+    queue, job = ask(tmp_path)
+    ended = until(lambda: client.watch(queue, job.id), lambda job: not job.active)
+    assert (ended.state, ended.message.startswith("No Ray cluster answers at auto: ")) == ("failed", True)

@@ -99,7 +99,7 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     assert {row.contender for row in rows} == {"cpu@1", "cpu@2"}
     assert not PRESETS[name].axes or {len(set(row.block_pair)) for row in rows} == {PAIRS}
     assert {row.dataset for row in rows} == {PRESETS[name].point.dataset}
-    assert "You expected" in words(checked(app.run()))
+    assert "You predicted" in words(checked(app.run()))
     assert "An epoch by each clock" in [chart.proto.alt for chart in app.get("vega_lite_chart")]
     tables = " ".join(frame.value.to_string() for frame in app.dataframe)
     assert "1 CPU thread" in tables

@@ -31,7 +31,7 @@ def test_neither_the_command_line_nor_the_app_loads_what_many_machines_need(star
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert FOREIGN & loaded == set()
-    remote = ("core.files.shared", "core.remote.remote_store")
+    remote = ("core.jobs.cluster_node", "core.remote.remote_store")
     assert start != APP or not {name for name in loaded if name.startswith(remote)}
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from core.files.project import PROJECT
 from core.results.store import GALLERY, Store
-from pages.shared import navigation
+from pages.shared import layout
 
 ABSENT = """
 import importlib.metadata, sys
@@ -103,7 +103,7 @@ def visits(bare):
         "study": {"study": study_id},
         "run": {"run": run_id},
     }
-    others = {"compare": ("pages/compare/compare.py", {}), "devices": ("pages/devices/devices.py", {})}
+    others = {"explore": (layout.EXPLORE, {}), "devices": ("pages/devices/devices.py", {})}
     asked = {name: (gallery, link) for name, link in links.items()} | others
     printed = bare(VISIT, json.dumps(list(asked.values())))
     return dict(zip(asked, json.loads(printed.partition("ANSWER")[2]), strict=True))
@@ -117,7 +117,7 @@ def test_torch_is_really_absent(bare):
 def test_nothing_that_a_page_imports_needs_it(bare):
     modules = sorted((PROJECT / "pages").rglob("*.py"))
     places = [path.relative_to(PROJECT) for path in modules if not path.name.startswith("__")]
-    names = [".".join(place.with_suffix("").parts) for place in places if place.as_posix() not in navigation.FILES]
+    names = [".".join(place.with_suffix("").parts) for place in places if place.as_posix() not in layout.FILES]
     printed = bare(
         f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\nprint(len(sys.modules))"
     )
@@ -130,7 +130,7 @@ def test_every_view_of_the_gallery_works(visits, name):
     assert "Gallery" in visits[name]["said"]
 
 
-@pytest.mark.parametrize("name", ["compare", "devices"])
+@pytest.mark.parametrize("name", ["explore", "devices"])
 def test_pages_that_need_a_measuring_process_do_not_raise(visits, name):
     assert visits[name]["raised"] == []
     assert "PyTorch is not installed here, so nothing can be run" in visits[name]["said"]
@@ -145,7 +145,7 @@ def test_its_lists_show_the_rows_that_ship(visits):
 
 def test_a_study_opens_with_its_charts_and_the_command_that_repeats_it(visits):
     assert visits["study"]["charts"] >= 3
-    assert "Take it along" in visits["study"]["said"]
+    assert "Export" in visits["study"]["said"]
 
 
 def test_a_run_opens_with_its_verdict(visits):

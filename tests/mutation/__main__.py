@@ -5,7 +5,7 @@
 Works in a copy of the project in a temporary folder and never touches the working copy. Each mutant changes one place
 of one module (an operator, a comparison, a boundary, a constant, a returned value, a call) and gets the tests of that
 module alone, until the first fails. The same seed makes the same mutants of the same code. What survived is printed
-with its line and its change; docs/mutation.md has the last figures, and what is to be said of each survivor.
+with its line and its change; docs/internal/results.md has the last figures, and what is to be said of each survivor.
 """
 
 import argparse
@@ -39,18 +39,18 @@ TESTS = {
     "core/answer/speedup.py": tuple(
         UNIT + f"answer/run/test_{name}.py" for name in ("speedup", "run_times", "obstacles")
     ),
-    "core/answer/best_lanes.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
+    "core/answer/best_variants.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
     "core/answer/crossover.py": tuple(
         STUDY + f"test_{name}.py"
         for name in ("figures", "crossover", "crossover_properties", "open_answers", "recorded_answers")
     ),
-    "core/answer/estimate/curve.py": (
+    "core/answer/curve_estimate.py": (
         STUDY + "test_figures.py",
         STUDY + "estimate/test_curve.py",
         STUDY + "estimate/test_noise.py",
         RECORDED,
     ),
-    "core/answer/estimate/judgement.py": (STUDY + "test_figures.py", STUDY + "estimate/test_judging.py", RECORDED),
+    "core/answer/judgement.py": (STUDY + "test_figures.py", STUDY + "estimate/test_judging.py", RECORDED),
     "core/answer/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
     "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),
     "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),

@@ -40,12 +40,12 @@ def test_it_has_a_control_on_the_form_that_the_link_moves(world, open_page):
     control = open_page().select_slider(key="warm_up")
     assert (control.label, control.value) == ("Warm-up steps", 5)
     assert open_page(warm_up="8").select_slider(key="warm_up").value == 8
-    assert "Warm-up steps: 2,000" in words(open_page(warm_up="2000"))
+    assert "Warm-up steps must be" in words(open_page(warm_up="2000"))
 
 
 def test_crossover_offers_it_as_an_axis_with_a_range_of_its_own(world, open_page):
     world.has(CPU, GPU)
-    app = open_page("pages/crossover/crossover.py", axis="warm_up")
+    app = open_page("/crossover", axis="warm_up")
     offered = ["hidden_size", "depth", "parameters", "batch_size", "warm_up", "samples"]
     assert app.selectbox(key="axis").options == [FIELDS[name].label for name in offered]
     chosen = app.select_slider(key="warm_up_range")
@@ -65,25 +65,23 @@ def test_it_is_an_option_of_the_command_line():
 def test_links_say_it():
     assert links.make_run_link(Experiment(point=POINT))["warm_up"] == "8"
     assert links.make_sweep_link(SWEEP)["warm_up_range"] == ["1", "100"]
-    assert {"warm_up", "warm_up_range", "warm_up_values"} <= links.PAGES["crossover"].controls
+    assert {"warm_up", "warm_up_range", "warm_up_values"} <= links.PAGES["explore"].controls
 
 
 def test_sentences_say_it():
     assert describe.describe_question(POINT).endswith(
-        "batch 64 · 100 epochs · learning rate 0.1 · Copied once · warm-up 8"
+        "batch 64 · 100 epochs · learning rate 0.1 · Preloaded on the device · warm-up 8"
     )
     assert describe.describe_question(SWEEP).startswith("Warm-up steps 1 to 100 · Digits")
     (found,) = study.studies(measured(), axis="warm_up")
-    assert "from a warm-up of about 8 on" in study.crossover(found).sentence
+    assert "from a warm-up of about 8 on" in found.crossover().sentence
 
 
 def test_a_study_along_it_has_its_charts():
     (found,) = study.studies(measured())
     assert (found.axis, found.sizes) == ("warm_up", (1, 4, 16, 64))
-    answer = study.crossover(found)
-    assert "warm-up steps (log scale)" in str(
-        study_charts.crossover_chart(answer, study.study_evidence(found, "steady"))
-    )
+    answer = found.crossover()
+    assert "warm-up steps (log scale)" in str(study_charts.crossover_chart(answer, found.evidence("steady")))
 
 
 def test_it_is_a_column_and_rows_of_before_have_its_default(tmp_path):

@@ -13,11 +13,11 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.answer.charts import look
-from core.answer.export import pictures
+from core.answer.export import rendering
 from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
-from core.jobs.machine import Machine
+from core.jobs.machine import Machine, MachineUse
 from core.jobs.queue import Queue
 from core.jobs.worker_file import Serving
 from core.progress import Progress
@@ -27,7 +27,7 @@ from core.results.environment import DeviceInfo, Environment
 from core.results.parquet import to_table
 from core.results.schema import Trial
 from core.results.store import Store
-from pages.shared import queries
+from pages.shared import layout, queries
 from tests import rows
 from tests.ui import drawing
 
@@ -130,7 +130,7 @@ def one_process_that_draws() -> Iterator[drawing.Drawing]:
 def charts_become_files_in_one_process(
     one_process_that_draws: drawing.Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "_convert_chart", one_process_that_draws)
+    monkeypatch.setattr(rendering, "_convert_chart", one_process_that_draws)
 
 
 @pytest.fixture(autouse=True)
@@ -174,11 +174,14 @@ def _files(folder: Path) -> Files:
 
 @pytest.fixture
 def open_page(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
-    """Opens a page by its file with the parameters of a link, and fails if it raised."""
+    """Opens a page by its file, or by an address of before, with the parameters of a link; fails if it raised."""
     monkeypatch.chdir(PROJECT)
+    monkeypatch.setattr(queries, "read_machine_use", MachineUse)  # what else runs is no matter of a test
 
-    def opened(page: str = "pages/compare/compare.py", **link: Any) -> AppTest:
+    def opened(page: str = "/", **link: Any) -> AppTest:
         app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=TIMEOUT_S)
+        if page.startswith("/"):  # where an address leads on to; that it does is tests/ui/test_earlier_links.py
+            page, link = layout.EXPLORE, layout.renew_link(page[1:], link)
         for name, value in link.items():
             app.query_params[name] = value
         app.switch_page(page)

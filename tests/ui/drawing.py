@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import Any
 
-from core.answer.export import pictures
+from core.answer.export import rendering
 
 
 class Drawing:
@@ -29,7 +29,7 @@ class Drawing:
         asked, answered = self._process.stdin, self._process.stdout
         assert asked
         assert answered
-        print(json.dumps([kind, json.dumps(pictures.clean_spec(what))]), file=asked, flush=True)
+        print(json.dumps([kind, json.dumps(rendering.clean_spec(what))]), file=asked, flush=True)
         line = answered.readline()
         assert line, "this chart cannot be drawn"
         return base64.b64decode(line)
@@ -44,7 +44,7 @@ def _serve() -> None:
     out = sys.stdout
     for line in sys.stdin:
         sys.stdout = io.TextIOWrapper(written := io.BytesIO())
-        pictures._main(*json.loads(line))
+        rendering._main(*json.loads(line))
         sys.stdout.flush()
         print(base64.b64encode(written.getvalue()).decode(), file=out, flush=True)
 

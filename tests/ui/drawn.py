@@ -18,7 +18,19 @@ AS_IT_IS = {
 
 UNREAD = {"id", "form_id", "element_id", "url", "url_path", "query_params", "key", "spec", "columns", "selection_mode"}
 UNREAD |= {"page_script_hash", "page", "command", "value", "set_value", "default", "raw_values", "icon", "query_string"}
-UNREAD |= {"query_param_key", "theme", "type", "color", "language", "raw_value", "string_value", "user_key"}
+UNREAD |= {
+    "js_content",
+    "css_content",
+    "component_name",
+    "query_param_key",
+    "theme",
+    "type",
+    "color",
+    "language",
+    "raw_value",
+    "string_value",
+    "user_key",
+}
 """Names of fields that nobody reads; of what was typed or chosen, the browser has it from its own visitor."""
 
 
@@ -67,7 +79,22 @@ def _texts(proto: Any) -> Iterator[Drawn]:
                 yield from _texts(one)
             elif isinstance(one, str) and descriptor.name not in UNREAD:
                 field = f"{proto.DESCRIPTOR.name}.{descriptor.name}"
+                if field == "BidiComponent.json":  # whose script makes text of it, and no markup
+                    yield from (Drawn(field=field, text=text, markdown=False) for text in _words(json.loads(one)))
+                    continue
                 yield Drawn(field=field, text=one, markdown=field not in AS_IT_IS)
+
+
+def _words(picture: Any) -> Iterator[str]:
+    """Every text of a picture but the name of its axis, which nobody reads."""
+    if isinstance(picture, dict):
+        for name, part in picture.items():
+            yield from () if name == "part_colours" else _words({**part, "name": ""} if name == "axis" else part)
+    elif isinstance(picture, list):
+        for part in picture:
+            yield from _words(part)
+    elif isinstance(picture, str):
+        yield picture
 
 
 def _bytes(proto: Any) -> Iterator[bytes]:

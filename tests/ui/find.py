@@ -1,5 +1,7 @@
 """What a test looks for on a page."""
 
+import json
+
 import pyarrow as pa
 
 from core.question.experiment import Contender
@@ -38,6 +40,12 @@ def chart_data(app, alt):
     (chart,) = (chart.proto for chart in app.get("vega_lite_chart") if chart.proto.alt == alt)
     with pa.ipc.open_stream(chart.data.data or chart.datasets[0].data.data) as stream:
         return stream.read_all().to_pydict()
+
+
+def picture(app):
+    """What the live picture was sent."""
+    (component,) = app.get("bidi_component")
+    return json.loads(component.proto.json)
 
 
 def tables(app):

@@ -1,12 +1,12 @@
 """Gradient boosting on the forms: what a fit has a choice in, and what is said where its library is missing."""
 
 from core.question.experiment import Contender, Experiment, Point
-from core.question.models import boosting
+from core.question.models import families
 from tests import rows
 from tests.ui.conftest import CPU, GPU, words
 from tests.ui.find import alts, button, control
 
-CROSSOVER = "pages/crossover/crossover.py"
+CROSSOVER = "/crossover"
 THREADS = tuple(map(Contender.parse, ("cpu@1", "cpu@2")))
 
 
@@ -45,7 +45,7 @@ def test_a_device_that_the_library_does_not_know_is_refused_before_anything_is_r
 def test_without_its_library_the_page_says_what_to_install(world, open_page, monkeypatch):
     world.has(CPU, GPU)
     monkeypatch.setattr(
-        boosting, "explain_missing_library", lambda model: "XGBoost is not installed here: pip install it."
+        families, "explain_missing_library", lambda model: "XGBoost is not installed here: pip install it."
     )
     app = open_page(model="xgboost")
     assert button(app, "Run").disabled

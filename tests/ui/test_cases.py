@@ -8,12 +8,12 @@ from core.files.project import PROJECT
 from core.question import policy
 from core.question.experiment import Contender
 from core.question.published import CASES_FOLDER, find_case, likely, load_cases
-from pages.shared import custom_files, navigation, permits
+from pages.shared import custom_files, layout, permits
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import alts, button
 
-PAGE = navigation.CASES
+PAGE = layout.CASES
 PAIR = ("cpu@1", "cpu@4")
 
 
@@ -32,7 +32,7 @@ def test_every_case_is_listed_until_something_is_answered(world, open_page):
     world.has(CPU)
     app = open_page(PAGE)
     assert opened(app) == list(load_cases())
-    assert "Your own training" in words(app)
+    assert "Your script" in words(app)
 
 
 def test_answers_of_the_link_leave_the_cases_that_fit(world, open_page):
@@ -100,7 +100,7 @@ def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_t
     told = words(app)
     assert "Time of a step, measured here" in alts(app)
     assert "too small to be worth sharing" in told
-    assert "That is the cause of the thread as well" in app.success[0].value
+    assert "That is the cause of the thread as well" in told
     assert "4 CPU threads, batches of 1,600: " in told
     assert "With it, 4 CPU threads do 2" in told
 
@@ -108,8 +108,7 @@ def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_t
 def test_another_cause_than_the_threads_is_said(world, open_page):
     world.has(CPU)
     kept(world, find_case("many-threads"), (4e-4, 1e-4))
-    app = open_page(PAGE, case="many-threads")
-    assert "That is not the cause of the thread" in app.warning[0].value
+    assert "That is not the cause of the thread" in words(open_page(PAGE, case="many-threads"))
 
 
 def test_files_that_came_with_the_app_can_be_run_on_ones_own_machine_and_are_offered_nowhere(world, open_page):

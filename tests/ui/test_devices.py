@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.answer import contribution
 from core.question.policy import POLICY_VARIABLE
 from tests.ui.conftest import CPU, GPU, HINT, words
 
@@ -12,7 +13,7 @@ def test_it_says_that_it_is_looking_before_the_machine_is_known(world, open_page
     assert "Looking at this machine's devices" in words(open_page(PAGE))
 
 
-@pytest.mark.parametrize("page", [PAGE, "pages/compare/compare.py", "pages/crossover/crossover.py"])
+@pytest.mark.parametrize("page", [PAGE, "/compare", "/crossover"])
 def test_where_nobody_may_run_anything_nobody_waits_for_the_devices(world, open_page, tmp_path, monkeypatch, page):
     (tmp_path / "policy.toml").write_text('who_may_run = "nobody"')
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
@@ -29,8 +30,8 @@ def test_without_an_accelerator_it_says_why_and_what_to_do(world, open_page):
     assert list(app.dataframe[0].value["In commands"]) == ["cpu"]
     assert "Driver" not in app.dataframe[0].value, "no device has one"
     assert HINT in words(app)
-    assert "What you can do here anyway" in words(app)
-    assert len(app.get("page_link")) == 3
+    assert "Available without a GPU" in words(app)
+    assert len(app.get("page_link")[5:]) == 3, "behind the doors and the chip"
 
 
 def test_every_device_has_its_line_and_every_version_is_named(world, open_page):
@@ -39,7 +40,7 @@ def test_every_device_has_its_line_and_every_version_is_named(world, open_page):
     devices, facts = (frame.value for frame in app.dataframe)
     assert list(devices["Device"]) == ["CPU", "GPU"]
     assert list(devices["In commands"]) == ["cpu", "cuda:0"]
-    assert "What you can do here anyway" not in words(app)
+    assert "Available without a GPU" not in words(app)
     assert list(devices["Name"]) == ["Test CPU", "NVIDIA Test GPU"]
     assert list(devices["First use"]) == ["500 ms", ""]
     assert "2.14.1" in set(facts["Value"])
@@ -63,3 +64,13 @@ def test_it_says_what_the_measuring_process_does(world, open_page, state):
     said = words(open_page(PAGE))
     assert ("It is measuring." in said) == (state == "measuring")
     assert ("It is ready" in said) == (state != "measuring")
+
+
+def test_a_button_says_how_the_measurements_of_this_machine_can_be_sent_in(world, open_page, monkeypatch):
+    world.has(CPU, GPU)
+    monkeypatch.setattr(contribution, "find_form_address", lambda: "https://example.org/form")
+    app = open_page(PAGE)
+    label = "Contribute a measurement"
+    (button,) = (each for each in app.get("popover") if each.proto.popover.label == label)
+    assert "python -m core contribute" in [each.value for each in button.code]
+    assert button.get("link_button")[0].proto.url == "https://example.org/form"

@@ -7,35 +7,35 @@ import pytest
 
 from core.errors import NotAllowed
 from core.jobs import process
+from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.job import RemoteTarget
-from core.jobs.shared import board
-from core.jobs.shared.members import Member
 from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
-from pages.crossover import view
 from pages.shared import permits, queries
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import alts, button, table
 
-PAGE, DEVICES = "pages/crossover/crossover.py", "pages/devices/devices.py"
-WORKERS = RemoteTarget(on="workers")
+PAGE, DEVICES = "/crossover", "pages/devices/devices.py"
+CLUSTER = RemoteTarget(on="ray")
 ASKED = sweep(sizes=(32, 64, 128, 256))
-ONE = Member(host="lab-1", machine_id="a" * 12, cpu="First CPU", devices=("First CPU",), state="measuring", total=4)
+ONE = ClusterMachine(
+    host="lab-1", machine_id="a" * 12, cpu="First CPU", devices=("First CPU",), state="measuring", total=4
+)
 TWO = dataclasses.replace(ONE, host="lab-2", machine_id="b" * 12, cpu="Second CPU")
 
 
 @pytest.fixture
 def host(tmp_path, monkeypatch, world):
-    """Settings that let everybody have sweeps measured by whoever joined; this process stands for who asks them."""
+    """Settings that let everybody have sweeps measured by whoever joined; this process stands for the driver."""
     world.has(CPU)
-    asker = world.queue.asker_file
-    asker.folder.mkdir()
-    asker.take(Serving(process=process.current_process(), ready=True))
+    driver = world.queue.driver_file
+    driver.folder.mkdir()
+    driver.take(Serving(process=process.current_process(), ready=True))
 
-    def write(text='[cluster]\non = ["workers", "slurm:4"]\nhost_names = true'):
+    def write(text='[cluster]\non = ["ray", "ray://head.lab:10001"]\nhost_names = true'):
         (tmp_path / "policy.toml").write_text(f'who_may_run = "everybody"\n{text}')
         monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
         return world
@@ -56,7 +56,7 @@ def measured(world, *members, points=ASKED.points):
 
 def job(world, found=(), **changes):
     """A sweep that other machines measure, with the rows that are there by now."""
-    world.queue.submit(ASKED, world.store, elsewhere=WORKERS)
+    world.queue.submit(ASKED, world.store, elsewhere=CLUSTER)
     claimed = world.queue.claim(process.current_process(), elsewhere=True)
     names = {name: tuple(dict.fromkeys(getattr(row, name) for row in found)) for name in ("run_id", "trial_id")}
     running = dataclasses.replace(claimed, run_ids=names["run_id"], trial_ids=names["trial_id"], **changes)
@@ -71,39 +71,29 @@ def where(app):
 def test_nothing_of_it_is_seen_unless_the_settings_name_machines(host, open_page):
     host("")
     assert where(open_page(PAGE)) is None
-    assert "Machines that share" not in words(open_page(DEVICES))
-
-
-def test_a_store_that_nobody_shares_is_named_in_one_sentence(host, open_page, monkeypatch, tmp_path):
-    host()
-    monkeypatch.delenv("CROSSOVER_RESULTS")
-    monkeypatch.setattr(queries, "RESULTS", tmp_path / "results")
-    app = open_page(PAGE)
-    assert where(app) is None
-    assert "no other machine sees them" in words(app)
+    assert "on a cluster" not in words(open_page(DEVICES))
 
 
 def test_what_is_chosen_goes_to_the_machines_and_into_no_link(host, open_page):
     world = host()
     app = open_page(PAGE)
-    assert where(app).options == ["This machine", "Machines that joined", "Slurm, 4 machines"]
-    app = checked(where(app).set_value("workers").run())
-    assert view.sweep_view.NOBODY in words(app)
+    assert where(app).options == ["This machine", "Ray cluster", "Ray cluster, head.lab:10001"]
+    app = checked(where(app).set_value("ray").run())
     app = checked(button(app, "Find the crossover").click().run())
     [asked] = world.queue.jobs()
-    assert asked.elsewhere == WORKERS
+    assert asked.elsewhere == CLUSTER
     assert [str(contender) for contender in asked.sweep.contenders] == ["cpu@1", "cpu"]
-    assert "workers" not in str(app.query_params)
+    assert "ray" not in str(app.query_params)
 
 
 def test_what_is_not_offered_cannot_be_asked(host, world):
     host("")
     with pytest.raises(NotAllowed, match="cannot be measured on other machines"):
-        permits.submit(ASKED, world.store, elsewhere=WORKERS)
+        permits.submit(ASKED, world.store, elsewhere=CLUSTER)
 
 
 def test_only_who_has_signed_in_may_ask_where_the_settings_say_so(host, open_page):
-    host('[cluster]\non = ["workers"]\nwho_may_ask = "signed_in"')
+    host('[cluster]\non = ["ray"]\nwho_may_ask = "signed_in"')
     assert where(open_page(PAGE)) is None
 
 
@@ -133,14 +123,14 @@ def test_one_that_is_told_to_stop_says_so(host, open_page):
     world = host()
     running = job(world, machines=(ONE,))
     world.queue.request_stop(running.id)
-    assert "told to stop" in words(open_page(PAGE, job=running.id))
+    assert "Stopping the machines." in words(open_page(PAGE, job=running.id))
 
 
 def test_the_queue_of_other_machines_is_one_of_its_own(host, open_page):
     world = host()
     job(world)
-    waiting = world.queue.submit(sweep(sizes=(8, 16)), world.store, elsewhere=WORKERS)
-    assert "Place 1 in the queue of the other machines" in words(open_page(PAGE, job=waiting.id))
+    waiting = world.queue.submit(sweep(sizes=(8, 16)), world.store, elsewhere=CLUSTER)
+    assert "Place 1 in the queue of the cluster" in words(open_page(PAGE, job=waiting.id))
 
 
 def test_at_its_end_all_are_on_one_chart_and_in_one_table(host, open_page):
@@ -172,7 +162,7 @@ def test_the_only_one_that_says_something_has_room_for_it(host, open_page):
 
 
 def test_visitors_read_numbers_and_no_names_of_hosts(host, open_page):
-    world = host('[cluster]\non = ["workers"]')
+    world = host('[cluster]\non = ["ray"]')
     found = measured(world, ONE, TWO)
     done = [dataclasses.replace(member, state="finished", done=4, threads=2) for member in (ONE, TWO)]
     failed = dataclasses.replace(ONE, host="lab-10", machine_id="c" * 12, state="failed", message="There is no room.")
@@ -185,9 +175,8 @@ def test_visitors_read_numbers_and_no_names_of_hosts(host, open_page):
     chosen = next(box for box in app.selectbox if box.key == "machine")
     assert [name.partition(" (")[0] for name in chosen.options] == ["machine 1", "machine 3"]
     assert "machine 2 (First CPU): There is no room. Not heard by then: machine 1 (First CPU, 2" in words(app)
-    board.board_of(world.store.folder).tell(dataclasses.replace(ONE, state="free"))
     listed = open_page(DEVICES)
-    assert list(table(listed, "State")["Machine"]) == ["machine 1 (First CPU)"]
+    assert list(table(listed, "State")["Machine"]) == names
     for page in (app, listed):
         assert "lab-1" not in words(page).replace("\\", "")
 
@@ -209,7 +198,7 @@ def test_visitors_read_no_address_of_a_cluster(host, open_page):
 
 
 def test_alike_machines_that_share_points_are_one_by_their_numbers(host, open_page):
-    world = host('[cluster]\non = ["workers"]')
+    world = host('[cluster]\non = ["ray"]')
     alike = [dataclasses.replace(ONE, host=f"lab-{letter}", own_id=letter * 12) for letter in "fe"]
     running = job(world, measured(world, ONE, TWO), machines=(*alike, TWO))
     world.end(running, state="finished")
@@ -225,9 +214,6 @@ def test_the_gallery_puts_machines_that_answered_one_question_together(host, ope
     assert "Crossover of 2 machines" in alts(app)
 
 
-def test_the_devices_page_lists_machines_of_the_store(host, open_page):
-    world = host()
-    board.board_of(world.store.folder).tell(dataclasses.replace(ONE, state="free", done=3, left_s=8.0))
-    lines = table(open_page(DEVICES), "State")
-    assert list(lines["Machine"]) == ["lab-1"]
-    assert not {"Points", "Left"} & set(lines), "what it says of them is of a question of before"
+def test_the_devices_page_lists_the_machines_of_the_last_sweep(host, open_page):
+    job(host(), machines=(ONE,))
+    assert list(table(open_page(DEVICES), "State")["Machine"]) == ["lab-1"]

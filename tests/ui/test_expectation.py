@@ -6,15 +6,14 @@ from core.question.experiment import Point
 from pages.shared import queries
 from tests import rows
 from tests.ui.conftest import CPU, checked, words
-from tests.ui.find import alts
+from tests.ui.find import picture
 
-PAGE = "pages/compare/compare.py"
+PAGE = "/compare"
 SIZES = {16: 0.7, 32: 0.8, 64: 0.95, 128: 1.15, 256: 1.4, 512: 1.7}
 """Hidden size → speedup of two threads over one."""
 
 TRAINING = {"dataset": "signal", "model": "mlp", "depth": "2", "batch_size": "64"}
 LINK = {**TRAINING, "hidden_size": "200", "devices": ["cpu@1", "cpu@2"]}
-ALT = "Speedup against hidden size: measured sizes, and what is expected at a hidden size of"
 
 
 @pytest.fixture(autouse=True)
@@ -29,22 +28,26 @@ def keep(world, sizes=SIZES, **changes):
         world.keep(rows.run(steps, point=point, run_id=f"d{place:011x}", pairs=6, **changes))
 
 
+def said_at(app, size=None):
+    """What the picture says at a size, that of the settings unless given."""
+    shown = picture(app)
+    return " ".join(shown["sentences"][shown["values"].index(size) if size else shown["place"]])
+
+
 def test_a_setting_between_measured_sizes_is_answered_before_anything_is_measured(world, open_page):
     keep(world)
-    app = open_page(PAGE, **LINK)
-    said = words(app)
-    assert "at a hidden size of 200: about 1." in said
-    assert "expected from 6 measured sizes" in said
-    assert "Run measures it." in said
-    assert f"{ALT} 200" in alts(app)
+    said = said_at(open_page(PAGE, **LINK))
+    assert "At a hidden size of 200, " in said
+    assert ": about 1." in said
+    assert "expected from 6 measured sizes." in said
 
 
 def test_moving_the_slider_moves_the_marker_and_stores_nothing(world, open_page):
     keep(world)
     app = open_page(PAGE, **LINK)
     before = len(queries.open_store().trials())
-    checked(app.select_slider(key="hidden_size").set_value(128).run())
-    assert f"{ALT} 128" in alts(app)
+    app = checked(app.select_slider(key="hidden_size").set_value(128).run())
+    assert picture(app)["values"][picture(app)["place"]] == 128
     assert len(queries.open_store().trials()) == before
 
 
@@ -55,12 +58,12 @@ def test_moving_the_slider_moves_the_marker_and_stores_nothing(world, open_page)
 )
 def test_nothing_is_said_of_what_no_study_holds(world, open_page, asked):
     keep(world)
-    assert "expected from" not in words(open_page(PAGE, **{**LINK, **asked}))
+    assert "expected from" not in said_at(open_page(PAGE, **{**LINK, **asked}))
 
 
 def test_rows_of_another_machine_say_nothing_of_this_one(world, open_page):
     keep(world, machine_id="1" * 12)
-    assert "expected from" not in words(open_page(PAGE, **LINK))
+    assert "Recorded on" in said_at(open_page(PAGE, **LINK))
 
 
 def test_after_the_run_the_expectation_stands_beside_the_measurement(world, open_page):

@@ -6,25 +6,27 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
+from core.errors import StoreError
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.question.policy import POLICY_VARIABLE
-from pages.shared import guard, links, server
+from core.results import index
+from pages.shared import links, server
 from tests.ui.asgi import answer, connect
 
 
 @pytest.fixture
 def guarded(world):
-    return guard.Guard(PlainTextResponse("page"))
+    return server.Guard(PlainTextResponse("page"))
 
 
 @pytest.mark.parametrize("path", ["/", "/_stcore/metrics", "/_stcore/upload_file/someone/a-file"])
 def test_every_answer_has_the_headers(guarded, path):
     headers = answer(guarded, path)[1]
-    assert headers["content-security-policy"] == guard.CONTENT_POLICY
+    assert headers["content-security-policy"] == server.CONTENT_POLICY
     assert headers["x-content-type-options"] == "nosniff"
-    assert "http:" not in guard.CONTENT_POLICY
-    assert "*" not in guard.CONTENT_POLICY
+    assert "http:" not in server.CONTENT_POLICY
+    assert "*" not in server.CONTENT_POLICY
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_what_the_server_knows_of_its_caches_is_closed(guarded, path):
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_an_address_that_is_longer_than_any_of_ours_is_refused_at_the_door(guarded, path, method):
     status, headers, _ = answer(guarded, path, method, query=b"lock=" + b"x" * links.MAX_LETTERS)
-    assert (status, headers["content-security-policy"]) == (414, guard.CONTENT_POLICY)
+    assert (status, headers["content-security-policy"]) == (414, server.CONTENT_POLICY)
     assert answer(guarded, path + "x" * links.MAX_LETTERS, method)[0] == 414
     assert answer(guarded, "/", query=b"text=" + b"x" * (links.MAX_LETTERS - 6))[0] == 200
 
@@ -142,6 +144,15 @@ def test_a_store_that_cannot_be_written_is_not_well(world, monkeypatch, tmp_path
     status, found = _health(monkeypatch)
     assert (status, found["ok"], found["store"]) == (503, False, "cannot be written")
     assert str(tmp_path) not in json.dumps(found)
+
+
+def test_a_store_that_cannot_be_read_is_not_well(world, monkeypatch):
+    def refuse(_folder, *, now=False):
+        raise StoreError("The folder cannot be read.")
+
+    monkeypatch.setattr(index, "list_files", refuse)
+    status, found = _health(monkeypatch)
+    assert (status, found["ok"], found["store"]) == (503, False, "cannot be read")
 
 
 def test_a_job_that_waits_for_a_worker_that_is_gone_is_not_well(world, monkeypatch):

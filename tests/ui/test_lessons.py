@@ -5,11 +5,13 @@ import json
 
 import pytest
 
+from core.answer.lessons.outcomes import RIGHT_ON_GPU
+from core.answer.lessons.timeline import simulate_clock
 from core.question.experiment import Contender
 from core.results import exhibits
 from pages.lessons import view
 from pages.lessons.view import LESSONS
-from pages.shared import job_view, learning, links, navigation
+from pages.shared import job_view, layout, learning, links, timeline
 from pages.shared.learning import Expectation
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -45,7 +47,7 @@ def test_a_lesson_asks_first_and_can_be_run(world, open_page, name):
 def test_seeds_and_margin_of_a_link_are_those_that_can_be_chosen(world, open_page):
     world.has(CPU, GPU)
     app = open_page(PAGE, lesson="learning", seeds="10", margin="1.0")
-    assert "is not possible" not in words(app)
+    assert "must be" not in words(app)
     assert (app.button_group(key="seeds").value, app.button_group(key="margin").value) == (10, 1.0)
 
 
@@ -78,12 +80,35 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
     shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2})
     exhibits.add_exhibit(world.store.folder, as_asked(world, shown))
     app = checked(app.run())
-    assert "Say what you expect. Whether you were right" in words(app)
+    assert "Predict. This pane then shows" in words(app)
     app = expected(app, "clock")
     assert alts(app) == ["An epoch by each clock"]
     assert "On the GPU: “No drain” says 200 µs, 20 % of what our clock says." in words(app)
-    assert "You expected: too little" in words(app)
+    assert "You predicted: too little" in words(app)
     assert LESSONS["clock"].without not in words(app)
+
+
+def test_the_trace_keeps_back_its_answer_until_the_prediction(world, open_page):
+    world.has(CPU)
+    before, after = (timeline.make_timeline_data(simulate_clock(), covered=covered) for covered in (True, False))
+    assert [mark["label"] for mark in before["marks"]] == ["Both clocks start"]
+    assert "stops at" not in json.dumps(before)
+    assert "stops at 10.0 ms" in after["says"], "the trace in words, for readers who cannot see it"
+    app = open_page(PAGE, lesson="clock")
+    (sent,) = app.get("bidi_component")
+    assert json.loads(sent.proto.json) == before
+
+
+def test_on_a_machine_without_a_gpu_the_right_answer_for_one_is_right(world, open_page):
+    world.has(CPU)
+    app, _ = run_lesson(world, open_page, "clock")
+    shown = exhibited.clock({"ours": 1.0, "no_drain": 1.0}, contenders=("cpu@1", "cpu"))
+    exhibits.add_exhibit(world.store.folder, as_asked(world, shown))
+    app = expected(checked(app.run()), "clock")
+    (said,) = [box.value for box in app.success]
+    assert said.replace("\\", "") == f"You predicted: too little. {RIGHT_ON_GPU}"
+    assert "**Measured.** On a CPU nothing is queued" in words(app)
+    assert "Two clocks, one training" in words(app), "the trace in the report, which plays nothing"
 
 
 def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, open_page):
@@ -91,8 +116,9 @@ def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, o
     shown = exhibited.clock({"ours": 1.0, "no_drain": 0.2}, machine_id="beefbeefbeef")
     exhibits.add_exhibit(world.gallery.folder, shown)
     app = checked(button(expected(open_page(PAGE, lesson="clock"), "clock"), "Skip").click().run())
-    assert "You expected: too little. You were right." in words(app)
+    assert "You predicted: too little. You were right." in words(app)
     app = words(app)
+    assert "**Why.** A GPU works through a queue" in app
     assert "Recorded: The wrong number beside the right one" in app
     assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in app
     assert "21 November 2026" in app
@@ -125,10 +151,10 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
     endless["demonstration"]["budget_s"] = 10**400
     (folder / "20261121T093000-clock-1.json").write_text(json.dumps(endless))
     (folder / "loop.json").symlink_to(folder / "loop.json")
-    for page in (PAGE, navigation.TUTORIALS):
+    for page in (PAGE, layout.TUTORIALS):
         said = words(open_page(page))
         assert "20261121T093000-clock-0.json is not shown: it is torn" in said
-        assert "20261121T093000-clock-1.json is not shown: budget_s: 10,000" in said
+        assert "20261121T093000-clock-1.json is not shown: budget_s must be" in said
         assert "loop.json is not shown: it cannot be read" in said
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pages.shared import navigation
+from pages.shared import layout
 from tests.studies import rows_of, sweep
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import control
 
-COMPARE, CROSSOVER, GALLERY = navigation.COMPARE, navigation.CROSSOVER, navigation.GALLERY
+COMPARE, CROSSOVER, GALLERY = "/compare", "/crossover", layout.GALLERY
 
 
 def linked(app, name):
@@ -34,13 +34,14 @@ def test_a_number_is_shown_with_separators_and_linked_without(world, open_page, 
     assert linked(app, name) == said
 
 
-def test_a_number_that_is_chosen_comes_into_the_link_and_the_usual_one_is_left_out(world, open_page):
+def test_a_number_that_is_chosen_comes_into_the_link_even_where_it_is_the_usual_one(world, open_page):
     world.has(CPU, GPU)
-    app = open_page()
+    app = open_page(model="mlp")
     checked(control(app, "hidden_size").set_value(2048).run())
     assert linked(app, "hidden_size") == ["2048"]
     checked(control(app, "hidden_size").set_value(128).run())
-    assert "hidden_size" not in app.query_params
+    assert linked(app, "hidden_size") == ["128"]
+    assert "epochs" not in app.query_params
 
 
 def test_a_range_that_lacks_an_end_or_holds_no_number_is_the_usual_one(world, open_page):

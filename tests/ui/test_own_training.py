@@ -14,9 +14,9 @@ from pages.shared import custom_files, permits, queries
 from tests import rows
 from tests.own_trainings import NAME, PLAIN, asked, own_run
 from tests.ui.conftest import CPU, checked, words
-from tests.ui.find import alts, button, chart_data, control, drawn, table
+from tests.ui.find import alts, button, chart_data, control, drawn, picture, table
 
-COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
+COMPARE, CROSSOVER = "/compare", "/crossover"
 GALLERY = "pages/gallery/gallery.py"
 RUNS = "raise SystemExit('a page has run it')\n"
 """Begins a file that must only be read."""
@@ -130,7 +130,7 @@ def test_a_link_to_a_training_means_nothing_where_none_is_offered(world, open_pa
 
 
 def test_a_link_with_a_size_that_none_can_have_is_told_so(file, open_page):
-    assert "Size: 'many' is not possible" in words(open_page(COMPARE, training=NAME, size="many"))
+    assert "(got 'many')" in words(open_page(COMPARE, training=NAME, size="many"))
 
 
 def test_a_host_offers_none_and_runs_none(file, world, open_page, tmp_path, monkeypatch):
@@ -162,7 +162,7 @@ def test_who_is_not_at_this_machine_is_offered_none_and_may_run_none(
     Elsewhere.headers = headers
     monkeypatch.setattr(permits.st, "context", Elsewhere)
     assert not control_drawn(open_page(COMPARE, training=NAME))
-    assert "whoever sits at the machine" in permits.refusal(asked(file))
+    assert "users at the machine" in permits.refusal(asked(file))
 
 
 @pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1:8501", "[::1]:8501"])
@@ -262,7 +262,7 @@ def test_what_other_batches_did_stands_with_what_would_help(file, world, open_pa
 def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, open_page):
     run = world.keep(own_run())
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
-    assert words(app).count("stands out") == 1
+    assert words(app).count("nothing unusual") == 1
     assert "my_training.py has changed since: it was source 9e80da" in words(app)
     assert f"source {sources.hash_sources(file)[:6]}, not 9e80da" in words(app)
     assert button(app, "Measure again").disabled
@@ -278,7 +278,7 @@ def test_a_sweep_of_it_is_a_study_without_placeholders_everywhere(file, world, o
     assert control(app, "size_range").value == (16, 256)
     assert title in words(app)
     assert table(app, "Training")["Training"].tolist() == [title]
-    assert "Cost basis" not in {found.label for found in app.segmented_control} | set(table(app, "Along"))
+    assert "What to include" not in {found.label for found in app.segmented_control} | set(table(app, "Vary"))
 
     app = open_page(GALLERY, study=line.id)
     assert title in words(app)
@@ -325,3 +325,12 @@ def test_while_it_runs_no_number_of_steps_is_made_up(file, world, open_page):
     assert "step 1,234 of" not in said
     assert "left" not in said
     assert "nats" not in str(app.get("vega_lite_chart")[0].proto.spec)
+
+
+def test_measured_sizes_of_an_own_training_are_drawn_without_a_network_or_a_prediction(file, world, open_page):
+    for size in (32, 64, 128):
+        world.keep(own_run(size, source_hash=sources.hash_sources(file)))
+    shown = picture(open_page(COMPARE, training=NAME, size="64", devices=["cpu@1", "cpu@2"]))
+    assert [point[0] for point in shown["curves"][0]["points"]] == [32, 64, 128]
+    assert (shown["layers"], shown["band"], shown["steps"]) == ([], None, [])
+    assert shown["axis"]["name"] == "size"

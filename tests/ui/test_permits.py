@@ -19,7 +19,7 @@ from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import CLASS_PAGE as CLASS
 from tests.ui.find import button
 
-COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
+COMPARE, CROSSOVER = "/compare", "/crossover"
 TUTORIALS, LESSONS_PAGE = "pages/tutorials/tutorials.py", "pages/lessons/lessons.py"
 
 SWEEP = Sweep(
@@ -195,7 +195,8 @@ def test_a_host_where_nobody_may_run_this_says_why_and_runs_nothing(world, open_
 
 
 @pytest.mark.parametrize(
-    ("settings", "once"), [('who_may_run = "nobody"', "stored"), ("who_may_run = 1", "policy.toml")]
+    ("settings", "once"),
+    [('who_may_run = "nobody"', "Stored results are still shown."), ("who_may_run = 1", "policy.toml")],
 )
 def test_why_nobody_may_run_this_is_said_once(world, open_page, host, settings, once):
     world.has(CPU, GPU)
@@ -239,7 +240,7 @@ def test_only_who_asked_may_stop_where_the_host_says_so(world, open_page, host, 
     app, job = asked
     other = open_page(COMPARE, job=job.id)
     assert "Stop" not in [found.label for found in other.button]
-    assert "Only the person who asked" in words(other)
+    assert "Only the user who started" in words(other)
     host('who_may_stop = "anybody"')
     other = open_page(COMPARE, job=job.id)
     host('who_may_stop = "asker"')
@@ -267,12 +268,12 @@ def test_a_job_that_nobody_asked_for_on_a_page_belongs_to_no_visitor(world, open
 def test_on_a_host_a_measurement_of_somebody_else_is_offered_and_not_shown_unasked(open_page, host, asked):
     _, job = asked
     other = open_page(COMPARE)
-    assert "somebody else asked for is under way" in words(other)
+    assert "A measurement of another user is running" in words(other)
     assert "How this works" in words(other)
     assert "job" not in other.query_params
     watching = checked(button(other, "Watch it").click().run())
     assert job.id in watching.query_params["job"]
-    assert "Only the person who asked" in words(watching)
+    assert "Only the user who started" in words(watching)
     host('who_may_stop = "anybody"')
     assert job.id in open_page(COMPARE).query_params["job"]
 

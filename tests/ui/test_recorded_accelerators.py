@@ -108,8 +108,8 @@ def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page
     world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
     app = open_page(run=LIVE, recorded=NAME, fingerprints="true")
     said = words(app)
-    assert "The recorded GPU trains" in said
-    assert "the CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in said
+    assert "The recorded GPU is" in said
+    assert "CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in said
     assert "how much a machine differs from one visit to the next is not in the interval" in said
     assert "Two machines. Recorded, dashed: NVIDIA Test GPU on Other CPU (111111)" in said
     shown = "GPU recorded, 111111"
@@ -138,9 +138,9 @@ def test_on_a_machine_with_an_accelerator_the_recorded_card_meets_it_too(world, 
     world.keep(rows.run(point=controls.DEFAULTS, run_id=LIVE))
     app = open_page(run=LIVE, recorded="Other GPU (111111)")
     said = words(app)
-    assert "## The recorded GPU trains" in said
-    assert "## Too close to call: the recorded GPU against the GPU" in said
-    assert "## The GPU trains" in said
+    assert "## The recorded GPU is" in said
+    assert "## The recorded GPU and the GPU are equally fast" in said
+    assert "## The GPU is" in said
 
 
 def test_a_recording_of_other_settings_is_named_and_never_drawn(world, open_page):
@@ -151,7 +151,7 @@ def test_a_recording_of_other_settings_is_named_and_never_drawn(world, open_page
     said = words(app)
     assert f"No recording of this training by {NAME} is here" in said
     assert "hidden size 256 instead of 128" in said
-    assert "as fast as" not in said
+    assert "× faster than" not in said
     assert list(table(app, "Step")["Device"]) == ["CPU"]
 
 
@@ -194,7 +194,7 @@ def test_what_a_recorded_row_says_is_never_markup(world, open_page):
     record(world, device_name=evil, cpu_name=evil)
     world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
     app = open_page(run=LIVE, recorded=f"{evil} (111111)")
-    assert "The recorded GPU trains" in words(app)
+    assert "The recorded GPU is" in words(app)
     for kind in ("markdown", "caption", "warning", "info"):
         for element in getattr(app, kind):
             assert "](http" not in element.value

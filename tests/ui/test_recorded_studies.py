@@ -11,7 +11,7 @@ from tests.ui.conftest import CPU, checked, words
 from tests.ui.find import TIMES, alts, button, chart_data, control, table
 from tests.ui.recordings import NAME, measured_here, record_study
 
-COMPARE, CROSSOVER = "pages/compare/compare.py", "pages/crossover/crossover.py"
+COMPARE, CROSSOVER = "/compare", "/crossover"
 
 
 # Crossover
@@ -115,7 +115,7 @@ def test_the_cost_basis_counts_for_two_machines_as_well(world, open_page):
     record_study(world)
     job = world.end(job_of(world, world.keep(measured_here())), state="finished")
     app = open_page(CROSSOVER, job=job.id, recorded=NAME, basis="cold_start")
-    assert "What is counted, with start-up" in words(app)
+    assert "Included (with start-up)" in words(app)
 
 
 def test_a_sweep_of_the_cpu_alone_without_a_choice_says_that_there_is_nothing_to_compare(world, open_page):

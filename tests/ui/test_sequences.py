@@ -29,14 +29,14 @@ def test_compare_has_the_sizes_of_the_model_and_the_length_of_tokens(world, open
 
 def test_crossover_varies_the_length_of_a_sequence_and_offers_it_for_tokens_alone(world, open_page):
     world.has(CPU, GPU)
-    page = "pages/crossover/crossover.py"
+    page = "/crossover"
     app = open_page(page, dataset="token-order", model="lstm", axis="sequence_length")
     assert app.selectbox(key="axis").value == "sequence_length"
     assert app.select_slider(key="sequence_length_range").value == (4, 256)
-    assert "Along: 'sequence_length'" in words(open_page(page, model="lstm", axis="sequence_length"))
+    assert "(got 'sequence_length')" in words(open_page(page, model="lstm", axis="sequence_length"))
 
 
 def test_a_compiled_lane_of_a_recurrent_model_is_refused_with_its_reason(world, open_page):
     world.has(CPU, GPU)
-    app = open_page("pages/crossover/crossover.py", model="lstm", contenders=["cpu@1", "cpu@1+compiled"])
+    app = open_page("/crossover", model="lstm", contenders=["cpu@1", "cpu@1+compiled"])
     assert "torch.compile does not take in the fused layers" in words(app)

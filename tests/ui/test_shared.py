@@ -14,8 +14,8 @@ from core import __main__ as command_line
 from core.commands import arguments
 from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
-from pages.shared import cache, text
-from tests.ui.conftest import PROJECT, TIMEOUT_S
+from pages.shared import cache, elements
+from tests.ui.conftest import PROJECT, TIMEOUT_S, words
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tests.ui.conftest import PROJECT, TIMEOUT_S
     ],
 )
 def test_dates_are_for_people_and_whatever_is_none_stays_as_it_is(started_at, shown):
-    assert text.format_date(started_at) == shown
+    assert elements.format_date(started_at) == shown
 
 
 POINTS = some.builds(
@@ -71,7 +71,8 @@ def test_the_app_loads_no_torch():
 
 def test_the_entry_point_opens_on_the_question(world, open_page):
     app = AppTest.from_file(str(PROJECT / "streamlit_app.py"), default_timeout=TIMEOUT_S).run()
-    assert app.title[0].value == "When does training on a GPU pay off?"
+    assert app.title[0].value == "Explore"
+    assert "When does training on a GPU pay off?" in words(app)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")

@@ -3,7 +3,7 @@
 from core.question.catalog import DATASETS
 from tests.ui.conftest import CPU, GPU, words
 
-CROSSOVER = "pages/crossover/crossover.py"
+CROSSOVER = "/crossover"
 
 
 def test_every_training_has_a_number_format_which_the_link_says(world, open_page):
@@ -14,7 +14,7 @@ def test_every_training_has_a_number_format_which_the_link_says(world, open_page
     app = open_page(dtype="float64")
     assert app.selectbox(key="dtype").value == "float64"
     refused = open_page(dtype="float64", devices=["cpu", "cuda:0+bf16"])
-    assert "Lanes: 'bf16'" in words(refused)
+    assert "(got 'bf16')" in words(refused)
 
 
 def test_categories_have_a_slider_for_the_rows_of_their_embedding(world, open_page):
@@ -32,7 +32,7 @@ def test_real_tables_are_offered_and_say_what_was_made_of_their_target(world, op
     world.has(CPU, GPU)
     control = open_page(dataset="diabetes", batch_size="1").selectbox(key="dataset")
     assert control.value == "diabetes"
-    assert "cut into thirds" in control.help
+    assert "split into three classes" in control.help
     assert {"Breast cancer", "Wine", "Diabetes"} <= set(control.options)
     assert {name for name, facts in DATASETS.items() if facts.bundled} >= {"breast-cancer", "wine"}
 

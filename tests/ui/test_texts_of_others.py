@@ -19,7 +19,7 @@ from core.results import exchange, exhibits
 from core.results.parquet import to_table
 from core.results.store import Store
 from pages.lessons import view
-from pages.shared import navigation, session
+from pages.shared import layout, session
 from tests import rows, strangers
 from tests.hostile import STRANGER, TEXTS, UNSEEN, bundle, meanings
 from tests.ui import drawn
@@ -31,8 +31,8 @@ MARKS = (STRANGER, ":red", ":small", ":help", ":material/home", ":material_home"
 MARKS += ("$x$", "alert(", "image ", "s_open", "html_", "fence", "table_open", "[^")
 """What must not be found in what a page makes of Markdown; our own words have none of it."""
 
-COMPARE, CROSSOVER, GALLERY = navigation.COMPARE, navigation.CROSSOVER, navigation.GALLERY
-CLASS, LESSONS, TUTORIALS = navigation.CLASS, navigation.LESSONS, navigation.TUTORIALS
+COMPARE, CROSSOVER, GALLERY = "/compare", "/crossover", layout.GALLERY
+CLASS, LESSONS, TUTORIALS = layout.CLASS, layout.LESSONS, layout.TUTORIALS
 OPEN = {"loss": "true", "reports": "true", "blocks": "true", "fingerprints": "true", "more": "true", "stock": "true"}
 OPEN |= {"speedup": "true", "lacks": "true", "fingerprint": "true", "recorded_studies": "true", "unread": "true"}
 OPEN |= {"recorded_speedup": "true", "results": "true", "filters": "true", "teacher": "true"}
@@ -55,7 +55,7 @@ VIEWS = {
         CROSSOVER,
         dict(zip(("axis", "recorded", "contenders", "also", "text"), TEXTS, strict=False)),
     ),
-    "devices": (navigation.DEVICES, {}),
+    "devices": (layout.DEVICES, {}),
     "tutorials": (TUTORIALS, {"tutorial": "signal", "shown": "signal"}),
     "tutorials, a link": (TUTORIALS, {"tutorial": TEXTS[0], "scale": TEXTS[1], "text": TEXTS[2]}),
     "lessons, a link": (LESSONS, {"lesson": TEXTS[0], "data": TEXTS[1], "text": TEXTS[2]}),
@@ -221,7 +221,7 @@ def test_a_teacher_sees_as_text_what_students_are_called(foreign, classroom, ope
 
 def test_a_file_and_its_name_are_text_before_anything_of_it_is_kept(foreign, open_page):
     table = to_table(rows.run(run_id="9" * 12, **strangers.free()))
-    for data, told in ((exchange.export(table, "parquet"), "would be added"), (b"torn", "is not taken")):
+    for data, told in ((exchange.export(table, "parquet"), "would be added"), (b"torn", "was not imported")):
         app = open_page(GALLERY, add="true")
         app.file_uploader[0].upload(f"{strangers.FILE_NAMES[0]}.parquet", data)
         app = require_text(checked(app.run()))

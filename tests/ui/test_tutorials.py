@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.files import downloaded
+from core.files import sources
 from core.jobs import process
 from core.progress import Progress, SweepProgress
 from core.question.experiment import Point
@@ -14,6 +14,7 @@ from pages.tutorials import view
 from tests import exhibited
 from tests.studies import measured
 from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.drawn import texts
 from tests.ui.find import alts, button
 
 PAGE = "pages/tutorials/tutorials.py"
@@ -47,13 +48,34 @@ def skipped(app):
 def test_each_tutorial_says_its_claim_and_asks_before_it_shows(world, open_page, name):
     world.has(CPU, GPU)
     app = open_page(PAGE, tutorial=name)
-    assert view.state_claim(PRESETS[name]) in words(app)
+    assert view.state_claim(PRESETS[name]) not in words(app), "it would answer the question"
     assert not any("Published:" in str(part.value) for part in app.markdown)
     assert not button(app, "Run").disabled
     app = expected(app, name)
     assert "Run it first" in words(app)
-    assert "Published:" not in words(app), "what comes of it stays shut until something was run, or that is skipped"
-    assert "Published:" in words(skipped(app))
+    assert "Published: the GPU" not in words(app), (
+        "what comes of it stays shut until something was run, or that is skipped"
+    )
+    app = words(skipped(app))
+    assert "Published:" in app
+    assert view.state_claim(PRESETS[name]) in app
+
+
+@pytest.mark.parametrize(("name", "covered"), [("signal", True), ("disc", False), ("fashion-cnn", False)])
+def test_the_published_picture_is_there_before_the_prediction_without_its_answer(world, open_page, name, covered):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, tutorial=name)
+    assert ("The GPU is covered until you predict" in words(app)) == covered
+    assert "Sizes to train" in words(app)
+
+
+def test_the_files_that_a_tutorial_needs_come_before_its_question(world, open_page):
+    world.has(CPU, GPU)
+    order = [drawn.text for drawn in texts(open_page(PAGE, tutorial="mnist-linear"))]
+    question = view.TUTORIALS["mnist-linear"].question.text
+    missing = next(place for place, text in enumerate(order) if "is not on this machine yet" in text)
+    assert missing < order.index("Take digits instead, which need no download") < order.index(question)
+    assert "or take digits" in order[missing]
 
 
 def test_before_the_machine_is_known_it_can_be_read_and_not_run(world, open_page):
@@ -66,7 +88,7 @@ def test_who_expects_nothing_can_see_it_all_the_same(world, open_page):
     world.has(CPU, GPU)
     app = skipped(open_page(PAGE))
     assert "Published:" in words(app)
-    assert "You expected" not in words(app)
+    assert "You predicted" not in words(app)
 
 
 def test_run_asks_for_the_sweep_and_for_the_tutorials_own_clock(world, open_page):
@@ -107,7 +129,7 @@ def test_published_figures_have_no_more_digits_than_were_published(world, open_p
     assert "it is about 4.5× as fast." in words(app)
     assert "Published: the GPU is 4.5× as fast at a hidden size of 2,000 (± 0.5)." in words(app)
     assert app.dataframe[0].value["published: CPU x86_64"][0] == "3 min ± 15 s"
-    assert "about 2× as fast." in words(open_page(PAGE, tutorial="fashion-cnn"))
+    assert "about 2× as fast." in words(skipped(open_page(PAGE, tutorial="fashion-cnn")))
 
 
 def test_stored_rows_are_set_beside_what_was_published(world, open_page):
@@ -118,10 +140,10 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     assert "“As the signal tutorial” says 1.70 ms, 1.70× what our clock says." in words(app)
-    assert "You expected: from hidden size 10 on. It was not so. What fits is: from hidden size" in words(app)
-    assert words(app).count("The GPU (NVIDIA Test GPU) is faster than the CPU") == 1, "as it is said once, below"
+    assert "You predicted: from hidden size 10 on. It was not so. What fits is: from hidden size" in words(app)
+    assert "**Measured.** The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     app = checked(app.radio(key="predict_signal").set_value("from hidden size 1,000 on").run())
-    assert "You expected: from hidden size 1,000 on. You were right." in words(app)
+    assert "You predicted: from hidden size 1,000 on. You were right." in words(app)
     assert button(app, "Run again")
 
 
@@ -156,8 +178,8 @@ def test_while_it_runs_the_page_says_how_far_it_is(world, open_page):
     app = checked(app.run())
     assert "Part 1 of 2 · 2 of 5 points done, now hidden size 100" in app.get("progress")[0].proto.text
     assert "Run" not in [found.label for found in app.button]
-    assert "Say what you expect while it is measured." in words(app)
-    assert "It is being measured. Whether you were right" in words(expected(app))
+    assert "Predict while it is measured." in words(app)
+    assert "It is being measured. This pane then shows" in words(expected(app))
 
 
 def test_stop_ends_every_part_of_the_task(world, open_page):
@@ -216,7 +238,7 @@ def test_the_link_brings_tutorial_scale_devices_and_what_was_expected(world, ope
         "shown": "disc",
     }
     app = open_page(PAGE, **link)
-    assert "You expected: from depth 8 on" in words(app)
+    assert "You predicted: from depth 8 on" in words(app)
     assert "10 parameters" not in words(app)
     assert PRESETS["disc"].title in words(app)
 
@@ -294,7 +316,7 @@ def test_where_files_of_a_tutorial_are_missing_their_folder_is_named_before_run(
     assert str(place) in [block.value for block in app.code]
     assert "first; digits need no network." in words(app), "and beside Run, which may be all that is in sight"
     place.mkdir(parents=True)
-    for file in downloaded.FILES:
+    for file in sources.FILES:
         (place / file).touch()
     assert str(place) not in [block.value for block in open_page(PAGE, tutorial=name).code]
 
@@ -304,7 +326,7 @@ def test_where_files_of_a_tutorial_are_missing_their_folder_is_named_before_run(
 def test_one_press_takes_digits_which_are_there_offline(world, open_page, offline, name, scale):
     world.has(CPU, GPU)
     app = checked(open_page(PAGE, tutorial=name, scale=scale).toggle(key="digits").set_value(True).run())
-    assert "Digits stand for" in words(app)
+    assert "Digits replace" in words(app)
     assert "is not on this machine yet" not in words(app)
     assert "digits need no network" not in words(app)
     checked(button(app, "Run").click().run())

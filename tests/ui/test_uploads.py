@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from streamlit.web.server.starlette import starlette_routes
 
 from core.question.policy import POLICY_VARIABLE
-from pages.shared import guard
+from pages.shared import server
 from tests.ui.asgi import UPLOAD, Host, answer, ask
 
 MB = 2**20
@@ -20,8 +20,8 @@ MB = 2**20
 def host(monkeypatch):
     """Four visitors, none of whom has brought a file."""
     found = Host("ada", "ben", "carl", "dora")
-    monkeypatch.setattr(guard.runtime, "exists", lambda: True)
-    monkeypatch.setattr(guard.runtime, "get_instance", lambda: found)
+    monkeypatch.setattr(server.runtime, "exists", lambda: True)
+    monkeypatch.setattr(server.runtime, "get_instance", lambda: found)
     return found
 
 
@@ -36,7 +36,7 @@ def guarded(world, host):
             host.keep(session, file, len(body))
         await PlainTextResponse("taken", status_code=204)(scope, receive, send)
 
-    return guard.Guard(streamlit)
+    return server.Guard(streamlit)
 
 
 def put(guarded, session, file="file", size=None, **request):
@@ -50,7 +50,7 @@ def real(world, host, monkeypatch):
     """Streamlit's own route for uploads, behind the guard."""
     monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
     routes = starlette_routes.create_upload_routes(host, host.uploaded_file_mgr, None)
-    return Starlette(routes=routes, middleware=guard.MIDDLEWARE)
+    return Starlette(routes=routes, middleware=server.MIDDLEWARE)
 
 
 BOUNDARY = [(b"content-type", b"multipart/form-data; boundary=end")]
@@ -69,7 +69,7 @@ def test_streamlits_own_route_keeps_what_comes(real, host):
 
 
 def test_a_session_may_hold_a_few_files(guarded, host):
-    for number in range(guard.FILES_PER_SESSION - 1):
+    for number in range(server.FILES_PER_SESSION - 1):
         host.keep("ada", f"{number}", 1)
     assert put(guarded, "ada", "one more") == 204
     assert put(guarded, "ada", "too many") == 429
@@ -78,7 +78,7 @@ def test_a_session_may_hold_a_few_files(guarded, host):
 
 
 def test_a_session_has_a_share_in_bytes(guarded, host, monkeypatch):
-    monkeypatch.setattr(guard, "SESSION_BYTES", 3 * MB)
+    monkeypatch.setattr(server, "SESSION_BYTES", 3 * MB)
     host.keep("ada", "first", 2 * MB)
     assert put(guarded, "ada", size=MB + 1) == 429
     assert put(guarded, "ada", size=MB) == 204
@@ -86,7 +86,7 @@ def test_a_session_has_a_share_in_bytes(guarded, host, monkeypatch):
 
 
 def test_where_all_together_are_too_many_those_of_who_was_idle_longest_go_first(guarded, host, monkeypatch):
-    monkeypatch.setattr(guard, "UPLOADED_BYTES", 10 * MB)
+    monkeypatch.setattr(server, "UPLOADED_BYTES", 10 * MB)
     for session in ("carl", "ada", "ben"):
         assert put(guarded, session, "old", size=MB) == 204
     host.keep("carl", "older", 5 * MB)
@@ -96,7 +96,7 @@ def test_where_all_together_are_too_many_those_of_who_was_idle_longest_go_first(
 
 
 def test_files_of_who_asks_and_of_who_is_bringing_one_are_never_taken(guarded, host, monkeypatch):
-    monkeypatch.setattr(guard, "UPLOADED_BYTES", 10 * MB)
+    monkeypatch.setattr(server, "UPLOADED_BYTES", 10 * MB)
     host.keep("ada", "own", 5 * MB)
     host.keep("ben", "own", 2 * MB)
 
@@ -123,7 +123,7 @@ def test_files_of_who_asks_and_of_who_is_bringing_one_are_never_taken(guarded, h
 
 @pytest.mark.parametrize("length", [b"", b"-1", b"1e9", b"9" * 400, "²".encode("latin-1")])
 def test_an_upload_that_does_not_say_how_large_it_is_counts_as_the_largest(guarded, host, monkeypatch, length):
-    monkeypatch.setattr(guard, "SESSION_BYTES", 5 * MB)
+    monkeypatch.setattr(server, "SESSION_BYTES", 5 * MB)
     host.keep("ada", "first", 1)
     headers = [(b"content-length", length)] if length else []
     assert answer(guarded, UPLOAD.format(session="ada", file="b"), "PUT", headers=headers)[0] == 429
@@ -131,7 +131,7 @@ def test_an_upload_that_does_not_say_how_large_it_is_counts_as_the_largest(guard
 
 
 def test_who_has_no_session_takes_nothing_from_anybody(guarded, host, monkeypatch):
-    monkeypatch.setattr(guard, "UPLOADED_BYTES", MB)
+    monkeypatch.setattr(server, "UPLOADED_BYTES", MB)
     host.keep("ada", "own", MB)
     assert put(guarded, "nobody", size=MB) == 400
     assert host.kept == {"ada": ["own"]}
@@ -141,8 +141,8 @@ def test_an_upload_that_failed_makes_room_again(world, host):
     async def failing(scope: Any, receive: Any, send: Any) -> None:
         raise RuntimeError
 
-    guarded = guard.Guard(failing)
-    for _ in range(guard.FILES_PER_SESSION + 1):
+    guarded = server.Guard(failing)
+    for _ in range(server.FILES_PER_SESSION + 1):
         with pytest.raises(RuntimeError):
             put(guarded, "ada")
 

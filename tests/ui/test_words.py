@@ -16,7 +16,7 @@ from core.question.presets import PRESETS
 from core.question.published import find_case
 from core.question.sweep import Axis, Sweep
 from core.results import exhibits
-from pages.shared import custom_files, links, navigation
+from pages.shared import custom_files, layout, links
 from tests import exhibited, rows, students, studies
 from tests.own_trainings import NAME, PLAIN, own_run
 from tests.ui import drawn
@@ -46,37 +46,37 @@ SWEEP = Sweep(
 )
 
 VIEWS = {
-    "front": ("pages/front/front.py", {}),
-    "compare": (navigation.COMPARE, {}),
-    "compare, a run": (navigation.COMPARE, {"run": rows.RUN_ID, **OPEN}),
-    "compare, a run with lanes": (navigation.COMPARE, {"run": LANES_RUN, **OPEN}),
-    "compare, a run under way": (navigation.COMPARE, {"job": "{job}"}),
-    "crossover": (navigation.CROSSOVER, {"recorded_studies": "true"}),
-    "crossover, a study": (navigation.CROSSOVER, {"study": "{study}", **OPEN}),
-    "tutorials": (navigation.TUTORIALS, {"tutorial": "signal", "shown": "signal"}),
-    "lessons": (navigation.LESSONS, {}),
-    "cases": (navigation.CASES, {}),
-    "cases, one": (navigation.CASES, {"case": "many-threads"}),
-    "cases, one of a file": (navigation.CASES, {"case": "double-precision"}),
-    "gallery": (navigation.GALLERY, {}),
-    "gallery, published": (navigation.GALLERY, {"view": "Published"}),
-    "gallery, trials": (navigation.GALLERY, {"view": "Trials"}),
-    "gallery, machines": (navigation.GALLERY, {"view": "Machines"}),
-    "gallery, a study": (navigation.GALLERY, {"study": "{study}", **OPEN}),
-    "gallery, a run": (navigation.GALLERY, {"run": rows.RUN_ID, **OPEN}),
-    "gallery, two studies side by side": (navigation.GALLERY, {"study": "{study}", "beside": ["{other}"], **OPEN}),
-    "gallery, two runs side by side": (navigation.GALLERY, {"run": rows.RUN_ID, "beside": LANES_RUN, **OPEN}),
-    "gallery, a published study": (navigation.GALLERY, {"study": "xgboost"}),
-    "gallery, filters": (navigation.GALLERY, {"filters": "true", "in_model": "lstm"}),
-    "class": (navigation.CLASS, {}),
-    "cases, one that was measured": (navigation.CASES, {"case": MEASURED_CASE}),
-    **{f"tutorials, {name}": (navigation.TUTORIALS, {"tutorial": name, "shown": name}) for name in PRESETS},
-    **{f"lessons, {name}": (navigation.LESSONS, {"lesson": name, "shown": name}) for name in links.LESSON_TITLES},
-    "a sweep under way": (navigation.CROSSOVER, {"job": "{sweep}"}),
-    "a run that is not there": (navigation.COMPARE, {"run": "e" * 12}),
-    "a study that is not there": (navigation.CROSSOVER, {"study": "e" * 12}),
-    "values that are none": (navigation.COMPARE, {"hidden_size": "0", "dataset": "none", "data_path": "none"}),
-    "an axis that is none": (navigation.CROSSOVER, {"axis": "none"}),
+    "front": ("/", {}),
+    "compare": ("/compare", {}),
+    "compare, a run": ("/compare", {"run": rows.RUN_ID, **OPEN}),
+    "compare, a run with lanes": ("/compare", {"run": LANES_RUN, **OPEN}),
+    "compare, a run under way": ("/compare", {"job": "{job}"}),
+    "crossover": ("/crossover", {"recorded_studies": "true"}),
+    "crossover, a study": ("/crossover", {"study": "{study}", **OPEN}),
+    "tutorials": (layout.TUTORIALS, {"tutorial": "signal", "shown": "signal"}),
+    "lessons": (layout.LESSONS, {}),
+    "cases": (layout.CASES, {}),
+    "cases, one": (layout.CASES, {"case": "many-threads"}),
+    "cases, one of a file": (layout.CASES, {"case": "double-precision"}),
+    "gallery": (layout.GALLERY, {}),
+    "gallery, published": (layout.GALLERY, {"view": "Published"}),
+    "gallery, trials": (layout.GALLERY, {"view": "Trials"}),
+    "gallery, machines": (layout.GALLERY, {"view": "Machines"}),
+    "gallery, a study": (layout.GALLERY, {"study": "{study}", **OPEN}),
+    "gallery, a run": (layout.GALLERY, {"run": rows.RUN_ID, **OPEN}),
+    "gallery, two studies side by side": (layout.GALLERY, {"study": "{study}", "beside": ["{other}"], **OPEN}),
+    "gallery, two runs side by side": (layout.GALLERY, {"run": rows.RUN_ID, "beside": LANES_RUN, **OPEN}),
+    "gallery, a published study": (layout.GALLERY, {"study": "xgboost"}),
+    "gallery, filters": (layout.GALLERY, {"filters": "true", "in_model": "lstm"}),
+    "class": (layout.CLASS, {}),
+    "cases, one that was measured": (layout.CASES, {"case": MEASURED_CASE}),
+    **{f"tutorials, {name}": (layout.TUTORIALS, {"tutorial": name, "shown": name}) for name in PRESETS},
+    **{f"lessons, {name}": (layout.LESSONS, {"lesson": name, "shown": name}) for name in links.LESSON_TITLES},
+    "a sweep under way": ("/crossover", {"job": "{sweep}"}),
+    "a run that is not there": ("/compare", {"run": "e" * 12}),
+    "a study that is not there": ("/crossover", {"study": "e" * 12}),
+    "values that are none": ("/compare", {"hidden_size": "0", "dataset": "none", "data_path": "none"}),
+    "an axis that is none": ("/crossover", {"axis": "none"}),
 }
 
 
@@ -155,16 +155,16 @@ def test_no_identifier_is_read_on_any_page(full, open_page, view):
 
 def test_the_identifiers_of_devices_are_read_in_the_column_of_what_stands_in_commands_alone(world, open_page):
     world.has(CPU, GPU)
-    app = open_page(navigation.DEVICES)
+    app = open_page(layout.DEVICES)
     assert identifiers(app) == [("cpu", "cpu"), ("cuda:0", "cuda:0")]
     assert list(table(app, "In commands")["In commands"]) == ["cpu", "cuda:0"]
 
 
 OWN = {
-    "compare": (navigation.COMPARE, {"training": NAME, "size": "64"}),
-    "compare, a run": (navigation.COMPARE, {"training": NAME, "size": "64", "run": f"{64:012x}", **OPEN}),
-    "crossover": (navigation.CROSSOVER, {"training": NAME}),
-    "gallery, a run": (navigation.GALLERY, {"run": f"{64:012x}", **OPEN}),
+    "compare": ("/compare", {"training": NAME, "size": "64"}),
+    "compare, a run": ("/compare", {"training": NAME, "size": "64", "run": f"{64:012x}", **OPEN}),
+    "crossover": ("/crossover", {"training": NAME}),
+    "gallery, a run": (layout.GALLERY, {"run": f"{64:012x}", **OPEN}),
 }
 
 
@@ -176,7 +176,7 @@ def test_no_identifier_is_read_of_a_training_of_ones_own(own_file, open_page, vi
 
 def test_no_identifier_is_read_in_a_class(school, open_page):
     link, secret = school
-    assert identifiers(open_page(navigation.CLASS, **link)) == []
-    app = open_page(navigation.CLASS, **{"class": link["class"], "teacher": "true"})
+    assert identifiers(open_page(layout.CLASS, **link)) == []
+    app = open_page(layout.CLASS, **{"class": link["class"], "teacher": "true"})
     next(field for field in app.text_input if field.label == "Teacher's code").set_value(secret)
     assert identifiers(checked(button(app, "Open the teacher's view").click().run())) == []

@@ -33,7 +33,7 @@ def test_every_row_is_read_and_says_what_it_said(earlier):
     run = store.trials(run_id="0123456789ab")
     assert math.isclose(speedup.speedup(*run).value, 4.0, rel_tol=0.02)
     named = study.find_study(NAMES["study"], store.trials(), "hidden_size")
-    assert study.crossover(named).outcome == "several"
+    assert named.crossover().outcome == "several"
     assert [trial.device_name for trial in Store(earlier / "gallery").trials()] == ["Test CPU", "NVIDIA Test GPU"]
 
 

@@ -1,1 +1,1 @@
-"""Rows and answers as charts: Vega-Lite specifications in one look, to be drawn by a page or written to a file."""
+"""Vega-Lite charts of rows and answers in one look, for a page or a file."""

@@ -1,7 +1,7 @@
-"""Many answers to one question: everybody's in a class, by device, before what was expected; and those of machines.
+"""Charts of many answers to one question: results and predictions of a class, and crossovers of many machines.
 
-Takes plain rows and not the class's own types, so that it lies below them. Nicknames, and names of machines, are data
-of the chart, never its markup.
+The functions accept simple rows instead of the types of the class, so this module lies below those types. Nicknames and
+names of machines are data of the chart, never its markup.
 """
 
 import collections
@@ -19,11 +19,12 @@ from .look import ChartRow, Spec
 from .study_charts import size_axis, size_channel
 
 MAX_STUDENTS_DRAWN = 200
-"""Students that are drawn one by one."""
+"""Students that are shown one by one."""
 
 MOST_RATIO = 1e4
-"""Speedup, and its inverse, up to which one is drawn where it is: one row from a file must not flatten all the others.
-A crossover is drawn up to a tenth of the smallest size and ten times the largest."""
+"""Largest speedup, and largest inverse, that is shown at its true position: one row from a file must not flatten all
+the others. A crossover keeps its position from a tenth of the smallest size to ten times the largest.
+"""
 
 ROW = 46
 """Pixels of a pair of devices."""
@@ -38,7 +39,7 @@ MACHINE_ROW_HEIGHT = 26
 
 MACHINE_ANSWERS = ("crossover", *OUTCOMES_WITHOUT_CROSSOVER.values())
 MACHINE_SHAPES = ("circle", "triangle-left", "triangle-right")
-"""What a machine found, with the mark that says so; one that found several, or nothing, has none."""
+"""Outcomes of a machine that have a mark, with its shape; a machine with several crossovers or none has no mark."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class StudentResult:
 
 
 def student_crossovers_chart(marks: Sequence[StudentResult], expected: Mapping[float, int], axis: str) -> Spec:
-    """Everybody's crossover by pair of devices over the sizes, and how many expected it at each.
+    """Chart all students' crossovers by pair of devices, and how many predicted one at each size.
 
     Who found the challenger faster at every size, or at none, stands at the end. `axis` is its name for people.
     """
@@ -72,8 +73,29 @@ def student_crossovers_chart(marks: Sequence[StudentResult], expected: Mapping[f
     return _layer_students(rows, counted, x, "crossover")
 
 
+def predictions_chart(counts: Mapping[str, int], title: str) -> Spec:
+    """Return a histogram of the predictions, a bar for each answer in the given order, including unused answers."""
+    rows: list[ChartRow] = [{"answer": answer, "students": count} for answer, count in counts.items()]
+    most = max((*counts.values(), 1))
+    base = alt.Chart().encode(
+        x=alt.X("answer:N", title=title, sort=list(counts), axis=alt.Axis(labelAngle=0, labelLimit=160)),
+        y=alt.Y(
+            "students:Q",
+            title="students",
+            axis=alt.Axis(format="d", tickMinStep=1, grid=False),
+            scale=alt.Scale(domain=[0, most * 1.15]),
+        ),
+        tooltip=look.tooltips(("answer", title), ("students", "students", "d")),
+    )
+    figures = base.transform_filter("datum.students > 0").mark_text(
+        dy=-10, fontSize=16, fontWeight="bold", color=look.NEUTRAL
+    )
+    bars = base.mark_bar(color=look.NEUTRAL, opacity=0.7)
+    return look.finish_chart(alt.layer(bars, figures.encode(text="students:Q")), rows, height=look.CHART_HEIGHT)
+
+
 def student_speedups_chart(marks: Sequence[StudentResult]) -> Spec:
-    """Everybody's speedup by pair of devices; at 1 neither device is faster."""
+    """Chart all students' speedups by pair of devices; at 1 neither device is faster."""
     drawn = [mark for mark in marks[:MAX_STUDENTS_DRAWN] if mark.value]
     rows = [_clip_row(_student_row(mark, 1, 1), 1 / MOST_RATIO, MOST_RATIO) for mark in drawn]
     values = [row[end] for row in rows for end in ("at", "low", "high")] + [0.5, 2]
@@ -81,7 +103,7 @@ def student_speedups_chart(marks: Sequence[StudentResult]) -> Spec:
 
 
 def student_chart_height(groups: int) -> int:
-    """Pixels that a chart of so many pairs of devices takes, its legend included."""
+    """Return the height in pixels of a chart of so many pairs of devices, its legend included."""
     return look.CHART_HEIGHT + ROW * groups
 
 
@@ -104,11 +126,11 @@ def _clip_row(row: ChartRow, lowest: float, highest: float) -> ChartRow:
 
 
 def _layer_students(rows: list[ChartRow], counted: list[ChartRow], x: dict[str, Any], what: str) -> Spec:
-    """Intervals and points in a lane for each pair of devices; the tally behind, with an axis of its own."""
+    """Layer intervals and points, in a strip for each pair of devices, over the tally, which has an axis of its own."""
     devices = list(dict.fromkeys(row["devices"] for row in rows))
     seen: collections.Counter[str] = collections.Counter()
     sizes = collections.Counter(row["devices"] for row in rows)
-    for row in rows:  # side by side within their lane, in the order of joining
+    for row in rows:  # side by side within their band, in the order of joining
         pair = row["devices"]
         row["lane"] = devices.index(pair) + 0.15 + 0.7 * (seen[pair] + 0.5) / sizes[pair]
         seen[pair] += 1
@@ -156,7 +178,10 @@ def _students(rows: list[ChartRow], devices: list[str], x: dict[str, Any], what:
 
 
 def machine_crossovers_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Spec:
-    """Where each machine's crossover lies; faster at every size, or at none, stands at the end of its own."""
+    """Chart the crossover of each machine.
+
+    A machine with one winner at every size has its mark at the end of its sizes.
+    """
     names = list(answers)[:MAX_MACHINES_DRAWN]
     axis = answers[names[0]].axis
     sizes = [size.size for name in names for size in answers[name].sizes]
@@ -191,7 +216,7 @@ def machine_crossovers_chart(answers: Mapping[str, Crossover], kinds: Mapping[st
 
 
 def _machine_rows(name: str, answer: Crossover) -> list[ChartRow]:
-    """The marks of one machine: a crossing each, or the end of its sizes up to which its curves do not cross."""
+    """Return the marks of one machine: a crossing each, or the end of its sizes up to which its curves do not cross."""
     if answer.outcome in OUTCOMES_WITHOUT_CROSSOVER:
         at = (max if answer.outcome == "cpu_always" else min)(size.size for size in answer.sizes)
         return [_machine_row(name, at, at, at, OUTCOMES_WITHOUT_CROSSOVER[answer.outcome])]

@@ -14,8 +14,9 @@ import numpy as np
 from ... import units
 from ...question.devices import DEVICE_KINDS
 from ...question.fields import axis_title
-from ...question.published import Case
+from ...question.published import Figure
 from .. import wording
+from ..contribution import UNCONFIRMED
 from ..gallery.published import PublishedStudy
 from ..result import Crossover
 from . import look, study_charts
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BINS_PER_DECADE = 6
-"""Bins of parameters in each factor of ten: at most some 50 a device kind over all that can be asked for."""
+"""Bins of parameters in each factor of ten: at most about 50 per device kind over all possible models."""
 
 MOST_BINS = 1_000
 """More than there can be: counts of parameters end below 10^20."""
 
-STEP_TIME_COLUMNS = ("device_kind", "parameters", "step_s")
+STEP_TIME_COLUMNS = ("device_kind", "parameters", "step_s", "source")
 """Columns of all trials that their chart needs."""
 
 SMALL_HEIGHT, PARTS_HEIGHT, COMPARISON_HEIGHT = 240, 320, 420
-"""Pixels of a study's chart among others, of the parts of a step, and of one that stands alone, all included."""
+"""Pixels of a study's chart among others, of the step breakdown, and of a single chart, all included."""
 
 MAX_STUDIES_DRAWN = 4
-"""Studies on one chart: each has two curves, and there are eight dashes to tell curves apart."""
+"""Studies on one chart: each has two curves, and eight dashes are available to distinguish curves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyCurves:
-    """A study as it is put beside others: its name, and those of its baseline and its challenger, tell it from them."""
+    """A study in a comparison, identified by its name and those of its baseline and its challenger."""
 
     name: str
     devices: tuple[str, str]
@@ -53,9 +54,13 @@ class StudyCurves:
 
 
 def step_times_chart(trials: "pd.DataFrame") -> Spec:
-    """Median time per step against parameters: a point for each device kind and bin, a rule for its middle half.
+    """Chart the median time per step against parameters.
 
-    Of lines of `core.answer.gallery.overview`; those without timed blocks are left out.
+    A point is the median of a device kind and bin, its rule the interquartile range. A point is hollow where all of
+    its rows were contributed and no second machine has confirmed them.
+
+    Args:
+        trials: lines of `core.answer.gallery.overview`; those without timed blocks are left out.
     """
     timed = trials.loc[(trials["step_s"] > 0) & (trials["parameters"] > 0), list(STEP_TIME_COLUMNS)]
     rows = _bins(timed) if len(timed) else []
@@ -74,16 +79,23 @@ def step_times_chart(trials: "pd.DataFrame") -> Spec:
     at: ChartRow = {"x": {"field": "parameters", **x}, "color": colour, "tooltip": tooltip}
     spans = {**at, "y": {"field": "low", **y}, "y2": {"field": "high"}}
     points = {**at, "y": {"field": "step", **y}, "shape": shape}
+    point = {"type": "point", "size": 70, "opacity": 0.95}
     layers: list[ChartRow] = [
         {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.5}, "encoding": spans},
-        {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95}, "encoding": points},
+        {**_keep_rows("!datum.hollow"), "mark": {**point, "filled": True}, "encoding": points},
+        {**_keep_rows("datum.hollow"), "mark": {**point, "filled": False, "strokeWidth": 2}, "encoding": points},
     ]
     named = [row | {"kind": DEVICE_KINDS[row["kind"]].title if row["kind"] in kinds else row["kind"]} for row in rows]
     return _plain_spec(layers, named, height=look.CHART_HEIGHT)
 
 
+def _keep_rows(test: str) -> ChartRow:
+    return {"transform": [{"filter": test}]}
+
+
 def _bins(timed: "pd.DataFrame") -> list[ChartRow]:
     kinds = timed["device_kind"].astype("category").cat
+    unconfirmed = (timed["source"] == UNCONFIRMED).to_numpy(bool)
     sizes, steps = timed["parameters"].to_numpy(float), timed["step_s"].to_numpy(float)
     bins = np.floor(np.log10(sizes) * BINS_PER_DECADE).astype(np.int64)
     group = kinds.codes.to_numpy(np.int64) * MOST_BINS + bins
@@ -99,6 +111,7 @@ def _bins(timed: "pd.DataFrame") -> list[ChartRow]:
                 "from": float(within.min()),
                 "to": float(within.max()),
                 "trials": len(places),
+                "hollow": bool(unconfirmed[places].all()),
                 "step": middle,
                 "low": low,
                 "high": high,
@@ -110,7 +123,7 @@ def _bins(timed: "pd.DataFrame") -> list[ChartRow]:
 
 
 def study_thumbnail(answer: Crossover, kinds: tuple[str, str]) -> Spec:
-    """A study among others: both devices' median time at each size, and the interval of its crossover shaded."""
+    """Return a study among others: both devices' median time at each size, and the interval of its crossover shaded."""
     names = (wording.short_device(answer.baseline), wording.short_device(answer.challenger))
     rows = _median_rows(StudyCurves(name="", devices=names, answer=answer, kinds=kinds))
     zones: list[ChartRow] = [{"from": one.low, "to": one.high} for one in answer.crossings]
@@ -139,7 +152,7 @@ def study_thumbnail(answer: Crossover, kinds: tuple[str, str]) -> Spec:
 
 
 def _plain_spec(layers: list[ChartRow], rows: list[ChartRow], *, height: int) -> Spec:
-    """A chart in the common look that is written out without Altair, which checks it for longer than a filter may take.
+    """Return a chart in the common look without Altair, whose checks take longer than a filter may.
 
     Tests check it against Vega-Lite's own schema.
     """
@@ -155,19 +168,19 @@ def _plain_spec(layers: list[ChartRow], rows: list[ChartRow], *, height: int) ->
 
 
 def _plain_names_channel(field: str, names: Sequence[str], looks: Sequence[Any], legend: ChartRow | None) -> ChartRow:
-    """As `look.by`, which Altair does not check."""
+    """Return a channel as `look.by` does, unchecked by Altair."""
     scale = {"domain": list(names), "range": list(looks)}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
 
 def _plain_tooltip(field: str, title: str, number: str = "") -> ChartRow:
-    """As `look.tooltips`, which Altair does not check."""
+    """Return a tooltip as `look.tooltips` does, unchecked by Altair."""
     kind = {"type": "quantitative", "format": number} if number else {"type": "nominal"}
     return {"field": field, "title": title, **kind}
 
 
 def _plain_log_channel(title: str | None, values: Sequence[float], label: str, *, grid: bool = False) -> ChartRow:
-    """A channel of numbers with a scale and an axis over values."""
+    """Return a channel of numbers with a scale and an axis over values."""
     ticks = look.log_ticks(values)
     axis = {"labelExpr": label, "labelOverlap": "greedy", "grid": grid}
     axis |= {"values": ticks} if ticks is not alt.Undefined else {}
@@ -185,7 +198,7 @@ def study_times_chart(curves: Sequence[StudyCurves]) -> Spec:
 
 
 def study_speedups_chart(curves: Sequence[StudyCurves]) -> Spec:
-    """Speedup against size of several studies, one curve each with its intervals; at 1 neither device is faster.
+    """Return a chart of speedup against size, one curve with intervals per study; at 1 neither device is faster.
 
     A study has the colour that its challenger has where the times are drawn.
     """
@@ -216,7 +229,7 @@ def study_speedups_chart(curves: Sequence[StudyCurves]) -> Spec:
 
 
 def parts_over_sizes_chart(steps: Mapping[float, Mapping[str, float]], axis: str) -> Spec:
-    """Where the time of a step goes at each size of one device: shares of the parts that were timed apart, stacked."""
+    """Chart the step breakdown at each size of one device: stacked shares of the parts that were timed separately."""
     rows: list[ChartRow] = [
         {
             "size": look.format_size_compactly(size),
@@ -248,20 +261,20 @@ def _median_rows(curve: StudyCurves) -> list[ChartRow]:
 
 
 def _sizes_chart(rows: Sequence[ChartRow], axis: str, curve: tuple[str, str], figure: tuple[str, str]) -> alt.Chart:
-    """A chart over the sizes of an axis, with its tooltip."""
+    """Return a chart over the sizes of an axis, with its tooltip."""
     sizes = [row["size"] for row in rows]
     tooltip = look.tooltips(curve, ("size", axis_title(axis), "~r"), figure)
     return alt.Chart().encode(x=size_channel(axis, sizes)(axis=size_axis(sizes)), tooltip=tooltip)
 
 
 def _device_colours(curves: Sequence[StudyCurves]) -> dict[str, str]:
-    """The colour of every device, the same in each chart of these curves, whichever of them are drawn there."""
+    """Choose the colour of every device, the same in each chart of these curves, whichever of them a chart shows."""
     kinds = {device: kind for curve in curves for device, kind in zip(curve.devices, curve.kinds, strict=True)}
     return dict(zip(kinds, look.contender_colours(list(kinds.values())), strict=True))
 
 
 def _draw_curves(base: alt.Chart, y: alt.Y, colours: Mapping[str, str]) -> tuple[alt.Chart, alt.Chart]:
-    """A line and points for each curve by its name; curves of one colour still differ in dash and shape."""
+    """Return a line and points for each curve by its name; curves of one colour still differ in dash and shape."""
     domain = list(colours)
     legend = look.names_legend(domain, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0)
     base = base.encode(y=y, color=look.names_channel(alt.Color, "curve", domain, list(colours.values()), legend=legend))
@@ -283,18 +296,18 @@ def chart_published_study(study: PublishedStudy) -> Spec:
     return {**spec, "title": {"text": lines, **small}}
 
 
-def case_figures_chart(case: Case) -> Spec:
-    """What a thread reported, a hollow bar a figure, in its own unit; empty where it told none."""
+def case_figures_chart(figures: Sequence[Figure], unit: str) -> Spec:
+    """Chart published figures in their own unit, a hollow bar each; an empty specification without figures."""
     rows: list[ChartRow] = [
-        {"name": one.name, "value": one.value, "shown": f"{one.value:,}".removesuffix(".0")} for one in case.figures
+        {"name": one.name, "value": one.value, "shown": f"{one.value:,}".removesuffix(".0")} for one in figures
     ]
     if not rows:
         return {}
     names = [row["name"] for row in rows]
-    scale = alt.Scale(domain=[0, CASE_FIGURE_MARGIN * max(one.value for one in case.figures)])
-    x = alt.X("value:Q", title=f"{case.unit}, published", scale=scale, axis=alt.Axis(tickCount=4))
+    scale = alt.Scale(domain=[0, CASE_FIGURE_MARGIN * max(one.value for one in figures)])
+    x = alt.X("value:Q", title=f"{unit}, published", scale=scale, axis=alt.Axis(tickCount=4))
     y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(ticks=False, labelLimit=140))
-    base = alt.Chart().encode(y=y, tooltip=look.tooltips(("name", "of"), ("shown", case.unit)))
+    base = alt.Chart().encode(y=y, tooltip=look.tooltips(("name", "of"), ("shown", unit)))
     hues = [study_charts.PUBLISHED_COLOURS[at % 2] for at in range(len(names))]
     bars = base.mark_bar(
         size=look.BAR_HEIGHT // 2, filled=False, strokeWidth=study_charts.PUBLISHED_LINE, strokeDash=[4, 2]

@@ -1,6 +1,6 @@
-"""Charts of lessons and tutorials: clocks, epochs in parts, seeds, launches, published beside measured times.
+"""Charts of lessons and tutorials: clocks, epochs in parts, seeds, launches, and published against measured times.
 
-Draws what `core.answer` found; computes nothing.
+Shows the results of `core.answer`; computes nothing.
 """
 
 import math
@@ -29,7 +29,7 @@ SHARE_COLOURS = {FIXED_PART: "#EE8866", GROWING_PART: "#77AADD", WAITING_PART: "
 
 
 def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
-    """Seconds an epoch by every clock: each reading, and a line at the median of ours; with each contender's kind."""
+    """Chart the seconds per epoch by every clock: each reading, and a line at the median of the correct clock."""
     contenders = list(dict.fromkeys(variant.contender for variant in clock.variants))
     rows: list[ChartRow] = []
     for variant in clock.variants:
@@ -66,7 +66,7 @@ def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
 
 
 def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
-    """An epoch in its parts for each way of delivering data, a tick at the undisturbed epoch."""
+    """Return an epoch in its parts for each way of delivering data, a tick at the undisturbed epoch."""
     unit, scale = look.choose_time_unit([max((sum(way.parts_s.values()), way.epoch_s)) for way in bottleneck.ways])
     rows: list[ChartRow] = [
         {
@@ -87,14 +87,14 @@ def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
     base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
     title = f"an epoch on {inline_name(bottleneck.contender)} ({unit})"
     x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))
-    legend = alt.Legend(orient="top", title=None, columns=2)  # the names beside the bars leave no room for three
+    legend = alt.Legend(orient="top", title=None, columns=2)  # the names of the bars leave no space for three
     bars = look.stack_parts(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS, legend)
     tick = base.transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
     return look.finish_chart(alt.layer(bars, tick.encode(x="epoch:Q")), rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
-    """Loss curves of the challenger, a row a seed, on the band that the baseline's seeds draw."""
+    """Return loss curves of the challenger, a row a seed, on the band that the baseline's seeds draw."""
     name = f"{display_name(band.baseline)}, all seeds"
     areas: list[ChartRow] = [
         {"layer": "band", "step": step, "low": low, "high": high, "band": name}
@@ -122,20 +122,20 @@ def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
 
 
 def step_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
-    """What a step consists of at both batch sizes, as shares: what it costs in any case, and what grows with it."""
+    """Chart the shares of a step at both batch sizes: the fixed cost, and the part that grows with the batch."""
     steps = [(step, pair.fixed_s) for pair in pairs for step in (pair.small, pair.large)]
     return _shares([(step, min(1.0, fixed_s / step.step_s)) for step, fixed_s in steps], (FIXED_PART, GROWING_PART))
 
 
 def device_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
-    """For how much of a step an accelerator computes; those that were not asked, as CPUs, are left out."""
+    """Chart for how much of a step an accelerator computes; devices without this measurement, as CPUs, are left out."""
     steps = [(step, step.busy_s) for pair in pairs for step in (pair.small, pair.large) if step.busy_s is not None]
     waiting = [(step, 1 - min(1.0, busy_s / step.step_s)) for step, busy_s in steps]
     return _shares(waiting, (WAITING_PART, COMPUTING_PART))
 
 
 def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> Spec:
-    """A bar for each step: its share of the first part, and what is left for the second."""
+    """Return a bar for each step: its share of the first part, and what is left for the second."""
     rows: list[ChartRow] = [
         {
             "step": f"{display_name(step.contender)}, batch {units.format_count(step.batch_size)}",
@@ -162,17 +162,17 @@ TUTORIAL_CHART_HEIGHT = 400
 """Pixels of a chart with axes, legend included."""
 
 SPEEDUP = "Speedup over the first device"
-"""What the chart of speedups is called; so its legend need not name both devices, which a phone would cut."""
+"""Title of the chart of speedups, so that its legend need not name both devices, which a phone would cut."""
 
 
 def tutorial_times_chart(comparison: PublishedComparison) -> Spec:
-    """Seconds of a training or an epoch, published and measured, against what the tutorial varies."""
+    """Return the seconds of a training or an epoch, published and measured, against what the tutorial varies."""
     y = look.log_channel(f"time per {comparison.per}", _interval_ends(comparison.times), look.SECONDS_LABEL)
     return _side_by_side(comparison, comparison.times, y, units.format_duration)
 
 
 def tutorial_speedups_chart(comparison: PublishedComparison) -> Spec:
-    """Speedup of the challenger, published and measured; the line at 1 is where neither wins."""
+    """Return the speedup of the challenger, published and measured; the line at 1 is where neither wins."""
     y = speedup_axis("speedup", _interval_ends(comparison.speedups))
     return _side_by_side(comparison, comparison.speedups, y, units.format_ratio, even=True)
 
@@ -187,7 +187,7 @@ def _side_by_side(
 ) -> Spec:
     placed = [mark for mark in marks if mark.place is not None]
     rows: list[ChartRow] = [_number_row(mark, format_value) for mark in placed]
-    x = _places_channel(comparison, placed)
+    x = _places_channel(comparison)
     series = list(dict.fromkeys(mark.series for mark in placed))
     layers = [
         *_rules(comparison, marks, x, y, even=even),
@@ -216,7 +216,9 @@ def _number_row(mark: ChartNumber, format_value: Any) -> ChartRow:
     }
 
 
-def _places_channel(comparison: PublishedComparison, marks: Sequence[ChartNumber]) -> alt.X:
+def _places_channel(comparison: PublishedComparison) -> alt.X:
+    """Return the axis of all that is varied, the same on both charts of a tutorial."""
+    marks = [mark for mark in (*comparison.times, *comparison.speedups) if mark.place is not None]
     if comparison.axis_kind == "names":
         names = list(dict.fromkeys(mark.label for mark in sorted(marks, key=lambda mark: mark.place or 0.0)))
         flat = sum(len(name) + 1 for name in names) <= look.LEGEND_LETTERS
@@ -228,14 +230,15 @@ def _places_channel(comparison: PublishedComparison, marks: Sequence[ChartNumber
             "place:Q",
             **look.log_channel(comparison.axis, places, look.COMPACT_LABEL, labelOverlap="greedy", grid=False),
         )
-    scale = alt.Scale(zero=False, nice=False, padding=look.EDGE * 2)
+    ends = [*places, *([] if comparison.wins_from is None else [comparison.wins_from])]
+    scale = alt.Scale(domain=[min(ends), max(ends)], zero=False, nice=False, padding=look.EDGE * 2)
     return alt.X("place:Q", title=comparison.axis, scale=scale, axis=alt.Axis(tickMinStep=1, format="d", grid=False))
 
 
 def _rules(
     comparison: PublishedComparison, marks: Sequence[ChartNumber], x: alt.X, y: dict[str, Any], *, even: bool
 ) -> list[alt.Chart | alt.LayerChart]:
-    """Lines across the chart: neither wins, what is said of the whole axis, and where the GPU is said to win."""
+    """Layer the lines for equal times, for claims about the whole axis, and for the size where the GPU should win."""
     layers: list[alt.Chart | alt.LayerChart] = []
     grey: dict[str, Any] = {"color": look.NEUTRAL, "strokeWidth": 1.5}
     if even:
@@ -284,7 +287,7 @@ def _series_layers(
 
 
 def _series_colours(series: Sequence[str], first: Mapping[str, ChartNumber]) -> list[str]:
-    """By device kind; the second of one kind and origin has a lighter shade."""
+    """Return a colour per series by device kind; the second of one kind and origin has a lighter shade."""
     colours: dict[str, str] = {}
     for origin in ("published", "measured", "recorded"):
         names = [name for name in series if first[name].origin == origin]

@@ -73,8 +73,9 @@ BAR_HEIGHT = 44
 CELL_HEIGHT_PX = 28
 EDGE = 8
 SHORT_NAME = 3
-"""Pixels: height of a chart with axes, of a bar, of a cell; room between the outermost points and the edge.
-Class names up to `SHORT_NAME` characters fit below a cell without a slant."""
+"""Pixels: height of a chart with axes, of a bar, of a cell; margin between the outermost points and the edge. Class
+names up to `SHORT_NAME` characters fit below a cell without a slant.
+"""
 
 SCALE_MARGIN, SMALLEST_ROOM = 0.04, 1.15
 """Room between the outermost values of a log scale and its ends, as a share of its length, and at least this factor."""
@@ -82,7 +83,7 @@ SCALE_MARGIN, SMALLEST_ROOM = 0.04, 1.15
 COMPACT_LABEL = (
     "datum.value >= 1e4 && datum.value % 1000 == 0 ? format(datum.value, '.3~s') : format(datum.value, ',~r')"
 )
-"""Expression that writes a size in as few characters as there is room for."""
+"""Expression that writes a size in as few characters as an axis needs."""
 
 SECONDS_LABEL = (
     "datum.value >= 1 ? format(datum.value, ',~r') + ' s' : "
@@ -91,8 +92,9 @@ SECONDS_LABEL = (
 RATIO_LABEL = "format(datum.value, '~r') + '×'"
 NUMBER_LABEL = "format(datum.value, datum.value < 0.001 ? '~e' : ',~r')"
 SPEEDUP_LABEL = f"datum.value === 1 ? 'equal, 1×' : {RATIO_LABEL}"
-"""Expressions that write a tick in the unit of time that suits it, as a speedup, as a number, and as a
-speedup along a line at 1×."""
+"""Expressions that write a tick in a suitable unit of time, as a speedup, as a number, and as a speedup with a line
+at 1×.
+"""
 
 TICK_STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 FEWEST_TICKS = 4
@@ -102,16 +104,16 @@ SHADE = 0.3
 """White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
 
 LONG_NAME = 16
-"""Letters of a name beside bars from which a phone has room for two parts in a line of the legend, not for three."""
+"""Letters of a name next to bars from which two parts fit in a line of a phone's legend instead of three."""
 
 LABEL_LETTERS, LABEL_LINE = 23, 12
-"""Letters of a name beside a bar before it goes on in the next line, and pixels from that line to the next."""
+"""Letters of a name next to a bar before it continues in the next line, and pixels from that line to the next."""
 
 FLUSH = 20
 """Pixels from an end of a horizontal axis within which a label is aligned inwards, so that it is not cut off."""
 
 CONFIG: ChartRow = {"view": {"stroke": None}, "axisXQuantitative": {"labelFlush": FLUSH}}
-"""What holds for every chart."""
+"""Configuration of every chart."""
 
 CHECKED = False
 """Whether each specification is checked against the schema of Vega-Lite, which takes as long as making it; tests do."""
@@ -123,7 +125,7 @@ LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
 def finish_chart(
     chart: alt.Chart | alt.LayerChart | alt.FacetChart, rows: list[ChartRow], *, height: int | alt.Step
 ) -> Spec:
-    """The specification in the common look, with its rows inline.
+    """Return the specification in the common look, with its rows inline.
 
     Altair is not given the rows: it would want a data frame, and refuse more than 5,000. It puts a placeholder where
     data are missing, which is taken out again.
@@ -137,12 +139,12 @@ def finish_chart(
 
 
 def add_measurement_mark(chart: alt.LayerChart | alt.FacetChart, mark: str) -> alt.LayerChart | alt.FacetChart:
-    """The chart with what has to be said of how it was measured above it; as it is where that is nothing."""
+    """Return the chart with a note on how it was measured as its title; unchanged if the note is empty."""
     return chart.properties(title=alt.Title(mark, anchor="start", fontSize=12, fontWeight="normal")) if mark else chart
 
 
 def limit_titles(part: Any) -> Any:
-    """A specification whose titles have one line each and no more letters than there is room for."""
+    """Return a specification whose titles have one line each and no more letters than fit."""
     match part:
         case dict():
             return {
@@ -163,7 +165,7 @@ def _limit_title(title: Any) -> Any:
 
 
 def tooltips(*lines: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Lines of a tooltip: field and title of a name, or of a number with its format."""
+    """Return lines of a tooltip: field and title of a name, or of a number with its format."""
     return [_tooltip(*line) for line in lines]
 
 
@@ -172,7 +174,7 @@ def _tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
 
 
 def layer_chart(name: str) -> alt.Chart:
-    """A chart of the rows that say they are of this layer."""
+    """Return a chart of the rows that say they are of this layer."""
     chart: alt.Chart = alt.Chart().transform_filter(f"datum.layer == {json.dumps(name)}")
     return chart
 
@@ -180,43 +182,43 @@ def layer_chart(name: str) -> alt.Chart:
 def names_channel(
     channel: Callable[..., Any], field: str, names: Sequence[str], looks: Sequence[Any], **options: Any
 ) -> Any:
-    """A channel that tells names apart, each by its own look; channels with the same legend are shown in one."""
+    """Build a channel that gives each name its own look; channels with the same legend are shown in one."""
     scale = alt.Scale(domain=list(names), range=list(looks[: len(names)]))
     return channel(f"{field}:N", scale=scale, **options)
 
 
 def part_colours(steps: Iterable[Iterable[str]]) -> dict[str, str]:
-    """The colours of the parts that some steps have, in the order in which they happen; one's own step is one part."""
+    """Return the colours of the parts of some steps, in their order; a step of a custom script is one part."""
     known = {**PART_COLOURS, "step": PART_COLOURS["forward"]}
     return {part: known.get(part, NEUTRAL) for step in steps for part in step} or PART_COLOURS
 
 
 def parts_legend(names: Sequence[str] = ()) -> alt.Legend:
-    """A legend of parts, which begins where their bars do: it stays in a narrow window beside long names too."""
+    """Build a legend of parts that begins where their bars do; it fits a narrow window next to long names too."""
     columns = 3 if max(map(len, names), default=0) < LONG_NAME else 2
     return alt.Legend(orient="top", title=None, columns=columns)
 
 
 def stack_parts(bars: alt.Chart, colours: Mapping[str, str], legend: alt.Legend | None = None) -> alt.Chart:
-    """Bars of parts, in the order in which they happen."""
+    """Stack bars of parts, in the order in which they happen."""
     legend = legend or parts_legend()
     colour = names_channel(alt.Color, "part", list(colours), list(colours.values()), legend=legend)
     return bars.encode(color=colour, order=alt.Order("rank:Q"))
 
 
 def log_channel(title: str, values: Sequence[float], label: str, **axis: Any) -> dict[str, Any]:
-    """Title, scale and axis of what is drawn on a log scale; `label` is the expression that writes a tick."""
+    """Return title, scale and axis of a log scale; `label` is the expression that writes a tick."""
     labels = alt.Axis(labelExpr=label, values=log_ticks(values), **axis)
     return {"title": f"{title} (log scale)", "scale": altair_log_scale(values), "axis": labels}
 
 
 def altair_log_scale(values: Iterable[float] = ()) -> alt.Scale:
-    """A log scale; over all of `values`, with room at both ends, also where they are one and the same."""
+    """Build a log scale over all of `values` with a margin at both ends, also where the values are all equal."""
     return alt.Scale(**log_scale(values))
 
 
 def log_scale(values: Iterable[float] = ()) -> ChartRow:
-    """A logarithmic scale as plain data, for a chart that is written out without Altair's checks."""
+    """Return a logarithmic scale as simple data, for a chart that is written without Altair's checks."""
     known = [value for value in values if 0 < value < math.inf]
     if not known:
         return {"type": "log", "nice": False, "padding": EDGE}
@@ -242,13 +244,13 @@ def log_ticks(values: Iterable[float]) -> Any:
 
 
 def _short_scale_ticks(low: float, high: float) -> list[float]:
-    """Ticks of two digits on a log scale that is too short for round ones."""
+    """Return ticks of two digits on a log scale that is too short for round ones."""
     places = (low * (high / low) ** share for share in (0.15, 0.5, 0.85))
     return sorted({mark for place in places if low <= (mark := float(f"{place:.2g}")) <= high})
 
 
 def format_size_compactly(value: float, *, shorten_from: float = 10_000) -> str:
-    """A size in as few characters as an axis has room for: 410,337 → "410k", 1,234 → "1,234", 1,342.7 → "1,340"."""
+    """Format a size in as few characters as an axis needs: 410,337 → "410k", 1,234 → "1,234", 1,342.7 → "1,340"."""
     value = value if value == math.floor(value) else float(f"{value:.3g}")  # an estimate, to three digits
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(shorten_from, size * 0.9995):
@@ -257,14 +259,14 @@ def format_size_compactly(value: float, *, shorten_from: float = 10_000) -> str:
 
 
 def format_size_range(low: float, high: float) -> str:
-    """Two sizes as an interval, both in the same way: "8k–13k", "190–240"."""
+    """Return two sizes as an interval, both in the same way: "8k–13k", "190–240"."""
     shorten_from = 1_000 if high >= 10_000 else 10_000
     ends = [format_size_compactly(size, shorten_from=shorten_from) for size in (low, high)]
     return "–".join(ends)
 
 
 def resolve_device_kinds(devices: tuple[str, str], kinds: tuple[str, str] | None) -> tuple[str, str]:
-    """Device kinds of two devices; where they are not known, what the names tell, or else a CPU and a GPU."""
+    """Return the device kinds of two devices; without `kinds` by their names, or else a CPU and a GPU."""
     if kinds is not None:
         return kinds
     first, second = (_kind(name) for name in devices)
@@ -278,7 +280,7 @@ def _kind(name: str) -> str:
 
 
 def contender_colours(kinds: Sequence[str]) -> list[str]:
-    """A colour for each of several contenders by their kinds, in their order: each has a hue of its kind's family."""
+    """Return a colour for each of several contenders, in their order, from the hues of its kind's family."""
     return [_hue(kind, list(kinds[:place]).count(kind)) for place, kind in enumerate(kinds)]
 
 
@@ -289,12 +291,12 @@ def _hue(kind: str, before: int) -> str:
 
 
 def names_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> alt.Legend:
-    """A legend that stays within a narrow window: as many names beside each other as fit there."""
+    """Build a legend that fits a narrow window: as many names in a line as fit there."""
     return alt.Legend(**plain_legend(names, orient=orient, **options))
 
 
 def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> ChartRow:
-    """A legend as plain data."""
+    """Return a legend as simple data."""
     widths = [len(name) + SYMBOL_LETTERS for name in names]
     fits = (
         count
@@ -305,9 +307,9 @@ def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "to
 
 
 def bar_names_axis(names: Sequence[str]) -> alt.Axis:
-    """Names beside bars in several lines where they are long: the chart needs the room more.
+    """Build an axis of names next to bars that wraps long names, because the chart needs the width more.
 
-    Vega puts the first of several lines beside the bar, so they are moved up until the middle of all of them is there.
+    Vega puts the first of several lines next to the bar, so the lines are moved up until their middle is there.
     """
     lines = {name: textwrap.wrap(name, LABEL_LETTERS) for name in names if len(name) > LABEL_LETTERS}
     said = {name: f"datum.value == {json.dumps(name)}" for name in lines}
@@ -318,12 +320,12 @@ def bar_names_axis(names: Sequence[str]) -> alt.Axis:
 
 
 def axis_title_with_omissions(title: str, number: int) -> str | list[str]:
-    """An axis title that also says how many values a log scale could not show."""
+    """Return an axis title that also says how many values a log scale could not show."""
     return [title, f"{number} not above 0 or not finite: not drawn"] if number else title
 
 
 def choose_time_unit(seconds: Iterable[float]) -> tuple[str, float]:
-    """The unit in which the largest of these times reads well, and how many of it a second has."""
+    """Return the unit in which the largest of these times reads well, and how many of it a second has."""
     largest = max((s for s in seconds if math.isfinite(s)), default=1.0)
     if largest >= 1:
         return "s", 1.0
@@ -331,31 +333,33 @@ def choose_time_unit(seconds: Iterable[float]) -> tuple[str, float]:
 
 
 def mix_colours(first: str, second: str, share: float) -> str:
-    """`share` of the second colour in the first, both as #RRGGBB."""
+    """Mix `share` of the second colour into the first, both as #RRGGBB."""
     pairs = ((int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5))
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 
 
 def _format_trimmed(value: float) -> str:
-    """To three significant digits, without zeros at the end of a fraction."""
+    """Format a number to three significant digits, without zeros at the end of a fraction."""
     shown = units.format_significant(value)
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 Points = Sequence[tuple[float, float]]
-"""Of a curve, both above 0: it is drawn on log scales."""
+"""Points of a curve, both coordinates above 0: the scales are logarithmic."""
 
 NARROW_PLOT, WIDE_PLOT = 250.0, 900.0
 """Pixels of the narrowest and the widest plot that a name must fit into, without its axes."""
 
 TALLER = 1.4
-"""How much higher a plot may be than is said: axes and legends take more of a narrow one."""
+"""Factor by which a plot may be higher than its stated height: axes and legends need more of a narrow chart."""
 
 FONT, LETTER, LINE_HEIGHT = 13, 7.3, 15.0
 """Pixels: size of a name's letters, the width of a usual one and the height of their line."""
 
 OWN_CURVE_DISTANCE, OTHER_CURVE_DISTANCE = 3.0, 6.0
-"""Pixels that a name stands off its own curve at least, and off every other, so that it is plain whose it is."""
+"""Least pixels between a name and its own curve, and between a name and every other curve, so that its curve is clear.
+
+"""
 
 HEADROOM = 0.16
 """Room above the highest value, as a share of a scale's length."""
@@ -370,11 +374,11 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class NamePlace:
-    """Where a curve's name stands.
+    """Position of a curve's name.
 
     Attributes:
-        align: how the name stands to the point.
-        dy: pixels from the point down to the middle of the name; below 0 it stands above.
+        align: alignment of the name to the point.
+        dy: pixels from the point down to the middle of the name; the name is above the point if negative.
     """
 
     at: tuple[float, float]
@@ -385,12 +389,12 @@ class NamePlace:
 def place_names(
     curves: Mapping[str, Points], *, x: Sequence[float], y: Sequence[float], height: float
 ) -> dict[str, NamePlace]:
-    """A place for the name of each curve; empty where one has none.
+    """Return a position for the name of each curve; empty if one of them has none.
 
     Args:
-        curves: by their names, which are written beside them.
-        x: values that the scale of sizes holds.
-        y: values that the other one holds.
+        curves: points by the names that are written next to them.
+        x: values that the scale of sizes includes.
+        y: values that the other scale includes.
         height: pixels of the plot at least, without its axes.
     """
     drawn = {name: points for name, points in curves.items() if points}
@@ -407,14 +411,14 @@ def place_names(
 
 
 def add_headroom(values: Sequence[float]) -> list[float]:
-    """The values of a log scale, and one above them all that leaves room for a name."""
+    """Return the values of a log scale with one more above them all, which leaves space for a name."""
     known = [value for value in values if 0 < value < math.inf]
     low, high = min(known, default=1.0), max(known, default=1.0)
     return [*values, high * max(1.3, (high / low) ** HEADROOM)]
 
 
 def name_layers(base: alt.Chart, placed: Mapping[str, NamePlace], field: str) -> list[alt.Chart]:
-    """The names, of a column, as layers of a chart whose rows say by `named` which point of its curve has the name."""
+    """Return the names, of a column, as layers of a chart whose column `named` marks the point with the name."""
     return [
         base.transform_filter(f"datum.{field} == {json.dumps(name)} && datum.named")
         .mark_text(align=one.align, dx=_shift(one.align), dy=one.dy, fontSize=FONT, fontWeight="bold")
@@ -465,7 +469,7 @@ class _Plot:
 
 
 def _find_free_places(name: str, points: Points, plots: Sequence[_Plot]) -> Iterator[NamePlace]:
-    """Every place for a name that is clear of all lines, the best first: at the end, at the begin, between."""
+    """Yield every place for a name that is clear of all lines, the best first: at the end, at the begin, between."""
     ends: list[tuple[tuple[float, float], Align]] = [(points[-1], "right"), (points[0], "left")]
     between: list[tuple[tuple[float, float], Align]] = [
         (point, align) for point in reversed(points) for align in ("right", "left", "center")
@@ -478,18 +482,18 @@ def _find_free_places(name: str, points: Points, plots: Sequence[_Plot]) -> Iter
 
 
 def _shift(align: Align) -> float:
-    """Pixels by which a name goes beyond its point, outwards."""
+    """Return the pixels by which a name goes beyond its point, outwards."""
     return {"left": -6.0, "center": 0.0, "right": 6.0}[align]
 
 
 def _is_point_near_box(point: tuple[float, float], box: Box, room: float) -> bool:
-    """Whether a point lies in a box, or within so many pixels of it."""
+    """Return whether a point lies in a box, or within so many pixels of it."""
     (x, y), (left, top, right, bottom) = point, box
     return left - room <= x <= right + room and top - room <= y <= bottom + room
 
 
 def _is_overlapping(plots: Sequence[_Plot], one: tuple[str, NamePlace], placed: Mapping[str, NamePlace]) -> bool:
-    """Whether a name touches one that has its place already."""
+    """Return whether a name touches one that has its place already."""
     name, place = one
     return any(
         _overlap(plot.box(place, name), plot.box(there, other)) for plot in plots for other, there in placed.items()
@@ -501,11 +505,11 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 CAPTION_LINE_LETTERS, TITLE_LETTERS, MAX_CAPTION_LETTERS = 130, 85, 400
-"""Letters of a small line and of one of the title that a picture has room for, and of all lines of one text."""
+"""Letters that fit in a small line of a picture and in a line of its title, and of all lines of one text."""
 
 
 def add_caption(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
-    """The chart with a title and small lines above it, below which stands what it says already."""
+    """Return the chart with a title and small lines above it; the chart's own title follows below them."""
     own = spec.get("title", {}).get("text", [])
     said = [*lines, *(own if isinstance(own, list) else [own])]
     small = [line for text in said for line in textwrap.wrap(as_line(text, MAX_CAPTION_LETTERS), CAPTION_LINE_LETTERS)]
@@ -519,7 +523,10 @@ def add_caption(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
 
 
 def measurement_lines(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
-    """The lines of what was measured: the training, each machine, when, and with which version; the axis differs."""
+    """Return the lines of what was measured: the training, each machine, when, and with which version.
+
+    The caption leaves out the axis, which differs.
+    """
     machines = dict.fromkeys(f"{row.cpu_name} [{row.machine_id[:6]}], {row.system}" for row in rows)
     devices = dict.fromkeys(row.device_name for row in rows if row.device_kind != "cpu")
     days = sorted({row.started_at[:10] for row in rows})
@@ -529,7 +536,10 @@ def measurement_lines(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
 
 
 def _caption_training(rows: Sequence[Trial], axis: str) -> str:
-    """The training in a line, which names what differs first; as rows write it where this version does not offer it."""
+    """Return the training in a line, which names what differs first.
+
+    A value that this version does not offer is shown as in rows.
+    """
     try:
         point = Point.from_row(rows[0])
         families = {} if point.training or not axis else describe.fields_set_by_axes([axis], models.family(point.model))

@@ -1,7 +1,6 @@
 """Charts of one run: losses, epoch times, timed blocks, step breakdown, start-up, accuracy, remedies, expectations.
 
-Vega-Lite specifications built with Altair, to be drawn by a page or written to a file. Only the columns named here
-reach a chart.
+Builds Vega-Lite specifications with Altair, for a page or a file. Only the columns named here reach a chart.
 """
 
 import functools
@@ -18,7 +17,7 @@ from ...question.catalog import dataset
 from ...question.experiment import display_name
 from ...question.fields import axis_title
 from ...results.schema import Trial
-from .. import causes, speedup, training_time
+from .. import causes, speedup, training_cost
 from ..accuracy import confusion_rows
 from ..expectations import ExpectedSpeedup
 from ..remedies import Remedies, Remedy
@@ -33,10 +32,10 @@ MOST_BLOCKS = 1_000
 """Marks on one chart before neighbours are put together: beyond, browsers draw slowly and for the mouse alone."""
 
 BAR_FIGURE_MARGIN = 1.3
-"""Length of the axis of bars over the longest of them, whose figure stands beyond its end."""
+"""Length of the axis of bars over the longest bar, whose figure is written beyond its end."""
 
 MOST_POINTS = 60
-"""Values of one curve before its points are left out and the line stands alone."""
+"""Values of one curve from which its points are left out and only the line is shown."""
 
 WHOLE_PIXELS = alt.Scale(round=True)
 """Cells of a matrix end at whole pixels: no page shows through between them."""
@@ -45,11 +44,11 @@ FLAT = 1.3
 """Values within this factor do not fill the height of a chart: their scatter would look like much."""
 
 MOST_TICKS = 8
-"""Ticks along an axis that is not logarithmic, about."""
+"""Approximate number of ticks of an axis that is not logarithmic."""
 
 LOSS, TRAINED_FOR = "training loss (nats, log scale)", "time of training, start-up apart (s)"
 CUSTOM_LOSS = "its own loss (log scale)"
-"""Titles of axes; in what one's own training counts its loss is not known."""
+"""Titles of axes; the unit of the loss of a custom training script is unknown."""
 
 STEP_TOOLTIP, NATS, CUSTOM_LOSS_TOOLTIP = (
     ("step", "steps", ",d"),
@@ -60,7 +59,7 @@ STEP_TOOLTIP, NATS, CUSTOM_LOSS_TOOLTIP = (
 
 
 def loss_over_epochs_chart(trials: Sequence[Trial]) -> Spec:
-    """Training loss of each segment against epochs trained, one curve a trial."""
+    """Chart the training loss of each segment against epochs trained, one curve per trial."""
     rows = [
         _point(trial, x=step / trial.steps_per_epoch, y=loss, step=step)
         for trial in trials
@@ -72,12 +71,12 @@ def loss_over_epochs_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def loss_over_time_chart(trials: Sequence[Trial]) -> Spec:
-    """Training loss of each segment against seconds of training, start-up apart; trials without timed blocks lack."""
+    """Chart the training loss against seconds of training, without start-up, of trials with timed blocks."""
     rows = [
         _point(trial, x=seconds, y=loss, step=step)
         for trial in trials
         for seconds, step, loss in zip(
-            training_time.training_seconds(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
+            training_cost.training_seconds(trial, trial.loss_step), trial.loss_step, trial.loss, strict=False
         )
     ]
     y, value = (CUSTOM_LOSS, CUSTOM_LOSS_TOOLTIP) if trials[0].training else (LOSS, NATS)
@@ -87,9 +86,12 @@ def loss_over_time_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def live_loss_chart(progress: Progress, *, kinds: Mapping[str, str] | None = None, custom: bool = False) -> Spec:
-    """Training loss of a running measurement over seconds, or one's own training's `custom`, whatever that counts.
+    """Chart the training loss of a running measurement over seconds.
 
-    `kinds` has the kind of each device; without it one is taken for what its name says: `cuda:0` for an NVIDIA one.
+    Args:
+        progress: state of the measurement.
+        kinds: kind of each device; without it the kind follows from the name: `cuda:0` for an NVIDIA device.
+        custom: whether the loss is that of a custom training script, in an unknown unit.
     """
     known = kinds or {}
     devices = {entry.contender: entry.contender.partition("@")[0] for entry in progress.contenders}
@@ -105,7 +107,7 @@ def live_loss_chart(progress: Progress, *, kinds: Mapping[str, str] | None = Non
 
 def epoch_times_chart(trials: Sequence[Trial]) -> Spec:
     """Time of each epoch, one curve a trial; above `MOST_EPOCHS` epochs the median of neighbours with their range."""
-    times = [list(enumerate(training_time.epoch_times(trial), 1)) for trial in trials]
+    times = [list(enumerate(training_cost.epoch_times(trial), 1)) for trial in trials]
     size = _group_size(max(map(len, times), default=0), MOST_EPOCHS)
     title = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
     unit, rows = _group_points(trials, times, size)
@@ -169,7 +171,7 @@ def step_bars_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def breakdown_chart(trials: Sequence[Trial]) -> Spec:
-    """Where the time of a step goes: stacked bars of the parts timed apart, a tick at the undisturbed step."""
+    """Chart the step breakdown: stacked bars of the parts timed separately, a tick at the undisturbed step."""
     timed = [(trial, causes.part_times(trial), speedup.step_time(trial).median_s) for trial in trials]
     known = [(trial, step, whole_s) for trial, step, whole_s in timed if step and whole_s]
     unit, scale = look.choose_time_unit(
@@ -224,7 +226,7 @@ def startup_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def confusion_chart(trial: Trial) -> Spec:
-    """Confusion matrix: test items by true and predicted class, with the counts; empty if it was not tested."""
+    """Chart the confusion matrix: test items by true and predicted class, with counts; empty if not tested."""
     names = list(dataset(trial.dataset).classes)
     rows = [
         {"true": names[label], "predicted": names[answer], "items": items}
@@ -240,19 +242,19 @@ def confusion_chart(trial: Trial) -> Spec:
         y=alt.Y("true:N", sort=names, title="true class"),
         tooltip=look.tooltips(("true", "true class"), ("predicted", "predicted"), ("items", "items", ",d")),
     )
-    # Errors are few beside right answers: a square root lets them show.
+    # Errors are few compared with right answers: a square root lets them show.
     scale = alt.Scale(type="sqrt", range=colours, domainMin=0)
     # Where nothing is counted the page shows through: a light field would glare in the dark.
     filled = base.transform_filter("datum.items > 0").mark_rect()
     cells = filled.encode(color=alt.Color("items:Q", scale=scale, legend=None))
-    # Black is right in every theme, since a cell that is drawn is always light.
+    # Black is right in every theme, since a filled cell is always light.
     ink = alt.condition("datum.items > 0", alt.value("black"), alt.value(look.NEUTRAL))
     figures = base.mark_text(fontSize=11).encode(text=alt.Text("items:Q", format=",d"), color=ink)
     return look.finish_chart(alt.layer(cells, figures), rows, height=alt.Step(look.CELL_HEIGHT_PX))
 
 
 def _startup(trial: Trial) -> tuple[float | None, ...]:
-    compiling = trial.startup_compile_s or None  # nothing is compiled in an eager lane
+    compiling = trial.startup_compile_s or None  # nothing is compiled in an eager variant
     first = (trial.startup_device_s, trial.startup_build_s, trial.startup_transfer_s)
     return (*first, compiling, trial.startup_first_step_s)
 
@@ -268,7 +270,10 @@ def _curves_chart(
     line: bool = True,
     whole_numbers: bool = False,
 ) -> Spec:
-    """Values of several contenders over a common axis, on a log scale; what such a scale cannot show is counted."""
+    """Return values of several contenders over a common axis, on a log scale.
+
+    Values that such a scale cannot show are counted.
+    """
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
     values = [row[end] for row in drawn for end in ("y", "low", "high") if end in row]
     ticks = tuple(look.log_ticks(values)) if drawn else ()
@@ -293,7 +298,7 @@ def _frame(
     pointed: bool,
     whole_numbers: bool,
 ) -> Spec:
-    """The chart without its rows. While a training runs, these change every second, and Altair's checks take long."""
+    """Return the chart without its rows, which change every second during training; Altair's checks take long."""
     kinds = dict(series)
     names = list(kinds)
     key = look.names_legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=0 if pointed else 2)
@@ -328,7 +333,7 @@ def _frame(
 
 
 def _bar_names(names: Sequence[str]) -> alt.Y:
-    """Names of contenders beside their bars, in their order."""
+    """Build an axis with the names of configurations next to their bars, in their order."""
     return alt.Y("contender:N", sort=list(names), title=None, axis=look.bar_names_axis(names))
 
 
@@ -341,7 +346,7 @@ def _bars(*, title: str | list[str], colours: Mapping[str, str], unit: str, name
 
 
 def _series(trials: Sequence[Trial]) -> dict[str, str]:
-    """Contender → device kind, in the order of the trials."""
+    """Return contender → device kind, in the order of the trials."""
     return {display_name(trial.contender): trial.device_kind for trial in trials}
 
 
@@ -352,7 +357,7 @@ def _point(trial: Trial, **values: float) -> ChartRow:
 def _group_points(
     trials: Sequence[Trial], times: Sequence[Sequence[tuple[int, float]]], size: int
 ) -> tuple[str, list[ChartRow]]:
-    """The unit in which the (number, seconds) of each trial read well, and a point for every `size` neighbours."""
+    """Return a suitable unit for the (number, seconds) of each trial, and a point per `size` neighbours."""
     unit, scale = look.choose_time_unit(seconds for known in times for _, seconds in known)
     pairs = zip(trials, times, strict=True)
     return unit, [
@@ -363,7 +368,7 @@ def _group_points(
 
 
 def _summarize_group(trial: Trial, group: Sequence[tuple[int, float]], scale: float) -> ChartRow:
-    """Neighbouring (number, seconds) as one point: the first number, the median time and its range."""
+    """Summarize neighbouring (number, seconds) as one point: the first number, the median time and its range."""
     times = [seconds * scale for _, seconds in group]
     return _point(trial, x=group[0][0], y=statistics.median(times), low=min(times), high=max(times))
 
@@ -373,17 +378,17 @@ def _group_size(count: int, limit: int) -> int:
 
 
 HELP_COLOUR, NO_HELP_COLOUR = "#009E73", look.NEUTRAL
-"""A lane that is faster beyond the noise, and one that is not."""
+"""Colours of a variant that is faster beyond the noise, and of one that is not."""
 
 TICK_DISTANCE = 1.15
 """Factor from 1 to the next tick at least."""
 
 LANE_NAMES_WIDTH = 220
-"""Pixels that the names of lanes have."""
+"""Pixels for the names of variants."""
 
 
 def lane_effects_chart(remedies: Remedies) -> Spec:
-    """The lanes of one device that were told, the largest effect on top; empty where none was."""
+    """Chart the effects of the measured variants of one device, the largest on top; empty where none was measured."""
     told = [*_keep_measured(remedies.same), *_keep_measured(remedies.other)]
     if not told:
         return {}
@@ -408,7 +413,7 @@ def lane_effects_chart(remedies: Remedies) -> Spec:
 
 
 def _axis(ends: Sequence[float]) -> dict[str, Any]:
-    """The axis of the speedup; no tick so close to 1 that their labels meet where the chart is narrow."""
+    """Return the axis of the speedup; no tick so close to 1 that their labels meet where the chart is narrow."""
     x = speedup_axis("times as fast as plain steps", ends)
     values = [tick for tick in x["axis"]["values"] if tick == 1 or not 1 / TICK_DISTANCE < tick < TICK_DISTANCE]
     return {**x, "axis": alt.Axis(labelExpr=look.RATIO_LABEL, values=values, labelOverlap="greedy")}
@@ -439,7 +444,7 @@ EXPECTATION_COLOUR = "#CC3377"
 
 
 def expectation_chart(answer: Crossover, expectation: ExpectedSpeedup) -> Spec:
-    """The speedups of a study as they were measured, and in another colour and shape what is expected at a size."""
+    """Return the measured speedups of a study, and in another colour and shape the predicted one at a size."""
     measured: list[ChartRow] = [
         {"layer": "size", "size": one.size, "speedup": one.speedup, "shown": units.format_ratio(one.speedup)}
         for one in answer.sizes

@@ -15,11 +15,11 @@ from ...question.fields import axis_title
 from .. import wording
 from ..interference import BUSY_MARK
 from ..result import Crossover, Size
-from ..speedup import Verdict
 from ..statistics import TIE
+from ..verdict import WINNERS, VerdictCode
 from . import look
 from .look import ChartRow, Spec
-from .study_charts import BAND_OPACITY, CROSS, TIE_ZONE, size_axis, size_channel, zone_fill
+from .study_charts import BAND_OPACITY, TIE_ZONE, size_axis, size_channel, zone_fill
 
 SPEEDUP_CHART_HEIGHT = 380
 """Pixels of the chart, with its axes and legends."""
@@ -28,11 +28,11 @@ SIDE = 0.13
 """Share of the axis that is left free at either end for what it means."""
 
 CLOSE, UNDECIDED = "too close", "not decided"
-"""What stands in place of a winner."""
+"""Texts shown in place of a winner."""
 
 
 def speedup_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
-    """Speedup of the challenger at each size with its interval, the line at 1, and what lies between the sizes.
+    """Return the chart of the speedup at each size with its interval, the line at 1, and the curve between sizes.
 
     Without the kinds of the two devices each is taken for what its name says.
     """
@@ -62,14 +62,14 @@ def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
 
 
 def _add_margins(values: Sequence[float]) -> list[float]:
-    """The values, and two beyond them that leave room for what either side of the line at 1 means."""
+    """Return the values and two more beyond them, which leave space for the labels of both sides of the line at 1."""
     low, high = min((*values, 1 / TIE)), max((*values, TIE))
     room = (high / low) ** SIDE
     return [*values, low / room, high * room]
 
 
 def _sides(answer: Crossover, colours: Sequence[str]) -> list[alt.Chart]:
-    """Who is faster above the line at 1, and who below, along the upper and the lower edge."""
+    """Label the faster device above the line at 1, and the one below it, at the upper and the lower edge."""
     base, other = colours
     edges = (
         (alt.value(0), 9, other, f"↑ {_faster(answer.challenger)}"),
@@ -88,7 +88,7 @@ def _faster(name: str) -> str:
 
 
 def _speedup_row(answer: Crossover, size: Size, speedup: float) -> ChartRow:
-    decided = size.verdict in ("gpu_faster", "cpu_faster")
+    decided = size.has_winner
     winner = _faster(answer.challenger if speedup > 1 else answer.baseline)
     known = size.low is not None and size.high is not None
     return {
@@ -132,7 +132,7 @@ def _verdict_layers(
         _faster(answer.challenger): (other, look.POINT_SHAPES[1]),
         _faster(answer.baseline): (base, look.POINT_SHAPES[0]),
         CLOSE: (look.NEUTRAL, look.POINT_SHAPES[3]),
-        UNDECIDED: (look.NEUTRAL, CROSS),
+        UNDECIDED: (look.NEUTRAL, look.POINT_SHAPES[0]),
     }
     names = [name for name in looks if any(row["verdict"] == name for row in rows)]
     nobody = [name for name in names if name in (CLOSE, UNDECIDED)]
@@ -147,15 +147,19 @@ def _verdict_layers(
         ("verdict", "verdict"),
     )
     points = look.layer_chart("size").encode(x=x, color=colour, tooltip=tooltip)
+    at = {"y": alt.Y("speedup:Q", **y), "shape": shape}
+    filled = points.mark_point(filled=True, size=70, opacity=1).transform_filter(alt.datum.verdict != UNDECIDED)
+    hollow = points.mark_point(filled=False, size=70, opacity=1, strokeWidth=2)
     return [
         points.mark_rule(strokeWidth=2, clip=True).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        points.mark_point(filled=True, size=70, opacity=1).encode(y=alt.Y("speedup:Q", **y), shape=shape),
+        filled.encode(**at),
+        hollow.transform_filter(alt.datum.verdict == UNDECIDED).encode(**at),
     ]
 
 
 MOST_FIGURES = 8
 CELL_HEIGHT, FIGURE_WIDTH = 36, 40
-"""Columns of a map that have room for a figure at any width; beyond, the cell must be `FIGURE_WIDTH` pixels wide."""
+"""Columns of a map that fit a figure at any width; with more, a cell must be `FIGURE_WIDTH` pixels wide."""
 
 GREY = "#BBBBBB"
 """Of a cell without a figure."""
@@ -164,7 +168,7 @@ HATCH = ((0.0, 0.5, 0.5, 0.0), (0.0, 1.0, 1.0, 0.0), (0.5, 1.0, 1.0, 0.5))
 """Lines across a cell (x, y, x2, y2 as shares of it) that mark it as too close."""
 
 HATCHED, MISSING = "too close (hatched)", "not measured"
-"""What stands in place of a winner."""
+"""Texts shown in place of a winner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +177,7 @@ class Cell:
 
     x: float
     y: float
-    verdict: Verdict
+    verdict: VerdictCode
     speedup: float | None = None
     reason: str = ""
 
@@ -210,7 +214,7 @@ def winners_chart(
 
 
 def _tints(kinds: tuple[str, str]) -> list[str]:
-    """The devices' colours, light enough for black figures."""
+    """Return the devices' colours, light enough for black figures."""
     return [look.mix_colours(look.PALEST, colour, look.TINT) for colour in look.contender_colours(kinds)]
 
 
@@ -218,7 +222,7 @@ def _cell_row(cell: Cell, devices: tuple[str, str]) -> ChartRow:
     speedup = cell.speedup
     if speedup is None:
         return {"x": cell.x, "y": cell.y, "winner": MISSING, "figure": "—", "text": "✕", "reason": cell.reason}
-    decided = cell.verdict in ("gpu_faster", "cpu_faster")
+    decided = cell.verdict in WINNERS
     return {
         "x": cell.x,
         "y": cell.y,
@@ -230,7 +234,7 @@ def _cell_row(cell: Cell, devices: tuple[str, str]) -> ChartRow:
 
 
 def _hatch(cells: alt.Chart, line: tuple[float, float, float, float]) -> alt.Chart:
-    """A line across each cell; shares of the cell, since its width is the window's."""
+    """Return a line across each cell; shares of the cell, since its width is the window's."""
     x, y, x2, y2 = line
     hatched: alt.Chart = cells.mark_rule(color=look.NEUTRAL, strokeWidth=1).encode(
         x=alt.X("x:O", bandPosition=x),

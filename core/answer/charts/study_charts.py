@@ -26,19 +26,19 @@ BASIS_AXIS_TITLES: dict[Basis, str] = {
     "cold_start": "time per step, start-up included",
     "as_given": "time",
 }
-"""What a reading is, by cost basis."""
+"""Title of the axis of readings, by cost basis."""
 
 MAX_READINGS_DRAWN = 1_000
-"""Raw readings on one chart; beyond, browsers draw slowly. Those that are left out are counted at the axis."""
+"""Raw readings on one chart; more slow a browser down. Readings that are left out are counted at the axis."""
 
 MOST_MARKED = 60
-"""Sizes of one curve before its points are left out and the line stands alone."""
+"""Sizes of one curve from which its points are left out and only the line is shown."""
 
 CROSSOVER_CHART_HEIGHT, CROSSOVER_PLOT_HEIGHT = 420, 230
 """Pixels of a chart, with its axes and legends, which is what a page gives it, and what is left for the curves."""
 
 INTERVAL_ZONE, TIE_ZONE = "95 % interval of the crossover", "difference within ±10 %"
-"""What is shaded, with its name in the legend."""
+"""Names of the shaded zones in the legend."""
 
 OPEN_ZONE, ASSUMPTION_ZONE = "either may be faster", "crossover, if readings scatter as is usual"
 """The same where no crossover is certain."""
@@ -104,7 +104,7 @@ def crossover_chart(
 def _place_curve_names(
     answer: Crossover, medians: Sequence[ChartRow], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
 ) -> dict[str, NamePlace]:
-    """Where the names stand beside the medians, each of which is told whether it has its curve's name."""
+    """Return the positions of names next to the medians, and mark the median that has its curve's name."""
     written = {name: wording.short_device(name) for name in (answer.baseline, answer.challenger)}
     if recorded:
         written[answer.challenger] += ", recorded"
@@ -122,7 +122,7 @@ def _place_curve_names(
 
 
 def size_channel(axis: str, sizes: Sequence[float]) -> Any:
-    """Makes the horizontal channel, the same for every layer but for its axis."""
+    """Return the horizontal channel, the same for every layer but for its axis."""
     title, scale = f"{axis_title(axis)} (log scale)", look.altair_log_scale(sizes)
 
     def channel(field: str = "size", *, axis: alt.Axis | None = None) -> alt.X:
@@ -132,12 +132,12 @@ def size_channel(axis: str, sizes: Sequence[float]) -> Any:
 
 
 def size_axis(sizes: Sequence[float]) -> alt.Axis:
-    """The axis of sizes; labels that would touch each other are left out."""
+    """Return the axis of sizes; labels that would touch each other are left out."""
     return alt.Axis(labelExpr=look.COMPACT_LABEL, values=look.log_ticks(sizes), labelOverlap="greedy", grid=False)
 
 
 def _readings(answer: Crossover, pairs: Sequence[Evidence]) -> tuple[list[ChartRow], int]:
-    """Raw readings, thinned evenly from the fastest to the slowest of each size, and how many there are in all."""
+    """Return raw readings, thinned evenly from the fastest to the slowest of each size, and their total number."""
     known = [
         (device, entry.size, times)
         for entry in pairs
@@ -183,7 +183,7 @@ def _reading_medians(answer: Crossover, entry: Evidence) -> list[ChartRow]:
 
 
 def _interquartile_range(times: Sequence[float]) -> tuple[float, float]:
-    """Between these lies the middle half of the readings."""
+    """Return the interquartile range of the readings."""
     if len(times) < 2:
         return times[0], times[0]
     low, _, high = statistics.quantiles(times, n=4, method="inclusive")
@@ -195,12 +195,12 @@ def _zone_row(axis: str, name: str, low: float, high: float) -> ChartRow:
 
 
 def _range_label(axis: str, low: float, high: float) -> str:
-    """An interval of sizes in few characters, rounded as the sentence rounds it."""
+    """Return an interval of sizes in few characters, rounded as the sentence rounds it."""
     return look.format_size_range(*wording.round_interval_outwards(axis, low, high))
 
 
 def crossing_rows(answer: Crossover) -> list[ChartRow]:
-    """Where the faster device changes, as it is written above a chart."""
+    """Return where the faster device changes, as it is written above a chart."""
     return [_crossing_row(answer.axis, at) for at in answer.crossings]
 
 
@@ -217,7 +217,7 @@ def _crossing_row(axis: str, crossing: Crossing) -> ChartRow:
 
 
 def _open_ranges(answer: Crossover) -> list[tuple[float, float]]:
-    """Between which sizes nothing is clear, where it is elsewhere; to an end of the range where that is open."""
+    """Return the ranges of sizes without a clear winner, where others have one; open ranges reach the end."""
     timed = [size.size for size in answer.sizes if size.speedup is not None]
     edges = (
         [timed[0], *(edge for one in answer.clear for edge in (one.begin, one.end)), timed[-1]] if answer.clear else []
@@ -238,7 +238,7 @@ def _zone_layers(x: Any, zones: Sequence[ChartRow]) -> list[alt.Chart]:
 
 
 def zone_fill(names: Sequence[str]) -> alt.Fill:
-    """The fill of what is shaded, with its names in the legend."""
+    """Return the fill of what is shaded, with its names in the legend."""
     legend = look.names_legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
     fill: alt.Fill = look.names_channel(alt.Fill, "zone", names, [ZONE_FILLS[name] for name in names], legend=legend)
     return fill
@@ -255,7 +255,7 @@ def _curve_layers(
     pointed: bool,
     recorded: bool,
 ) -> list[alt.Chart]:
-    """Noise, readings, median lines with names and points; the first has the axis that all stand on."""
+    """Layer noise, readings, and median lines with names and points; the first layer has the axis of all."""
     names, width = [answer.baseline, answer.challenger], 0 if pointed else 2
     legend = None if placed else look.names_legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=width)
     colours = look.contender_colours(look.resolve_device_kinds((answer.baseline, answer.challenger), kinds))
@@ -288,7 +288,7 @@ def _curve_layers(
 
 
 def crossing_layers(x: Any, crossings: Sequence[ChartRow], sizes: Sequence[float]) -> list[alt.Chart]:
-    """A thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
+    """Return a thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
 
     Each label stands higher than the one before, as they would lie on each other where the window is narrow.
     """
@@ -347,11 +347,11 @@ PUBLISHED_COLOURS = ("#A0722A", "#B2508F")
 
 
 def crossing_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None, published: bool = False) -> Spec:
-    """Median times of both devices against size, with their names and the interval of the crossing.
+    """Chart the median times of both devices against size, with their names and the interval of the crossing.
 
     Args:
-        answer: what was found, with names for people.
-        kinds: device kinds of baseline and challenger; without them a device is taken for what its name says.
+        answer: the crossover, with names for people.
+        kinds: device kinds of baseline and challenger; without them the kind follows from a device's name.
         published: whether others published the times; their points are then hollow, their lines thin, and their
             colours none of a device that was measured.
     """

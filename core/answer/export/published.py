@@ -1,14 +1,15 @@
-"""A published study to take along: its figures as a table, and a report; both say who published them, and when."""
+"""A published study as a file: its figures as a table, and a report; both name the publisher and the date."""
 
 from ...text import as_line
 from ..charts import gallery_charts
 from ..gallery.published import PublishedStudy
-from .lesson_report import Handout, HandoutFigure, HandoutSection, HandoutTable
+from ..lessons.section import Section, SectionFigure, SectionTable
+from .lesson_report import Handout
 from .report import size_figures
 
 
 def study_csv(study: PublishedStudy) -> str:
-    """Its figures as a table that says in comments whose they are, and that the app reads as anybody's timings."""
+    """Return its figures as a CSV that names the authors in comments, and that the app can import."""
     source = study.source
     said = {
         "": f"{study.title}: seconds per {study.per} by {study.axis}",
@@ -18,6 +19,7 @@ def study_csv(study: PublishedStudy) -> str:
         "CPU": source.cpu,
         "GPU": source.gpu,
         "How": source.note,
+        "Unknown": source.unknown,
     }
     comments = [f"# {name}{': ' if name else ''}{as_line(text, 1_000)}" for name, text in said.items() if text]
     readings = [
@@ -30,22 +32,23 @@ def study_csv(study: PublishedStudy) -> str:
 
 
 def study_report(study: PublishedStudy, link: str) -> Handout:
-    """What the study says, on what machines, by whom and under which licence."""
+    """Build a report of the study: its result, its machines, its publisher and its licence."""
     source = study.source
     quoted = (
         source.note,
+        *((f"Unknown: {source.unknown}",) if source.unknown else ()),
         f"Licence: {source.licence}." if source.licence else "Single figures, quoted with their source.",
     )
     header = (study.axis[:1].upper() + study.axis[1:], "CPU", "GPU", "Speedup of the GPU", "95 % interval")
-    table = HandoutTable(title="Size by size", header=header, rows=tuple(map(size_figures, study.answer.sizes)))
-    chart = HandoutFigure(title=f"Time of one {study.per}", spec=gallery_charts.chart_published_study(study))
-    shown = HandoutSection(
+    table = SectionTable(title="Size by size", header=header, rows=tuple(map(size_figures, study.answer.sizes)))
+    chart = SectionFigure(title=f"Time of one {study.per}", spec=gallery_charts.chart_published_study(study))
+    shown = Section(
         title="Published figures",
         sentences=(study.headline, *study.answer.cautions),
         figures=(chart,),
         tables=(table,),
     )
-    whose = HandoutSection(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
+    whose = Section(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
     return Handout(
         title=study.title,
         student=source.name,

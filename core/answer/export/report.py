@@ -6,7 +6,7 @@ Brings the other answers together; computes nothing of its own.
 import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import units
@@ -17,21 +17,26 @@ from ...question.experiment import Point, display_name
 from ...question.fields import FIELDS, Training, axis_title, field_title, value_label
 from ...question.sweep import Sweep, size_on_axis
 from ...results.schema import OUTCOMES, Trial
+from ...text import align_columns
 from .. import causes, custom_findings, remedies, speedup, wording
-from ..result import BASES, BASIS_TITLES, Crossover, Size
-from ..run import PairAnswer, RowAnswer, RunAnswer
+from ..result import BASES, BASIS_TITLES, Crossover, Size, SpeedupAt
+from ..run import Run, RunPair, RunRow
 from ..study import Study
 
 
 def run_document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]:
-    """The run as plain data, of its rows with the baseline first; `from_store`, whether they were measured earlier.
+    """Return a run as simple data, from its rows with the baseline first.
+
+    Args:
+        trials: rows of the run.
+        from_store: whether the rows were measured earlier.
 
     Returns:
-        `run_id`, `measured_at`, `from_store`, `trials` (one object a contender), `comparisons` (one object for each
-        other contender against the first), and where there are lanes `remedies` (one object a device) and
+        `run_id`, `measured_at`, `from_store`, `trials` (one object per contender) and `comparisons` (one object per
+        other contender against the first). With several variants also `remedies` (one object per device) and
         `best_against_best`.
     """
-    first, run = trials[0], RunAnswer(trials)
+    first, run = trials[0], Run(trials)
     return {
         "run_id": first.run_id,
         "experiment_id": first.experiment_id,
@@ -50,8 +55,8 @@ def run_document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]
 
 
 def run_text(trials: Sequence[Trial]) -> str:
-    """The run for a terminal: a line for each contender, then what follows from them."""
-    run = RunAnswer(trials)
+    """Return the run for a terminal: a line for each contender, then what follows from them."""
+    run = Run(trials)
     lines = [_training_line(trials[0]), "", *map(_contender_line, run.rows)]
     for pair in run.pairs:
         lines += ["", *_comparison_lines(pair)]
@@ -69,19 +74,20 @@ def _training_line(trial: Trial) -> str:
     if causes.is_fit(trial):
         return causes.fit_line(trial)
     numbers = "" if trial.dtype == FIELDS["dtype"].default else f" in {trial.dtype}"
+    steps = units.format_quantity(trial.steps_per_epoch, "step")
     return (
         f"{describe_training(trial)}: "
         f"{units.format_count(trial.parameters)} parameters{numbers}, batch {trial.batch_size}, "
-        f"{units.format_operations(trial.flops_per_step)} a step, {trial.steps_per_epoch} steps an epoch"
+        f"{units.format_operations(trial.flops_per_step)} a step, {steps} an epoch"
     )
 
 
 def _oddity_lines(trials: Sequence[Trial]) -> list[str]:
-    """What stands out in the steps of one's own training."""
+    """Describe the findings on the steps of a custom training script."""
     return custom_findings.custom_sentences(trials)
 
 
-def _contender_line(answer: RowAnswer) -> str:
+def _contender_line(answer: RunRow) -> str:
     trial, step = answer.row, answer.step
     if step.median_s is None:
         return f"{answer.label}: {trial.message or value_label('outcome', trial.outcome)}"
@@ -94,16 +100,16 @@ def _contender_line(answer: RowAnswer) -> str:
     return f"{answer.label}: {units.format_duration(step.median_s)} {each}{interval}{learned}{tried}{note}"
 
 
-def _comparison_lines(pair: PairAnswer) -> list[str]:
+def _comparison_lines(pair: RunPair) -> list[str]:
     try:
-        lines = [pair.verdict, pair.cause, pair.break_even.sentence]
+        lines = [pair.verdict, *filter(None, [pair.thread_waits]), pair.cause, pair.break_even.sentence]
         return [*lines, pair.agreement.sentence] if pair.agreement else lines
     except CrossoverError as error:
         return [str(error)]
 
 
-def _lane_lines(run: RunAnswer) -> list[list[str]]:
-    """What lanes did, a sentence each, device by device."""
+def _lane_lines(run: Run) -> list[list[str]]:
+    """Describe the effects of variants, a sentence each, device by device."""
     try:
         told, duel = [remedies.remedy_sentences(device) for device in run.remedies], run.best_variants
     except CrossoverError as error:
@@ -111,7 +117,7 @@ def _lane_lines(run: RunAnswer) -> list[list[str]]:
     return [*told, [duel.sentence]] if duel else told
 
 
-def _lanes(run: RunAnswer) -> dict[str, Any]:
+def _lanes(run: Run) -> dict[str, Any]:
     try:
         devices, duel = run.remedies, run.best_variants
     except CrossoverError as error:
@@ -124,7 +130,7 @@ def _lanes(run: RunAnswer) -> dict[str, Any]:
     }
 
 
-def _trial_document(answer: RowAnswer) -> dict[str, Any]:
+def _trial_document(answer: RunRow) -> dict[str, Any]:
     trial = answer.row
     return {
         "contender": trial.contender,
@@ -142,11 +148,14 @@ def _trial_document(answer: RowAnswer) -> dict[str, Any]:
     }
 
 
-def _comparison(pair: PairAnswer) -> dict[str, Any]:
+def _comparison(pair: RunPair) -> dict[str, Any]:
     try:
         return {
             **dataclasses.asdict(pair.speedup),
+            "winner": pair.speedup.winner or None,
+            "claim": pair.speedup.claim,
             "sentence": pair.verdict,
+            "thread_waits": pair.thread_waits,
             "cause": pair.cause,
             "break_even": dataclasses.asdict(pair.break_even),
             "agreement": dataclasses.asdict(pair.agreement) if pair.agreement else None,
@@ -160,12 +169,12 @@ QUIET_FIELDS = ("loader_workers", "shuffle", "seed")
 
 
 def crossover_document(answer: Crossover) -> dict[str, Any]:
-    """A crossover as plain data.
+    """Return a crossover as simple data.
 
     Returns:
         `outcome`; `estimate`, `low` and `high`, which are None unless the outcome is `crossing`; and what they follow
         from: `axis`, `basis`, `baseline`, `challenger`, `tie`, `crossings`, `sizes`, `noise`, `level`, `reason`,
-        `cautions`, `sentence`, `busy`. What is known where nothing is decided: `clear` (sizes at which one device is
+        `cautions`, `sentence`, `busy`. For undecided outcomes: `clear` (sizes at which one device is
         faster for certain), `contradicting`, and `assumed` (of single readings, if they scatter as is usual).
     """
     data = dataclasses.asdict(answer)
@@ -174,8 +183,61 @@ def crossover_document(answer: Crossover) -> dict[str, Any]:
     return {name: data.pop(name) for name in ("outcome", "estimate", "low", "high")} | data
 
 
+RULE_VERSION = 1
+"""Raised when a key of a rule changes its meaning; programs that read rules refuse other versions."""
+
+
+def rule_document(chosen: Study, answer: Crossover) -> dict[str, Any]:
+    """Return a crossover as a rule for other programs: the device to use below and above a size, and why.
+
+    Returns:
+        `below` and `above`, which are None where nothing is decided; `low` and `high`, between which either may be
+        faster; `sizes`, the least and the largest measured; and `fingerprint`, of the machine that measured it.
+    """
+    row, challenger = chosen.runs[-1]
+    winners = {"gpu_always": chosen.challenger, "cpu_always": chosen.baseline}
+    below = above = winners.get(answer.outcome)
+    if answer.outcome == "crossing":
+        below, above = chosen.baseline, chosen.challenger
+        if not answer.crossings[0].challenger_above:
+            below, above = above, below
+    return {
+        "rule": "crossover",
+        "version": RULE_VERSION,
+        "axis": answer.axis,
+        "basis": answer.basis,
+        "outcome": answer.outcome,
+        "baseline": chosen.baseline,
+        "challenger": chosen.challenger,
+        "below": below,
+        "above": above,
+        "estimate": answer.estimate,
+        "low": answer.low,
+        "high": answer.high,
+        "sizes": [chosen.sizes[0], chosen.sizes[-1]],
+        "reason": answer.reason,
+        "sentence": answer.sentence,
+        "fingerprint": {
+            "machine_id": row.machine_id,
+            "cpu": row.cpu_name,
+            "cores": row.cores,
+            "system": row.system,
+            "device": challenger.device_name,
+            "torch": row.torch_version,
+        },
+        "measured_at": chosen.newest,
+        "study": chosen.id,
+        "crossover_version": row.app_version,
+    }
+
+
+def rule_text(document: Mapping[str, Any]) -> str:
+    """Return a rule for a terminal."""
+    return f"{document['sentence']}\n\nWith --json this is a rule that other programs can read: examples/rule.\n"
+
+
 def crossover_text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
-    """A crossover for a terminal: the sentence, a line for each size, the cost basis, and notes."""
+    """Return a crossover for a terminal: the sentence, a line for each size, the cost basis, and notes."""
     lines = [answer.sentence, ""]
     if answer.sizes:
         names = (
@@ -183,17 +245,34 @@ def crossover_text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
             wording.short_device(answer.baseline),
             wording.short_device(answer.challenger),
         )
-        header = (*names, "speedup", f"{100 * answer.level:.4g} % interval", "faster")
+        header = (*names, "speedup", f"{100 * answer.level:.4g} % interval", "verdict")
         lines += [*align_columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
     known = BASES.get(answer.basis)
-    counted = f"What is counted, {BASIS_TITLES[answer.basis]}: {known}."
+    counted = f"Included ({BASIS_TITLES[answer.basis]}): {known}."
     basis = counted if known else "The seconds are compared as they were given."
     lines += [basis, *notes]
     return "\n".join(lines) + "\n"
 
 
+def sizes_text(entries: Sequence[SpeedupAt], answer: Crossover) -> str:
+    """Format the speedups at single sizes for a terminal, a line for each."""
+    header = (axis_title(answer.axis), "faster", "speedup", "95 % interval", "basis")
+    return "\n".join(align_columns([header, *map(_size_at_cells, entries)])) + "\n"
+
+
+def _size_at_cells(entry: SpeedupAt) -> tuple[str, ...]:
+    faster = wording.short_device(entry.faster) if entry.faster else f"inconclusive: {entry.reason}"
+    return (
+        wording.format_size(entry.size),
+        faster if entry.speedup is not None else entry.reason,
+        units.format_if_known(entry.speedup, units.format_ratio),
+        units.format_interval(entry.low, entry.high, units.format_ratio),
+        entry.basis,
+    )
+
+
 def study_line(study: Study) -> str:
-    """One line by which people tell a study from others: name, axis, training, machine, devices, sizes."""
+    """Return one line that identifies a study for people: name, axis, training, machine, devices, sizes."""
     row = study.runs[0][0]
     sizes = [size_on_axis(pair[0], study.axis) for pair in study.runs]
     return (
@@ -206,7 +285,10 @@ def study_line(study: Study) -> str:
 
 
 def sweep_documents(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]:
-    """The runs of a sweep as plain data, in the order of `rows`: the values of the axes, and an object a trial."""
+    """Return the runs of a sweep as simple data, in the order of `rows`.
+
+    Each run has the values of the axes, and an object per trial.
+    """
     runs: dict[str, list[Trial]] = {}
     for row in rows:
         runs.setdefault(row.run_id, []).append(row)
@@ -223,7 +305,7 @@ def sweep_documents(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]
 
 
 def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
-    """The trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last.
+    """Return the trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last.
 
     Of a training of one's own nobody knows how long an epoch is.
     """
@@ -236,42 +318,32 @@ def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
 
 
 def median_epoch_s(row: Trial) -> float | None:
-    """Seconds of one epoch: median step × steps per epoch; None if nothing was timed."""
+    """Return the seconds of one epoch: median step × steps per epoch; None if nothing was timed."""
     return statistics.median(row.step_s) * row.steps_per_epoch if row.step_s else None
 
 
-def align_columns(table: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of text in which the cells of each column begin below each other."""
-    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
-
-
 def other_axis_values(sweep: Sweep, study: Study) -> dict[str, float]:
-    """The other axes of a sweep, with the values that they have in one study of it."""
+    """Return the other axes of a sweep, with the values that they have in one study of it."""
     row = study.runs[0][0]
     return {axis.name: size_on_axis(row, axis.name) for axis in sweep.axes if axis.name != study.axis}
 
 
 def other_axes_text(sweep: Sweep, study: Study) -> str:
-    """The other axes of a sweep with their values in one study, for people: `batch size 64, learning rate 0.1`."""
+    """Return the other axes of a sweep with one study's values, for people: `batch size 64, learning rate 0.1`."""
     return ", ".join(
         f"{axis_title(name)} {wording.format_size(value)}" for name, value in other_axis_values(sweep, study).items()
     )
 
 
 def size_figures(size: Size) -> tuple[str, ...]:
-    """A size of an answer with its times, its speedup and the interval of that, as text."""
+    """Return a size of an answer with its times, its speedup and the interval of that, as text."""
     times = (units.format_if_known(seconds, units.format_duration) for seconds in (size.baseline_s, size.challenger_s))
     interval = units.format_interval(size.low, size.high, units.format_ratio)
     return (wording.format_size(size.size), *times, units.format_if_known(size.speedup, units.format_ratio), interval)
 
 
 def _size_cells(size: Size, answer: Crossover) -> tuple[str, ...]:
-    if size.verdict in ("gpu_faster", "cpu_faster") and size.speedup is not None:
-        said = wording.short_device(answer.challenger if size.speedup > 1 else answer.baseline)
-    else:
-        said = f"neither: {size.reason}" if size.verdict == "too_close" else f"not known: {size.reason}"
-    return (*size_figures(size), said)
+    return (*size_figures(size), wording.size_verdict_text(size, answer))
 
 
 def _sweep_trial_document(row: Trial) -> dict[str, Any]:
@@ -306,7 +378,7 @@ def _speedup_cell(baseline: Trial | None, row: Trial) -> str:
 
 
 def _study_training(study: Study) -> str:
-    """What the runs of a study have in common."""
+    """Describe the settings that the runs of a study have in common."""
     rows = [pair[0] for pair in study.runs]
     if rows[0].training:
         return describe.describe_question(Point.from_row(rows[0]), without=[study.axis])

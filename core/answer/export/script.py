@@ -1,8 +1,8 @@
-"""Runs as one file of plain PyTorch that anybody can read, run and change: the same trainings, timed the same way.
+"""Runs as one file of PyTorch code that anybody can read, run and change: the same trainings, timed the same way.
 
-It needs neither this project nor its rows: networks, data, batches, seed and protocol are written out, and the stored
-times stand in it, to be printed beside its own. What rows say is put in as Python's own literals in ASCII, so that no
-text can leave its place. The script that is made here is never run here.
+The file needs neither this project nor its rows: it contains networks, data, batches, seed and protocol. It also
+contains the stored times and prints them next to its own. Text from rows is written as Python literals in ASCII, so
+that no text can become code. Crossover never runs the generated script.
 """
 
 import ast
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import CrossoverError, InvalidValue
-from ...files.project import PROJECT
+from ...files.project import PACKAGE
 from ...question import catalog, custom, models
 from ...question.experiment import Contender, Point
 from ...question.fields import LOADER_PATHS, TRAINING, field_title
 from ...question.lanes import PLAIN
 from ...results.schema import Trial
 from ...text import to_python_literal
-from .template import fill_template
+from .rendering import fill_template
 
 FINGERPRINT_COLUMNS = (
     *("run_id", "started_at", "machine_id", "cpu_name", "cores_usable", "memory_bytes", "system", "python_version"),
@@ -26,7 +26,7 @@ FINGERPRINT_COLUMNS = (
 )
 """Columns that say on what the stored times were measured."""
 
-NETWORK_MODULES = PROJECT / "core" / "measure" / "networks.py"
+NETWORK_MODULES = PACKAGE / "measure" / "networks.py"
 """File of the modules that torch has none for."""
 
 VARYING_FIELDS = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
@@ -35,11 +35,11 @@ VARYING_FIELDS = {*models.AXES, "batch_size", "samples", "learning_rate", "loade
 
 @dataclass(frozen=True, kw_only=True)
 class _Run:
-    """One run of the script: what is trained, and what was stored of its plain trials.
+    """One run of the script: its training, and the stored times of its trials of the default variant.
 
     Attributes:
-        title: in what it differs from the others, to go on before its parameters; empty where it is the only one.
-        stored: rows with the device, and the seconds a step of every block as items of a list.
+        title: difference from the other runs, to continue before its parameters; empty for a single run.
+        stored: rows with the device, and the seconds per step of every block as items of a list.
     """
 
     title: str
@@ -50,10 +50,12 @@ class _Run:
 
 
 def training_script(trials: Sequence[Trial]) -> str:
-    """The script that repeats a run, or the runs of a study, which differ in one size; lanes are left out, and named.
+    """Generate the script that repeats a run, or the runs of a study, which differ in one size.
+
+    Other variants are left out, and named.
 
     Raises:
-        CrossoverError: the rows ask for what this version does not offer, or for nothing that a plain script repeats.
+        CrossoverError: the rows need an option that this version lacks, or no row can be repeated by a script.
     """
     point = _point(trials[0])
     plain = [trial for trial in trials if Contender.parse(trial.contender).lane == PLAIN and trial.block_steps]
@@ -121,7 +123,7 @@ def _layer_code(point: Point) -> list[str]:
 
 @functools.cache
 def _modules() -> dict[str, str]:
-    """The very lines of the modules that torch has none for, by name; read as text, as they import torch."""
+    """Return the very lines of the modules that torch has none for, by name; read as text, as they import torch."""
     file = NETWORK_MODULES.read_text(encoding="utf-8")
     found = [node for node in ast.parse(file).body if isinstance(node, ast.ClassDef)]
     return {node.name: ast.get_source_segment(file, node) or "" for node in found}

@@ -1,7 +1,7 @@
-"""What a tutorial or a lesson shows, as pieces for page and paper: figures, tables, and the sentences between them.
+"""Sections of tutorials and lessons for page and paper: figures, tables, and the sentences between them.
 
-Every number in a sentence comes from the rows or the exhibit that the piece is about, or is said to be published.
-Nothing here measures, draws to a screen or knows a page.
+Every number in a sentence comes from the rows or the exhibit of the section, or is marked as published. Nothing here
+measures, draws to a screen or knows a page.
 """
 
 import dataclasses
@@ -20,37 +20,37 @@ from ..charts import lesson_charts, run_charts
 from ..lessons import equivalence, loader, outcomes, small_models, tutorials
 from ..lessons.equivalence import Equivalence
 from ..lessons.loader import Bottleneck
+from ..lessons.section import Section, SectionFigure, SectionListing, SectionTable, sections_text
 from ..lessons.small_models import TwoBatches
 from ..lessons.tutorials import Origin
-from .lesson_report import HandoutFigure, HandoutListing, HandoutSection, HandoutTable
 
 NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."
 
 
 def tutorial_section(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, contenders: tuple[str, str], origin: Origin, note: str = ""
-) -> HandoutSection:
-    """Published and measured side by side, of rows of one machine; the note says where they are from, if elsewhere."""
+) -> Section:
+    """Compare published and measured results of one machine; the note names the source of other rows."""
     title = f"Published and {origin}"
     try:
         beside = tutorials.compare_with_published(
             preset, scale, rows, baseline=contenders[0], challenger=contenders[1], origin=origin
         )
     except CrossoverError as error:
-        return HandoutSection(title=title, sentences=(str(error),))
+        return Section(title=title, sentences=(str(error),))
     if beside is None:
-        return HandoutSection(title=title, sentences=(*tutorials.claim_sentences(preset), NO_PAIR))
-    figures = [HandoutFigure(title=f"Time of one {beside.per}", spec=lesson_charts.tutorial_times_chart(beside))]
+        return Section(title=title, sentences=(*tutorials.claim_sentences(preset), NO_PAIR))
+    figures = [SectionFigure(title=f"Time of one {beside.per}", spec=lesson_charts.tutorial_times_chart(beside))]
     if beside.speedups:
-        figures.append(HandoutFigure(title=lesson_charts.SPEEDUP, spec=lesson_charts.tutorial_speedups_chart(beside)))
+        figures.append(SectionFigure(title=lesson_charts.SPEEDUP, spec=lesson_charts.tutorial_speedups_chart(beside)))
     sentences = (note, *beside.sentences) if note else beside.sentences
-    return HandoutSection(
+    return Section(
         title=title, sentences=sentences, figures=tuple(figures), tables=(beside.table,), notes=beside.differences
     )
 
 
-def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutSection, ...]:
-    """An epoch in its parts for each way of delivering data, and the speedups side by side.
+def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
+    """Return an epoch in its parts for each way of delivering data, and the speedups side by side.
 
     Of several devices on the CPU only the last is looked into: their loader is the same.
     """
@@ -62,9 +62,7 @@ def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutSecti
         try:
             training = loader.find_bottleneck([row for row in rows if row.contender == contender])
         except CrossoverError as error:
-            shown.append(
-                HandoutSection(title=f"Where an epoch goes on {inline_name(contender)}", sentences=(str(error),))
-            )
+            shown.append(Section(title=f"Where an epoch goes on {inline_name(contender)}", sentences=(str(error),)))
             continue
         if training:
             shown.append(_ways(training, _extreme_way_sentences(rows, contender), note))
@@ -73,7 +71,7 @@ def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutSecti
 
 
 def _extreme_way_sentences(rows: Sequence[Trial], contender: str) -> tuple[str, ...]:
-    """Samples one by one without workers, and data on the device: what the loader costs, and what is left without."""
+    """Return the cost of the loader: samples one by one without workers, compared with data on the device."""
     ends = [
         row
         for row in rows
@@ -87,7 +85,7 @@ def _extreme_way_sentences(rows: Sequence[Trial], contender: str) -> tuple[str, 
 
 
 def _worker_sentences(training: Bottleneck) -> tuple[str, ...]:
-    """What worker processes bring where samples are transformed one by one."""
+    """Return sentences on the effect of worker processes where samples are transformed one by one."""
     ways = sorted((way for way in training.ways if way.data_path == "tutorial"), key=lambda way: way.loader_workers)
     if len(ways) < 2:
         return ()
@@ -95,7 +93,7 @@ def _worker_sentences(training: Bottleneck) -> tuple[str, ...]:
     return (f"An epoch by the number of loader workers, on {inline_name(training.contender)}: {listed}.",)
 
 
-def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> HandoutSection:
+def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
     lines = tuple(
         (
             way.title,
@@ -108,13 +106,13 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> HandoutSectio
     )
     header = ("Data", "An epoch", "Loader", "Most that a device can gain", "95 % interval")
     said, where = (*ends, *_worker_sentences(training)), inline_name(training.contender)
-    return HandoutSection(
+    return Section(
         title=f"Where an epoch goes on {where}",
         sentences=(note, *said) if note else said,
         figures=(
-            HandoutFigure(title=f"An epoch on {where} in its parts", spec=lesson_charts.epoch_parts_chart(training)),
+            SectionFigure(title=f"An epoch on {where} in its parts", spec=lesson_charts.epoch_parts_chart(training)),
         ),
-        tables=(HandoutTable(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
+        tables=(SectionTable(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
         notes=(
             *_unknown_gain_notes(training),
             *_losses(training),
@@ -124,7 +122,7 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> HandoutSectio
 
 
 def _unknown_gain_notes(training: Bottleneck) -> tuple[str, ...]:
-    """Why it is not known what a device could gain, a sentence for each reason, with the ways that it is true of."""
+    """Return why the possible gain of a device is unknown, a sentence for each reason, with the ways it applies to."""
     ways: dict[str, list[str]] = {}
     for way in training.ways:
         if way.bound is None:
@@ -144,7 +142,7 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
     return (f"The loss curves of all ways are {same}: at most {apart} apart, relatively.",)
 
 
-def _speedups_by_way(rows: Sequence[Trial]) -> HandoutSection | None:
+def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     pairs = _run_pairs(rows)
     lines = []
     for base, other in pairs:
@@ -166,29 +164,29 @@ def _speedups_by_way(rows: Sequence[Trial]) -> HandoutSection | None:
         f"{inline_name(base.contender)} with "
         f"the slowest way of delivering the data, {_speedup_cells(*fast)[0]} with the fastest."
     )
-    return HandoutSection(
+    return Section(
         title="What the device itself brings",
         sentences=(said,),
-        tables=(HandoutTable(title="Speedup for each way", header=header, rows=tuple(lines)),),
+        tables=(SectionTable(title="Speedup for each way", header=header, rows=tuple(lines)),),
     )
 
 
 def equivalence_sections(
     rows: Sequence[Trial], *, baseline: str, challenger: str, margin: float, note: str = ""
-) -> tuple[HandoutSection, ...]:
-    """Loss curves in the band of the seeds, disagreeing items, and the verdict with its margin."""
+) -> tuple[Section, ...]:
+    """Return loss curves in the band of the seeds, disagreeing items, and the verdict with its margin."""
     try:
         verdict = equivalence.judge_equivalence(rows, baseline=baseline, challenger=challenger, margin=margin)
         curves = _band_sections(rows, baseline, challenger)
     except CrossoverError as error:
-        return (HandoutSection(title="The same learning?", sentences=(str(error),)),)
+        return (Section(title="The same learning?", sentences=(str(error),)),)
     lead = (note,) if note else ()
-    items = HandoutSection(
+    items = Section(
         title="3. Single answers",
         sentences=(verdict.disagreement_sentence,),
         tables=(_seed_table(verdict),) if verdict.seeds else (),
     )
-    decided = HandoutSection(
+    decided = Section(
         title="4. The verdict",
         sentences=(*lead, verdict.sentence),
         notes=(
@@ -200,32 +198,32 @@ def equivalence_sections(
     return (*curves, items, decided, *_reports(rows, baseline, challenger))
 
 
-def _band_sections(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[HandoutSection, ...]:
+def _band_sections(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
     band = equivalence.find_seed_band(rows, baseline=baseline, challenger=challenger)
     if band is None:
-        return (HandoutSection(title="2. Loss curves", sentences=("Two seeds at least make a band.",)),)
+        return (Section(title="2. Loss curves", sentences=("Two seeds at least make a band.",)),)
     theirs = [row for row in rows if row.contender == challenger and row.seed in band.seeds]
-    figure = HandoutFigure(title="Losses on the band of the seeds", spec=lesson_charts.seed_band_chart(band, theirs))
-    return (HandoutSection(title="2. Loss curves", sentences=(band.sentence,), figures=(figure,)),)
+    figure = SectionFigure(title="Losses on the band of the seeds", spec=lesson_charts.seed_band_chart(band, theirs))
+    return (Section(title="2. Loss curves", sentences=(band.sentence,), figures=(figure,)),)
 
 
-def _seed_table(verdict: Equivalence) -> HandoutTable:
+def _seed_table(verdict: Equivalence) -> SectionTable:
     lines = tuple(
         (str(seed), f"{100 * ours:.2f} %", f"{100 * theirs:.2f} %", str(apart), _points_text(theirs - ours))
         for seed, (ours, theirs), apart in zip(verdict.seeds, verdict.accuracies, verdict.disagreeing, strict=True)
     )
     one, other = display_name(verdict.baseline), display_name(verdict.challenger)
     header = ("Seed", one, other, "Items that differ", f"{other}, percentage points")
-    return HandoutTable(title="Test accuracy, seed by seed", header=header, rows=lines)
+    return SectionTable(title="Test accuracy, seed by seed", header=header, rows=lines)
 
 
 def _points_text(difference: float) -> str:
-    """A difference in words: a cell that begins with a sign is a formula to a spreadsheet."""
+    """Return a difference in words, as spreadsheets read a cell that begins with a sign as a formula."""
     shown = f"{100 * abs(difference):.2f}"
     return "alike" if float(shown) == 0 else f"{shown} {'higher' if difference > 0 else 'lower'}"
 
 
-def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[HandoutSection, ...]:
+def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
     pairs = equivalence.seed_pairs(rows, baseline, challenger)
     if not pairs:
         return ()
@@ -243,23 +241,23 @@ def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Han
         for figure in ("Precision", "Recall", "F1")
         for contender in (baseline, challenger)
     ]
-    table = HandoutTable(
+    table = SectionTable(
         title=f"Classification reports, seed {pairs[0][0].seed}",
         header=("Class", *names, "Test items"),
         rows=tuple(lines),
     )
     matrices = tuple(
-        HandoutFigure(
+        SectionFigure(
             title=f"Confusion matrix of {display_name(row.contender)}, seed {row.seed}",
             spec=run_charts.confusion_chart(row),
         )
         for row in pairs[0]
     )
-    return (HandoutSection(title="Classification reports side by side", tables=(table,), figures=matrices),)
+    return (Section(title="Classification reports side by side", tables=(table,), figures=matrices),)
 
 
-def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutSection, ...]:
-    """One model at two batch sizes on each device: launches against arithmetic."""
+def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
+    """Return one model at two batch sizes on each device: launches against arithmetic."""
     pairs: list[TwoBatches] = []
     said: list[str] = [note] if note else []
     for contender in dict.fromkeys(row.contender for row in rows):
@@ -275,22 +273,22 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[HandoutS
             pairs.append(pair)
             said.append(pair.sentence)
     if not pairs:
-        return (HandoutSection(title="A step and its batch", sentences=(*said, "Both batch sizes are needed.")),)
-    figures = [HandoutFigure(title="What a step consists of", spec=lesson_charts.step_shares_chart(pairs))]
+        return (Section(title="A step and its batch", sentences=(*said, "Both batch sizes are needed.")),)
+    figures = [SectionFigure(title="What a step consists of", spec=lesson_charts.step_shares_chart(pairs))]
     if any(pair.small.busy_s is not None for pair in pairs):
         figures.append(
-            HandoutFigure(
+            SectionFigure(
                 title="For how much of a step the device computes", spec=lesson_charts.device_shares_chart(pairs)
             )
         )
-    step = HandoutSection(
+    step = Section(
         title="A step and its batch", sentences=tuple(said), figures=tuple(figures), tables=(_launch_table(pairs),)
     )
     speedups = _speedups_by_batch(rows)
     return (step, speedups) if speedups else (step,)
 
 
-def _launch_table(pairs: Sequence[TwoBatches]) -> HandoutTable:
+def _launch_table(pairs: Sequence[TwoBatches]) -> SectionTable:
     lines = tuple(
         (
             display_name(step.contender),
@@ -305,10 +303,10 @@ def _launch_table(pairs: Sequence[TwoBatches]) -> HandoutTable:
         for step in (pair.small, pair.large)
     )
     header = ("Device", "Batch", "Operations", "A step", "For each operation", "Arithmetic", "Device computes")
-    return HandoutTable(title="Launches and arithmetic", header=header, rows=lines)
+    return SectionTable(title="Launches and arithmetic", header=header, rows=lines)
 
 
-def _speedups_by_batch(rows: Sequence[Trial]) -> HandoutSection | None:
+def _speedups_by_batch(rows: Sequence[Trial]) -> Section | None:
     pairs = sorted(_run_pairs(rows), key=lambda pair: pair[0].batch_size)
     if not pairs:
         return None
@@ -320,12 +318,12 @@ def _speedups_by_batch(rows: Sequence[Trial]) -> HandoutSection | None:
     )
     lines = tuple((units.format_count(ours.batch_size), *_speedup_cells(ours, theirs)) for ours, theirs in pairs)
     header = ("Batch", f"{display_name(other.contender)} against {display_name(base.contender)}", "95 % interval")
-    table = HandoutTable(title="Speedup at each batch size", header=header, rows=lines)
-    return HandoutSection(title="And the devices against each other", sentences=said, tables=(table,))
+    table = SectionTable(title="Speedup at each batch size", header=header, rows=lines)
+    return Section(title="And the devices against each other", sentences=said, tables=(table,))
 
 
 def _run_pairs(rows: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
-    """First and last contender of each run that timed both."""
+    """Return the first and last contender of each run that timed both."""
     by_run: dict[str, list[Trial]] = {}
     for row in rows:
         if row.block_steps:
@@ -334,7 +332,7 @@ def _run_pairs(rows: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
 
 
 def _speedup_cells(base: Trial, other: Trial) -> tuple[str, str]:
-    """The speedup and its interval as text; what it is when there is none."""
+    """Return the speedup and its interval as text; the reason when there is none."""
     try:
         ratio = speedup.speedup(base, other)
     except CrossoverError:
@@ -344,22 +342,22 @@ def _speedup_cells(base: Trial, other: Trial) -> tuple[str, str]:
     return units.format_ratio(ratio.value), units.format_interval(ratio.low, ratio.high, units.format_ratio)
 
 
-def tutorial_clock_section(preset: Preset, exhibit: Exhibit, note: str = "") -> HandoutSection:
-    """The tutorial's own way to time beside ours, shortcut by shortcut in words."""
+def tutorial_clock_section(preset: Preset, exhibit: Exhibit, note: str = "") -> Section:
+    """Build the section that compares the tutorial's own clock with Crossover's, shortcut by shortcut in words."""
     recipe = preset.name
     section = clock_section(exhibit, title="Its own clock beside ours", only=("ours", recipe), note=note)
     lines = tuple((sentence,) for sentence in tutorials.clock_shortcut_sentences(preset))
-    listed = HandoutTable(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
+    listed = SectionTable(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
     return dataclasses.replace(section, tables=(*section.tables, listed))
 
 
 def clock_section(
     exhibit: Exhibit, *, title: str = "The wrong number beside the right one", only: Sequence[str] = (), note: str = ""
-) -> HandoutSection:
-    """One training by several clocks, all of them unless recipes are named; the note says where it is from."""
+) -> Section:
+    """Return one training by several clocks, all of them unless recipes are named; the note says where it is from."""
     content = exhibit.content
     if not isinstance(content, Clock):
-        return HandoutSection(title=title, sentences=("This exhibit shows no clocks.",))
+        return Section(title=title, sentences=("This exhibit shows no clocks.",))
     kept = tuple(variant for variant in content.variants if not only or variant.name in only)
     content = Clock(variants=kept, notes=content.notes)
     contenders = tuple(dict.fromkeys(variant.contender for variant in content.variants))
@@ -368,18 +366,18 @@ def clock_section(
     said += [f"On {inline_name(contenders[-1])}: {entry.sentence[:1].lower()}{entry.sentence[1:]}" for entry in entries]
     kinds = {entry.contender: entry.kind for entry in exhibit.participants}
     words = tuple({variant.title: variant.explains for variant in content.variants}.items())
-    in_words = HandoutTable(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)
-    return HandoutSection(
+    in_words = SectionTable(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)
+    return Section(
         title=title,
         sentences=(*said, *_clock_speedup_sentences(content, contenders)),
-        figures=(HandoutFigure(title="An epoch by each clock", spec=lesson_charts.clocks_chart(content, kinds)),),
+        figures=(SectionFigure(title="An epoch by each clock", spec=lesson_charts.clocks_chart(content, kinds)),),
         tables=(_clock_table(content, contenders), in_words),
         notes=content.notes,
     )
 
 
 def _clock_speedup_sentences(content: Clock, contenders: Sequence[str]) -> tuple[str, ...]:
-    """What each clock would have said of the second device against the first."""
+    """Return the speedup of the second device against the first according to each clock, in sentences."""
     if len(contenders) < 2:
         return ()
     one, other = contenders[0], contenders[-1]
@@ -400,7 +398,7 @@ def _clock_speedup_sentences(content: Clock, contenders: Sequence[str]) -> tuple
     )
 
 
-def _clock_table(content: Clock, contenders: Sequence[str]) -> HandoutTable:
+def _clock_table(content: Clock, contenders: Sequence[str]) -> SectionTable:
     entries = {
         (contender, entry.variant.name): entry
         for contender in contenders
@@ -416,20 +414,20 @@ def _clock_table(content: Clock, contenders: Sequence[str]) -> HandoutTable:
                 f"{units.format_duration(entry.epoch_s)} ({units.format_ratio(entry.against_ours)})" if entry else ""
             )
         lines.append(tuple(line))
-    return HandoutTable(
+    return SectionTable(
         title="An epoch by each clock, and how often ours fits into it",
         header=("Clock", *map(display_name, contenders)),
         rows=tuple(lines),
     )
 
 
-def moving_section(exhibit: Exhibit, note: str = "") -> HandoutSection:
-    """What moving does: each piece of code with what it said."""
+def moving_section(exhibit: Exhibit, note: str = "") -> Section:
+    """Build the section on moving tensors and modules: each piece of code with its output."""
     content = exhibit.content
     if not isinstance(content, Moving):
-        return HandoutSection(title="Moving", sentences=("This exhibit shows no code.",))
+        return Section(title="Moving", sentences=("This exhibit shows no code.",))
     listings = tuple(
-        HandoutListing(
+        SectionListing(
             title=f"{number}. {snippet.title} (device {snippet.device})",
             code=snippet.code,
             output="\n".join(filter(None, (snippet.output, snippet.error))) or "It says nothing.",
@@ -443,7 +441,7 @@ def moving_section(exhibit: Exhibit, note: str = "") -> HandoutSection:
         "A tensor stays where it is, and .to() returns another one. A module moves its parameters in place, and .to() "
         "returns the module itself."
     )
-    return HandoutSection(
+    return Section(
         title="What PyTorch does and says",
         sentences=(note, rule, lead) if note else (rule, lead),
         listings=listings,
@@ -451,19 +449,32 @@ def moving_section(exhibit: Exhibit, note: str = "") -> HandoutSection:
     )
 
 
-def first_step_section(exhibit: Exhibit, note: str = "") -> HandoutSection:
-    """How far two devices are apart after one step."""
+def first_step_section(exhibit: Exhibit, note: str = "") -> Section:
+    """Build the section on the difference of two devices after one step."""
     content = exhibit.content
     title = "1. One step"
     if not isinstance(content, FirstStep):
-        return HandoutSection(title=title, sentences=("This exhibit shows no first step.",))
+        return Section(title=title, sentences=("This exhibit shows no first step.",))
     sentence = outcomes.first_step_sentence(content)
     lines = tuple(
         (name, units.format_power(difference) if difference else "0") for name, difference in content.parameters
     )
     header = ("Gradient of", "Relative difference")
-    return HandoutSection(
+    return Section(
         title=title,
         sentences=(note, sentence) if note else (sentence,),
-        tables=(HandoutTable(title="Gradients after the first step", header=header, rows=lines),),
+        tables=(SectionTable(title="Gradients after the first step", header=header, rows=lines),),
     )
+
+
+def exhibit_text(exhibit: Exhibit) -> str:
+    """Return a demonstration for a terminal: the devices, then its section."""
+    where = ", ".join(f"{display_name(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
+    match exhibit.content:
+        case Clock():
+            section = clock_section(exhibit)
+        case Moving():
+            section = moving_section(exhibit)
+        case FirstStep():
+            section = first_step_section(exhibit)
+    return f"{where}; torch {exhibit.torch_version}, {exhibit.measured_at}\n\n{sections_text([section])}"

@@ -1,19 +1,33 @@
 """Recordings as TensorBoard event files, through the `tensorboard` package, which is an optional extra.
 
-A recording is plain data; `core.answer.export.recording` makes one of a row. Nothing here imports torch or TensorFlow,
-and nothing reads event files back.
+Nothing here imports torch or TensorFlow, and nothing reads event files back.
+
+Recordings as TensorBoard event files, through the `tensorboard` package, which is an optional extra.
+
+A recording is a data class; `core.answer.export.recording` makes one of a row. Nothing here imports torch or
+TensorFlow, and nothing reads event files back.
+
+A row as a recording that a run recorder shows: settings, loss curve, epoch times and accuracies.
+
+Every value is a raw one of the row or follows from it as elsewhere in `core.answer`; nothing here writes a file.
 """
 
 import importlib.util
 import io
+import itertools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ... import units
 from ...errors import StoreError, unwritable
-from ...text import to_file_name
+from ...question import models
+from ...results.schema import Trial
+from ...text import as_label, to_file_name, to_markdown
+from .. import accuracy, comparable, speedup, training_cost
 
 _LONGEST_NAME = 200
 """Letters of a folder's name; every file system takes 255 bytes."""
@@ -29,7 +43,7 @@ class EventRecording:
     Attributes:
         id: unique; the same recording written twice replaces itself.
         began: seconds since 1970, UTC.
-        settings: what the run was asked to be, for TensorBoard's HParams tab; `text` has it and more, as Markdown.
+        settings: settings of the run, for TensorBoard's HParams tab; `text` has them and more, as Markdown.
         scalars: tag → values, ascending by step.
     """
 
@@ -80,7 +94,7 @@ def write_event_files(folder: Path, recordings: Iterable[EventRecording]) -> lis
 
 
 def _events(recording: EventRecording) -> bytes:
-    """The file's bytes: one record each for version, settings and text, then one for every scalar."""
+    """Return the file's bytes: one record each for version, settings and text, then one for every scalar."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
@@ -105,9 +119,80 @@ def _events(recording: EventRecording) -> bytes:
 
 
 def _text_summary(tag: str, text: str) -> dict[str, Any]:
-    """A value that TensorBoard's text tab shows; 7 is the type of a string tensor."""
+    """Return a value that TensorBoard's text tab shows; 7 is the type of a string tensor."""
     return {
         "tag": f"{tag}/text_summary",
         "metadata": {"plugin_data": {"plugin_name": "text"}},
         "tensor": {"dtype": 7, "string_val": [text.encode()], "tensor_shape": {"dim": [{"size": 1}]}},
     }
+
+
+ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_version", "machine_id", "started_at")
+"""Columns that the text names in addition to the training's settings."""
+
+
+def trial_recording(trial: Trial) -> EventRecording:
+    """Convert one row to the recording of a run recorder.
+
+    Its clock is that of the training, without start-up. The time between two values is the time of training between
+    them; the turns of other configurations do not count.
+    """
+    settings = {
+        name: getattr(trial, name) for name in comparable.meaningful_columns(comparable.TRAINING_COLUMNS, trial)
+    }
+    return EventRecording(
+        name=_recording_name(trial),
+        id=trial.trial_id,
+        began=datetime.fromisoformat(trial.started_at).timestamp(),
+        settings={**settings, "contender": trial.contender, "device_name": as_label(trial.device_name)},
+        text=_recording_text(trial, settings),
+        scalars={tag: values for tag, values in _scalars(trial).items() if values},
+    )
+
+
+def _recording_name(trial: Trial) -> str:
+    if trial.training:
+        return f"{trial.training}-size={trial.size}-{trial.contender}-{trial.run_id}"
+    sizes = [f"{name}={value}" for name in models.AXES if (value := getattr(trial, name))]
+    sizes += [f"batch={trial.batch_size}", f"workers={trial.loader_workers}"]
+    return "-".join([trial.dataset, trial.model, *sizes, trial.contender, trial.run_id])
+
+
+def _recording_text(trial: Trial, settings: dict[str, object]) -> str:
+    rows = [*settings.items(), *((name, getattr(trial, name)) for name in ABOUT)]
+    rows += [("parameters", trial.parameters or "unknown"), ("message", trial.message)]
+    step_s = speedup.step_time(trial).median_s
+    rows.append(("median step", units.format_duration(step_s) if step_s else "not timed"))
+    lines = [f"| {name.replace('_', ' ')} | {to_markdown(str(value))} |" for name, value in rows]
+    return "\n".join(["| setting | value |", "|---|---|", *lines])
+
+
+def _scalars(trial: Trial) -> dict[str, tuple[Scalar, ...]]:
+    epochs = () if trial.training else training_cost.epoch_times(trial)  # a script's epoch is unknown
+    ends = [epoch * trial.steps_per_epoch for epoch in range(1, len(epochs) + 1)]
+    block_ends = tuple(map(sum, zip(trial.block_first_step, trial.block_steps, strict=True)))
+    last = accuracy.final_tested_step(trial)
+    step_s = speedup.step_time(trial).median_s
+    shares = {
+        "accuracy/train": trial.train_accuracy,
+        "accuracy/validation": trial.validation_accuracy,
+        "accuracy/test": accuracy.accuracy(trial),
+        "epoch_s/median": step_s * trial.steps_per_epoch if step_s and not trial.training else None,
+    }
+    return {
+        "loss/train": _scalar_series(trial, trial.loss_step, trial.loss),
+        "epoch_s/each": tuple(
+            (number, seconds, after)
+            for number, (seconds, after) in enumerate(
+                zip(epochs, training_cost.training_seconds(trial, ends), strict=True), start=1
+            )
+        ),
+        "step_s/block": _scalar_series(trial, block_ends, trial.step_s),
+        **{tag: _scalar_series(trial, (last,), (share,)) for tag, share in shares.items() if share is not None},
+    }
+
+
+def _scalar_series(trial: Trial, steps: tuple[int, ...], values: tuple[float, ...]) -> tuple[Scalar, ...]:
+    """Return values with their step and training time; 0 where no block was timed."""
+    seconds = training_cost.training_seconds(trial, steps) if trial.block_first_step else itertools.repeat(0.0)
+    return tuple(zip(steps, values, seconds, strict=False))

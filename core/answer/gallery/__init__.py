@@ -1,1 +1,1 @@
-"""What is said of thousands of rows at once."""
+"""Answers from thousands of rows at once."""

@@ -21,18 +21,20 @@ import pyarrow.compute as pc
 from ... import units
 from ...question.devices import DEVICE_KINDS
 from ...results import index
+from ...results.exchange import CONTRIBUTED
 from ...results.index import FILE, FolderIndex, Skipped, folder_index
 from ...results.parquet import read_piece
 from ...results.schema import SCHEMA, TRIAL_COLUMNS, Trial
 from ...results.store import CUT_OFF, Store
-from .. import interference, study
+from .. import contribution, interference, study
+from ..contribution import CONFIRMED, UNCONFIRMED
 from ..result import DECIDED, Outcome
 from ..study import Study
 from . import trust
 from .trust import Level
 
 SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
-"""Columns of a row that are kept as they are."""
+"""Columns of a row that are copied unchanged."""
 
 LISTS = ("block_steps", "block_begin_ns", "block_end_ns", "block_load", "block_steal", "warmup_steps", "threads_tried")
 """Columns that are read for what follows from them, and dropped."""
@@ -49,13 +51,13 @@ BLOCK_SUMMARY_SCHEMA = pa.schema(
         "threads_tried_count": pa.int64(),
     }
 )
-"""What follows from them."""
+"""Schema of the summary of a row's blocks."""
 
 MOST_TRIALS = 100_000
 """Lines of a store: they are in memory, and worked out anew when a row comes. Nobody reads so many in a list."""
 
 UNIQUE_TEXTS = ("trial_id", "run_id", "started_at", "message")
-"""Texts that hardly two rows share; all others are kept as categories."""
+"""Texts that hardly two rows share; all others are stored as categories."""
 
 Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
@@ -79,9 +81,9 @@ class StudyLine:
     """A study as a list shows it; `core.answer.study.Study` with the same id has its rows.
 
     Attributes:
-        sizes: places of its runs on the axis, ascending, each with its run in `run_ids`.
+        sizes: values of its runs on the axis, ascending, each with its run in `run_ids`.
         trial_ids: its rows, baseline and challenger of each size in turn.
-        baseline_name: the baseline for people, as in the answer of the study; `baseline` has it as asked for.
+        baseline_name: the baseline for people, as in the answer of the study; `baseline` has its written form.
         newest: when its newest run began, ISO 8601.
     """
 
@@ -104,7 +106,7 @@ class StudyLine:
 
 
 def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
-    """One line for every trial of some stores, none twice, newest run first, and the files that could not be read.
+    """Return one line per trial of some stores, none twice, newest run first, and the unreadable files.
 
     Of a store of more than `MOST_TRIALS`, those of its newest files; whole rows of all others are found by name.
 
@@ -118,7 +120,7 @@ def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
     - `load_max`, `steal_max`: largest of the blocks; NaN if nothing was timed,
     - `threads_tried_count`: number of thread counts that were tried,
     - `machine`: the machine for people,
-    - `source`: the word that was given for the store, or "imported".
+    - `source`: the word that was given for the store, "imported", or `UNCONFIRMED` or `CONFIRMED` of contributed rows.
 
     Args:
         stores: with a word for what was measured there; of a trial that is in several the first counts.
@@ -130,7 +132,7 @@ def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
     limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.is_partial]
     tables = [_with_source(_drop_copies(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
-        frame=to_dataframe(pa.concat_tables([_with_source(_empty_table(), ""), *tables])),
+        frame=_mark_contributions(to_dataframe(pa.concat_tables([_with_source(_empty_table(), ""), *tables]))),
         skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
         newer=tuple(name for known, _ in indexes for name in known.newer),
         left_out=sum(max(0, index.count_rows(store.folder) - known.table.num_rows) for store, known in limited),
@@ -138,12 +140,12 @@ def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
 
 
 def _open_index(store: Store) -> FolderIndex:
-    """The lines of a store's newest files."""
+    """Return the lines of a store's newest files."""
     return folder_index(store.folder, _light, _empty_table, MOST_TRIALS)
 
 
 def find_study_lines(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
-    """The studies that `core.answer.study.studies` finds in the rows of `frame`, with the same ids and order."""
+    """Return the studies that `core.answer.study.studies` finds in the rows of `frame`, with the same ids and order."""
     columns = (np.asarray(frame[name].array).tolist() for name in study.COLUMNS)
     lines = cast(Iterable[Trial], map(Line._make, zip(*columns, strict=True)))
     return [_study_line(found) for found in study.studies(lines, axis=axis, least=least)]
@@ -158,7 +160,7 @@ def _empty_table() -> pa.Table:
 
 
 def _light(file: Path) -> tuple[int, pa.Table]:
-    """The lines of one file; raises as `read_piece` does."""
+    """Return the lines of one file; raises as `read_piece` does."""
     piece = read_piece(file, columns={*SCALARS, *LISTS})
     lists = {name: piece.table[name].combine_chunks() for name in LISTS}
     known = {name: piece.table[name] for name in SCALARS} | _summarize_blocks(lists)
@@ -200,7 +202,10 @@ class _Ragged:
         self._counts, self._first = counts, np.cumsum(counts) - counts
 
     def quantile(self, share: float, *, at_least: int) -> Numbers:
-        """The quantile of each list, between values in proportion; NaN for those of fewer values than `at_least`."""
+        """Return the quantile of each list, between values in proportion.
+
+        NaN for those of fewer values than `at_least`.
+        """
         found = np.full(len(self._counts), np.nan)
         known = self._counts >= at_least
         place = share * (self._counts[known] - 1)
@@ -226,8 +231,23 @@ def _with_source(table: pa.Table, source: str) -> pa.Table:
     return table.append_column("source", pc.if_else(imported, "imported", source).cast(pa.string()))
 
 
+def _mark_contributions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Say of contributed rows whether another machine with the same card agrees; imported rows confirm nothing."""
+    contributed = frame["origin"].astype(str).str.startswith(CONTRIBUTED).to_numpy(bool)
+    if not contributed.any():
+        return frame
+    cards = frame.loc[contributed, "device_name"].unique()
+    vouching = contributed | (frame["source"] != "imported").to_numpy(bool)
+    columns = [*contribution.CONFIRMED_BY, "trial_id", "machine_id", "step_s", "noise", "pairs"]
+    lines = frame.loc[vouching & frame["device_name"].isin(cards), columns].to_dict("records")
+    confirmed = frame["trial_id"].isin(contribution.find_confirmed(lines)).to_numpy(bool)
+    source = frame["source"].astype(object).to_numpy(copy=True)
+    source[contributed] = np.where(confirmed[contributed], CONFIRMED, UNCONFIRMED)
+    return frame.assign(source=pd.Categorical(source))
+
+
 def _drop_copies(table: pa.Table) -> pa.Table:
-    """Of lines of the same trial the most complete, as `core.results.store.keep_most_complete` has it."""
+    """Return the most complete line of each trial, as `core.results.store.keep_most_complete` does."""
     if pc.count_distinct(table["trial_id"]).as_py() == table.num_rows:
         return table
     whole = pc.invert(pc.is_in(table["outcome"], pa.array(list(CUT_OFF))))
@@ -237,7 +257,7 @@ def _drop_copies(table: pa.Table) -> pa.Table:
 
 
 def to_dataframe(table: pa.Table) -> pd.DataFrame:
-    """Rows, or lines, as a list has them: with the machine for people, none twice, newest run first."""
+    """Return rows, or lines, for a list: with the machine for people, none twice, newest run first."""
     machine = pc.binary_join_element_wise(
         table["cpu_name"], " (", pc.utf8_slice_codeunits(table["machine_id"], 0, 6), ")", ""
     )
@@ -310,7 +330,7 @@ ANSWERS: dict[Outcome, str] = {
     "undecided": "Undecided",
     "not_measurable": "Not measurable",
 }
-"""What a study says, for people; the second device is the GPU where there is one."""
+"""Answers of a study, for people; the second device is the GPU where there is one."""
 
 MAX_NAMES_LISTED = 3
 """Names in one cell before the rest is counted."""
@@ -341,14 +361,14 @@ class GalleryData:
 
 @dataclass(frozen=True, kw_only=True)
 class FilterResult:
-    """What filters let through, as places in `Held.trials` and in `Held.studies`, ascending."""
+    """Result of filters, as indices into the trials and studies of `GalleryData`, ascending."""
 
     trials: npt.NDArray[np.int32]
     studies: tuple[int, ...]
 
 
 def build_gallery_data(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> GalleryData:
-    """What follows from the table of all trials and the studies that it holds."""
+    """Derive the data of the gallery from the table of all trials and its studies."""
     met = trust.check_matrix(trials) if len(trials) else np.ones((0, len(trust.CHECKS)), dtype=bool)
     known = trials.assign(trust=pd.Categorical(trust.mark_levels(met)), mark=pd.Categorical(trust.mark_labels(met)))
     known["protocol_version"] = pd.Categorical(known["protocol_version"].astype(str))
@@ -368,9 +388,10 @@ def build_gallery_data(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> Ga
 
 
 def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> FilterResult:
-    """What the chosen values of each filter let through; a filter without any lets all through.
+    """Return the trials and studies that match the chosen values of each filter; a filter without any matches all.
 
-    A study is there if one of its rows is, so that filtering by a GPU finds the study of it; but its own mark counts.
+    A study matches if one of its rows does, so that filtering by a GPU finds its studies. For the quality filter, the
+    study's own mark counts.
     """
     kept = np.ones(len(data.trials), dtype=bool)
     for name, values in chosen.items():
@@ -389,7 +410,7 @@ def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> Fil
 def select_studies(
     data: GalleryData, places: Sequence[int], answers: Sequence[Outcome | None], outcomes: Sequence[str] = ()
 ) -> tuple[int, ...]:
-    """Of these studies those with a wanted answer, those that are decided and trusted first.
+    """Return the studies with a wanted answer, those that are decided and trusted first.
 
     Runs that happen to differ in one size are no study that anybody asked for: what is not measurable is left out
     unless it is wanted.
@@ -407,7 +428,7 @@ def select_studies(
 
 
 def gallery_summary(data: GalleryData) -> str:
-    """What is here, for people: trials, studies, machines, and the sorts of devices."""
+    """Summarize the gallery for people: trials, studies, machines, and the kinds of devices."""
     if not len(data.trials):
         return "Results of real machines, to look at and to compare."
     machines, kinds = data.trials["machine_id"].nunique(), data.trials["device_kind"].astype(str).unique()
@@ -422,12 +443,12 @@ def gallery_summary(data: GalleryData) -> str:
 
 
 def select_lines(data: GalleryData, places: LinePlaces, columns: Sequence[str]) -> pd.DataFrame:
-    """Some columns of some lines."""
+    """Return some columns of some lines."""
     return data.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
 
 
 def machine_table(data: GalleryData, places: LinePlaces) -> list[dict[str, Any]]:
-    """One line a machine, the one with the most trials first: what it is, its devices, and what was measured on it.
+    """Return one line per machine, the one with the most trials first: its facts, devices and measurements.
 
     Of very many machines the `MAX_MACHINE_LINES` with the most trials.
     """
@@ -458,7 +479,7 @@ def _machine(name: str, rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def frequent_names(values: "pd.Series[Any]") -> str:
-    """The names that occur, the most frequent first; those beyond `MAX_NAMES_LISTED` are counted."""
+    """Return the names that occur, the most frequent first; those beyond `MAX_NAMES_LISTED` are counted."""
     names = [str(name) for name, count in values.value_counts().items() if count and name != ""]
     return ", ".join(names[:MAX_NAMES_LISTED]) + (
         f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""

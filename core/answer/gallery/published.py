@@ -6,30 +6,36 @@ into one number with them.
 """
 
 import functools
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...files import documents
-from ...files.project import PROJECT
-from ...question.published import Published, list_published
+from ...files.project import SHIPPED_DATA
+from ...question.experiment import Point
+from ...question.models import families
+from ...question.presets import PRESETS
+from ...question.published import Figure, Published, list_published
 from .. import crossover, timings_csv, wording
 from ..result import Crossover, Evidence, Outcome
 
-PUBLISHED_STUDIES_FOLDER = PROJECT / "data" / "published"
+PUBLISHED_STUDIES_FOLDER = SHIPPED_DATA / "published"
+VIRTUAL_CPUS = "virtual CPUs"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudySource:
-    """Who published a table.
+    """The publisher of a table.
 
     Attributes:
         name: of the author and the work, for people.
-        address: where it lies; empty if not known.
+        address: where it lies; empty if unknown.
         date: of the figures, ISO 8601; empty if it bears none.
         licence: under which it may be shown; empty where single figures are quoted.
-        cpu: what the CPU's times were taken on.
-        gpu: what the GPU's times were taken on.
+        cpu: machine of the CPU times.
+        gpu: machine of the GPU times.
         note: how the figures were come by.
+        unknown: what the source leaves open, in sentences; empty for nothing.
     """
 
     name: str
@@ -39,10 +45,11 @@ class StudySource:
     cpu: str
     gpu: str
     note: str
+    unknown: str = ""
 
     @property
     def cited(self) -> str:
-        """Author, work and date, as they stand below every picture and in every file."""
+        """Author, work and date, as shown below every picture and in every file."""
         return ", ".join(filter(None, (self.name, self.date or "undated")))
 
 
@@ -75,13 +82,46 @@ class PublishedStudy:
 
     @property
     def outcome(self) -> Outcome:
-        """What the figures say; of single readings, if they scatter as is usual."""
+        """Outcome of the figures; of single readings, under the assumption of typical noise."""
         return self.answer.assumed.outcome if self.answer.assumed else self.answer.outcome
 
     @property
+    def is_by_size(self) -> bool:
+        """Whether the figures vary the training, not the number of virtual CPUs of the machine."""
+        return self.axis != VIRTUAL_CPUS
+
+    @property
     def mark(self) -> str:
-        """What stands wherever the study is shown."""
+        """Note shown with the study everywhere."""
         return f"Published, not measured here: {self.source.cited}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTable:
+    """Published figures of one training without a size axis, one for each device or library.
+
+    Attributes:
+        name: of the table, for tests and keys.
+        unit: of the figures.
+        says: the comparison of the figures, in a sentence.
+    """
+
+    name: str
+    title: str
+    unit: str
+    says: str
+    source: StudySource
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TableEntry:
+    name: str
+    title: str
+    unit: str
+    says: str
+    source: str
+    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +137,11 @@ class _Entry:
 class _Listed:
     sources: dict[str, StudySource]
     studies: tuple[_Entry, ...]
+    tables: tuple[_TableEntry, ...] = ()
 
 
 def load_published_studies(folder: Path = PUBLISHED_STUDIES_FOLDER) -> tuple[PublishedStudy, ...]:
-    """Every published study, the tutorial's first.
+    """Return every published study, the tutorial's first.
 
     Args:
         folder: with `studies.toml` and a table each.
@@ -109,8 +150,78 @@ def load_published_studies(folder: Path = PUBLISHED_STUDIES_FOLDER) -> tuple[Pub
         DamagedFile: the list of studies is not what it should be.
         ForeignFile: a table cannot be read.
     """
-    listed = documents.convert_to_type(documents.read_toml(folder / "studies.toml") or {}, _Listed)
+    listed = _read_list(folder)
     return (_tutorial(), *(_load_study(entry, listed.sources[entry.source], folder) for entry in listed.studies))
+
+
+def load_published_tables(folder: Path = PUBLISHED_STUDIES_FOLDER) -> tuple[PublishedTable, ...]:
+    """Return the published figures without a size axis.
+
+    Raises:
+        DamagedFile: `studies.toml` is not a list of studies and tables.
+    """
+    listed = _read_list(folder)
+    return tuple(
+        PublishedTable(
+            name=entry.name,
+            title=entry.title,
+            unit=entry.unit,
+            says=entry.says,
+            source=listed.sources[entry.source],
+            figures=entry.figures,
+        )
+        for entry in listed.tables
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedCurve:
+    """Published figures of a comparable training at several sizes.
+
+    Attributes:
+        source: who published them, and when.
+        speedups: CPU time over GPU time by size; empty for none.
+        wins_from: size from which the source reports the GPU as faster; None if it does not.
+    """
+
+    source: str
+    address: str = ""
+    speedups: tuple[tuple[float, float], ...] = ()
+    wins_from: float | None = None
+
+
+def find_published_curves(point: Point, axis: str) -> tuple[PublishedCurve, ...]:
+    """Return published figures of the same data set and model, or of the same library of boosted trees."""
+    if point.training:
+        return ()
+    if point.is_fit:
+        alike = [study for study in load_published_studies() if study.name.split("-")[0] == point.model]
+        return tuple(
+            PublishedCurve(source=study.source.cited, address=study.source.address, speedups=_list_speedups(study))
+            for study in alike
+            if families.field_of_answer_axis(study.axis) == axis
+        )
+    names = [
+        name for name, one in PRESETS.items() if (one.point.dataset, one.point.model) == (point.dataset, point.model)
+    ]
+    entries = [entry for name in names for entry in list_published(name) if entry.axis == axis]
+    wins = next((entry for entry in entries if entry.quantity == "wins_from"), None)
+    if wins is None:
+        return ()
+    timed = [entry for entry in entries if entry.quantity == "seconds"]
+    speedups = _list_speedups(_tutorial()) if timed else ()
+    cited = ", ".join(filter(None, (wins.source, wins.date or "undated")))
+    return (PublishedCurve(source=cited, speedups=speedups, wins_from=wins.value),)
+
+
+def _list_speedups(study: PublishedStudy) -> tuple[tuple[float, float], ...]:
+    return tuple(
+        (one.size, statistics.median(one.baseline_s) / statistics.median(one.challenger_s)) for one in study.evidence
+    )
+
+
+def _read_list(folder: Path) -> _Listed:
+    return documents.convert_to_type(documents.read_toml(folder / "studies.toml") or {}, _Listed)
 
 
 def _load_study(entry: _Entry, source: StudySource, folder: Path) -> PublishedStudy:
@@ -122,7 +233,7 @@ def _load_study(entry: _Entry, source: StudySource, folder: Path) -> PublishedSt
 
 
 def _tutorial() -> PublishedStudy:
-    """The figure of the signal tutorial, whose two lines were read off by eye."""
+    """Return the figure of the signal tutorial, whose two lines were read by eye."""
     entries = list_published("signal", "seconds")
     first = entries[0]
     names = {entry.device: entry.device_name for entry in entries}

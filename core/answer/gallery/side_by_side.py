@@ -1,7 +1,7 @@
-"""Two studies or two runs beside each other: only what differs, and whether they may share a chart at all.
+"""Comparison of two studies or two runs: only the differences, and whether both may share a chart at all.
 
-Says what rows and answers hold; decides nothing about them. Rows that were measured by different protocols are never
-put on one chart: the sentence why is made here.
+The module shows rows and answers; it decides nothing about them. Rows measured with different versions of the
+methodology never share a chart; the sentence with the reason is made here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from ...question.fields import axis_title, field_title, value_label
 from ...results.schema import Trial
 from .. import comparable, wording
 from ..result import Crossover
-from ..run import PairAnswer, RunAnswer
+from ..run import Run, RunPair
 from ..study import Study
 from . import trust
 
@@ -33,13 +33,13 @@ MACHINE_FACTS = (
 DEVICE_FACTS = ("contender", "device_name", "device_memory_bytes", "device_driver", "threads")
 
 Facts = Mapping[tuple[str, str], str]
-"""(group, what) → what is said of it."""
+"""(group, fact) → its value in words."""
 
 IN_WORDS = "in words"
-"""What the answer of a study in a sentence is called."""
+"""Name of the fact that contains a study's answer as a sentence."""
 
 CELL_LETTERS = 48
-"""Letters that a cell of a table shows; an answer that is longer is a sentence, and stands above the table."""
+"""Letters that a cell of a table shows; a longer answer is a sentence, and is shown above the table."""
 
 MAX_VALUES_LISTED = 4
 """Different values of one thing that are listed before they are counted."""
@@ -62,30 +62,30 @@ class SideDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class SideBySide:
-    """Two sides beside each other: what differs, in the order of the groups, and how many things are alike."""
+    """A comparison of two sides: the differences, in the order of the groups, and the number of equal facts."""
 
     differences: tuple[SideDifference, ...]
     alike: int
 
 
 def compare_studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> SideBySide:
-    """Two studies, with their answers where they have one."""
+    """Compare two studies, with their answers where they have one."""
     return _find_differences(*(_study_facts(of, answer) for of, answer in zip((first, second), answers, strict=True)))
 
 
 def compare_runs(first: Sequence[Trial], second: Sequence[Trial]) -> SideBySide:
-    """Two runs: the rows of each, the baseline first."""
+    """Compare two runs: the rows of each, the baseline first."""
     return _find_differences(_run_facts(first), _run_facts(second))
 
 
 def environment_facts(rows: Sequence[Trial]) -> dict[str, str]:
-    """Machine, devices, versions and the way of measuring of rows, by name for people; what varies is listed."""
+    """Return machine, devices, versions and methodology of rows, by name for people; varying values are listed."""
     found = {**_columns("Machine", rows, MACHINE_FACTS), **_devices(rows), **_columns("Measuring", rows, MEASURING)}
     return {what: said for (_, what), said in found.items() if said}
 
 
 def chart_refusal(first: Study, second: Study) -> str:
-    """Why two studies must not share a chart, in a sentence; empty if they may."""
+    """Return why two studies must not share a chart, in a sentence; empty if they may."""
     one, other = first.runs[0][0], second.runs[0][0]
     if one.protocol_version != other.protocol_version:
         return (
@@ -133,7 +133,7 @@ def _study_facts(study: Study, answer: Crossover | None) -> Facts:
             [name for name in comparable.meaningful_columns(TRAINING_FACTS, rows[0]) if name not in varied],
         ),
         **_columns("Measuring", rows, MEASURING),
-        ("Measuring", "trust mark"): trust.trust_mark(rows).label,
+        ("Measuring", "quality checks"): trust.trust_mark(rows).label,
         **_columns("Machine", rows, MACHINE_FACTS),
         **_devices(rows),
         **(_crossover(answer) if answer else {}),
@@ -153,7 +153,7 @@ def _run_facts(rows: Sequence[Trial]) -> Facts:
         **_columns("Settings", rows, comparable.meaningful_columns(TRAINING_FACTS, rows[0])),
         **_columns("Measuring", rows, MEASURING),
         ("Measuring", "measured at"): rows[0].started_at,
-        ("Measuring", "trust mark"): trust.trust_mark(rows).label,
+        ("Measuring", "quality checks"): trust.trust_mark(rows).label,
         **_columns("Machine", rows, MACHINE_FACTS),
         **_devices(rows),
         **_run_answer(rows),
@@ -162,7 +162,7 @@ def _run_facts(rows: Sequence[Trial]) -> Facts:
 
 def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     said: dict[tuple[str, str], str] = {}
-    run = RunAnswer(rows)
+    run = Run(rows)
     for answer in run.rows:
         row, step_s, start_s = answer.row, answer.step.median_s, answer.startup_s
         said[("Answer", f"step, {display_name(row.contender)}")] = (
@@ -177,7 +177,7 @@ def _run_answer(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
     return said
 
 
-def _verdict_or_reason(pair: PairAnswer) -> str:
+def _verdict_or_reason(pair: RunPair) -> str:
     try:
         return pair.verdict
     except CrossoverError as error:
@@ -189,7 +189,7 @@ def _columns(group: str, rows: Sequence[Trial], names: Iterable[str]) -> dict[tu
 
 
 def _devices(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
-    """Facts of each device by its place in a run: two machines call different devices by one name."""
+    """Return facts of each device by its place in a run: two machines call different devices by one name."""
     places: dict[str, list[Trial]] = {}
     for row in rows:
         places.setdefault(row.contender, []).append(row)
@@ -214,7 +214,7 @@ def _format_values(name: str, values: Sequence[object]) -> str:
 
 
 def _format_value(name: str, value: object) -> str:
-    if name == "parameters" and not value:  # of one's own training, which does not tell them
+    if name == "parameters" and not value:  # of a custom script, where they are unknown
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -1,8 +1,8 @@
-"""Trust marks: what a stored row says of its own circumstances, and what it lacks, in plain words with the figure.
+"""Quality checks of stored rows: the circumstances that a row records, and the checks it fails, with the figure.
 
-A mark counts checks that follow from stored facts alone; it says nothing about whether a result is surprising. The
-limits are those by which `core.answer.speedup` gives or refuses a verdict. Works on one row, on several together,
-and on a table of many thousand at once; nothing here reads a file or draws.
+The mark counts checks that follow from stored facts alone; it does not show whether a result is surprising. The limits
+are those by which `core.answer.speedup` gives or refuses a verdict. Works on one row, on several together, and on a
+table of many thousand at once; nothing here reads a file or draws.
 """
 
 import re
@@ -100,12 +100,12 @@ class TrustMark:
 
 
 def check_matrix(columns: CheckColumns) -> Bools:
-    """Which row meets which check: a line a row, a column for each of `CHECKS`."""
+    """Return which row meets which check: a line per row, a column for each of `CHECKS`."""
     return np.column_stack([check.met(columns) for check in CHECKS])
 
 
 def mark_levels(met: Bools) -> npt.NDArray[np.str_]:
-    """The level of each line of `check_matrix`; `met.all(axis=0)` is the line of several rows together."""
+    """Return the level of each line of `check_matrix`; `met.all(axis=0)` is the line of several rows together."""
     absent = (~met).sum(axis=1)
     needed = met[:, [place for place, check in enumerate(CHECKS) if check.name in NEEDED_CHECKS]].all(axis=1)
     found = np.where(absent == 0, "full", "partly")
@@ -113,19 +113,19 @@ def mark_levels(met: Bools) -> npt.NDArray[np.str_]:
 
 
 def mark_labels(met: Bools) -> list[str]:
-    """The mark of each line of `check_matrix` in a few words, as `TrustMark.label` has it."""
+    """Return the mark of each line of `check_matrix` in a few words, as `TrustMark.label` has it."""
     pairs = zip(mark_levels(met).tolist(), met.sum(axis=1).tolist(), strict=True)
     return [f"{level}, {count} of {len(CHECKS)}" for level, count in pairs]
 
 
 def trust_mark(trials: Sequence[Trial]) -> TrustMark:
-    """The mark of one row, or of several together: a check is met where every row meets it."""
+    """Return the mark of one row, or of several together: a check is met where every row meets it."""
     rows = [check_facts(trial) for trial in trials]
     return table_trust_mark({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
 def table_trust_mark(columns: CheckColumns) -> TrustMark:
-    """The mark of rows of a table, together."""
+    """Return the mark of rows of a table, together."""
     met = check_matrix(columns)
     together = np.asarray(met.all(axis=0, keepdims=True))
     level: Level = mark_levels(together).tolist()[0]
@@ -138,7 +138,7 @@ def table_trust_mark(columns: CheckColumns) -> TrustMark:
 
 
 def check_facts(trial: Trial) -> dict[str, Any]:
-    """What the checks look at, of a whole row; named as in the table of all rows."""
+    """Return the facts of a whole row that the checks need, named as in the table of all rows."""
     times = trial.step_s
     noise = speedup.step_time(trial).noise
     timed = len(times) >= interference.SPREAD_BLOCKS and all(time > 0 for time in times)
@@ -155,7 +155,7 @@ def check_facts(trial: Trial) -> dict[str, Any]:
 
 
 def _missing_sentence(check: Check, columns: CheckColumns, places: npt.NDArray[np.intp], count: int) -> str:
-    """The sentence of the row that misses a check by most, with how many rows miss it."""
+    """Return the sentence of the row that misses a check by most, with how many rows miss it."""
     rows = [_row_values(columns, place) for place in places]
     said = check.lacking(max(rows, key=check.severity))
     if count == 1:
@@ -174,7 +174,7 @@ def _numbers(columns: CheckColumns, name: str) -> npt.NDArray[np.float64]:
 
 
 def _check_texts(columns: CheckColumns, name: str, holds: Callable[[str], bool]) -> Bools:
-    """Whether something holds for each text of a column; asked once for each text that occurs."""
+    """Return whether a check passes for each text of a column; it is evaluated once for each text that occurs."""
     values = np.asarray(columns[name], dtype=object).tolist()
     known = {value: holds(str(value or "")) for value in set(values)}
     return np.fromiter((known[value] for value in values), bool, len(values))

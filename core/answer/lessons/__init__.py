@@ -1,1 +1,1 @@
-"""What tutorials and lessons say."""
+"""Answers of tutorials and lessons."""

@@ -1,23 +1,28 @@
-"""What a run says of a public thread's training: the cause that it names itself, and what the remedy did.
+"""Answers to a public thread from a run of its training: the cause that the run names, and the effect of the fix.
 
-The thread's own figures and ours are never put into one number: another machine, another clock, often another training.
+The thread's own figures and those of the run are never combined into one number: another machine, another clock, often
+another training.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ... import units
-from ...question import devices
+from ...question import describe, devices
 from ...question.experiment import display_name, inline_name
-from ...question.models.boosting import LIBRARIES
+from ...question.models.families import LIBRARIES
 from ...question.published import CAUSES, Case
 from ...results.schema import Trial
 from .. import causes, custom_findings, remedies
 from ..custom_findings import IDLE
 from ..custom_findings import list_findings as stands_out
 from ..speedup import is_host, speedup, step_time
-from ..statistics import MIN_PAIRS, closeness_reason, ratio_interval
+from ..statistics import MIN_PAIRS, ratio_interval
+from ..verdict import closeness_reason
+from .section import Section, sections_text
 
 SAME_CAUSES: dict[str, tuple[str, ...]] = {
     "small": ("small", "idle", "recurrent"),
@@ -42,11 +47,11 @@ COSTS = {
     "float64": "arithmetic in float64",
     "arithmetic": "arithmetic",
 }
-"""What a step of a file is made of, as far as it was counted."""
+"""Parts of a step of a script's file, as far as they were counted."""
 
 
 LEAST = 0.01
-"""Share of a step from which a part of it is told."""
+"""Share of a step from which a part of it is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +59,8 @@ class NamedCause:
     """One cause that a run names.
 
     Attributes:
-        kind: what `SAME_CAUSES` knows it by; empty of a sentence that names no cause.
-        share: of a step that it costs; None where that is not said.
+        kind: its key in `SAME_CAUSES`; empty of a sentence that names no cause.
+        share: its share of a step's time; None where it is unknown.
     """
 
     kind: str
@@ -65,11 +70,11 @@ class NamedCause:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What a run says of a case.
+    """Result of a run for a case.
 
     Attributes:
-        named: all that it says, that which costs most first.
-        place: of the thread's cause among those that are named, 1 for the first; None if it is not among them.
+        named: all named causes, in order of their cost, the largest first.
+        place: position of the thread's cause among them, 1 for the first; None if it is not among them.
         agrees: whether it is the first; None where none is named.
     """
 
@@ -81,10 +86,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """What the remedy did on one contender: time of a sample before over that after.
+    """Effect of the fix on one contender: time per sample before over that after.
 
     Attributes:
-        value: above 1 it helps, with its 95 % interval from `low` to `high`; None if that is not known.
+        value: above 1 it helps, with its 95 % interval from `low` to `high`; None if unknown.
     """
 
     contender: str
@@ -95,7 +100,7 @@ class Gain:
 
 
 def diagnose_case(case: Case, before: Sequence[Trial], after: Sequence[Trial] = ()) -> Diagnosis:
-    """The causes that a run of a case names, and which of them is that of the thread.
+    """Return the causes that a run of a case names, and which of them is that of the thread.
 
     Args:
         case: the thread.
@@ -127,7 +132,7 @@ def _cause_comparison(cause: str, place: int | None) -> str:
 
 
 def find_causes(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
-    """The causes that the rows of a run name, that which costs most first."""
+    """Return the causes that the rows of a run name, the most expensive first."""
     if not any(row.step_s for row in rows):
         return ()
     baseline, challenger = rows[0], rows[-1]
@@ -138,24 +143,24 @@ def find_causes(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
 
 
 def remedy_gains(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> tuple[Gain, ...]:
-    """What the remedy did on each contender of two runs, one without it and one with it."""
+    """Return the effect of the remedy on each configuration of two runs, one without it and one with it."""
     remedied = {row.contender: row for row in after}
     return tuple(_gain(case, row, remedied[row.contender]) for row in before if row.contender in remedied)
 
 
 def remedy_verdict(after: Sequence[Trial]) -> str:
-    """Who is faster with the remedy, in a sentence; empty where that is not told."""
+    """Return which device is faster with the fix, in a sentence; empty if that is undecided."""
     if len(after) < 2:
         return ""
     found = speedup(after[0], after[-1])
-    if found.value is None or found.reason:
+    if found.value is None or not found.has_winner or found.is_conditional:
         return ""
     who, baseline = devices.does(display_name(after[-1].contender), "does", "do"), inline_name(after[0].contender)
     return f"With it, {who} {units.format_ratio(found.value)} the work of {baseline} in the same time."
 
 
 def _catalogue(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
-    """The cause of two rows of the catalogue."""
+    """Return the cause of two rows of the catalogue."""
     base, other = causes.step_parts(baseline), causes.step_parts(challenger)
     if base is None or other is None:
         return _pair_causes(baseline, challenger)
@@ -165,12 +170,12 @@ def _catalogue(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
     if is_host(baseline) and is_host(challenger):
         return _pair_causes(baseline, challenger)
     device = base if is_host(challenger) else other
-    waits = device.launch_share is not None and device.launch_share > causes.MAJORITY
+    waits = device.is_launch_bound
     return (NamedCause(kind="small" if waits else "", sentence=sentence, share=device.launch_share if waits else None),)
 
 
 def _pair_causes(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
-    """Whether a step is too small to be shared among threads of a CPU, or to fill an accelerator."""
+    """Return whether a step is too small to be shared among threads of a CPU, or to fill an accelerator."""
     if not (is_host(baseline) and is_host(challenger)) or baseline.threads == challenger.threads:
         return ()
     shared = causes.is_worth_sharing(baseline, challenger)
@@ -181,7 +186,7 @@ def _pair_causes(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
 
 
 def _turns(*rows: Trial) -> tuple[NamedCause, ...]:
-    """What a step in float32 spares, or how much of a fit does not depend on rows; said once."""
+    """Return how much time a step in float32 saves, or which part of a fit does not depend on rows; only once."""
     found = (
         NamedCause(kind=one.kind, sentence=f"On {inline_name(row.contender)} {one.sentence}", share=one.share)
         for row, one in causes.turn_findings(*rows)
@@ -190,7 +195,7 @@ def _turns(*rows: Trial) -> tuple[NamedCause, ...]:
 
 
 def _custom_causes(*rows: Trial) -> tuple[NamedCause, ...]:
-    """What is seen of rows of one's own training, each kind once."""
+    """Collect the findings on rows of a custom training script, each kind once."""
     found: dict[str, NamedCause] = {}
     for row in rows:
         for one in stands_out(custom_findings.custom_steps(row)):
@@ -200,7 +205,7 @@ def _custom_causes(*rows: Trial) -> tuple[NamedCause, ...]:
 
 
 def _step_composition(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
-    """What the steps of a file are made of, where none of it stands out."""
+    """Return the composition of a script's steps, where no part is prominent."""
     row = next((row for row in rows if row.training and row.step_s), None)
     costs = custom_findings.custom_steps(row).costs if row else {}
     parts = sorted(((share, COSTS[name]) for name, share in costs.items() if name in COSTS), reverse=True)
@@ -211,7 +216,7 @@ def _step_composition(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
 
 
 def _saving_causes(case: Case, effects: Sequence[Gain]) -> tuple[NamedCause, ...]:
-    """What the remedy spares on every contender, where it is larger batches, more rows or one call for all cells."""
+    """Return the cause by the fix's savings on every contender: larger batches, more rows or one call for all cells."""
     low = [gain for gain in effects if gain.value is not None and gain.low is not None]
     kind, said = _saving_kind(case)
     if not kind or not low or len(low) < len(effects) or min(gain.low or 0.0 for gain in low) <= 1:
@@ -228,7 +233,10 @@ def _saving_causes(case: Case, effects: Sequence[Gain]) -> tuple[NamedCause, ...
 
 
 def _saving_kind(case: Case) -> tuple[str, str]:
-    """The cause that shows in what a remedy spares, and the sentence on it; empty where it changes something else."""
+    """Return the cause that shows in what a fix spares, and the sentence on it.
+
+    Empty where it changes something else.
+    """
     if case.remedy is None or case.here is None:
         return "", ""
     if "model" in case.remedy.fields:
@@ -254,3 +262,92 @@ def _gain(case: Case, before: Trial, after: Trial) -> Gain:
     doubt = closeness_reason(*map(math.log, (value, low, high)))
     said = remedies.effect_figures(f"{name}, {title}", value, low, high, doubt)
     return Gain(contender=before.contender, value=value, low=low, high=high, sentence=f"{said}.")
+
+
+LABEL_WIDTH = 12
+"""Letters of a line's beginning."""
+
+
+def case_list_text(cases: Sequence[Case]) -> str:
+    """Return a line for each case: its name, subject, cause, and whether anything of it runs here."""
+    longest = max(len(case.name) for case in cases)
+    return "\n".join(
+        f"{case.name:{longest}}  {case.title}: {CAUSES[case.cause]}{'' if case.runnable else ' (not run here)'}"
+        for case in cases
+    )
+
+
+def case_figures_text(case: Case) -> str:
+    """List the reported figures in a line; empty without figures."""
+    figures = ", ".join(f"{one.name} {units.format_significant(one.value)}" for one in case.figures)
+    return f"{figures} {case.unit}" if figures else ""
+
+
+def case_source(case: Case) -> str:
+    """Return the thread that reported a case, and its date."""
+    return f"{case.thread}, {case.date or 'undated'}"
+
+
+def case_text(case: Case, before: Sequence[Trial] = (), after: Sequence[Trial] = ()) -> str:
+    """Return a case with its measurements, for a terminal."""
+    lines = [
+        f"{case.title} ({case_source(case)})",
+        case.address,
+        "",
+        *_label_line("Trained", case.model),
+        *_label_line("On", case.devices),
+        *_label_line("Reported", case.reported),
+        *_label_line("Published", case_figures_text(case)),
+        *_label_line("Cause", f"{CAUSES[case.cause]}. {case.found}"),
+        *_label_line("Advice", case.remedied),
+        *_label_line("Not known", case.open),
+        *_label_line("On a GPU", case.gpu),
+        "",
+        *_case_training_lines(case),
+    ]
+    measured = [*_step_times_line(before), "", sections_text(case_sections(case, before, after))]
+    return "\n".join([*lines, *measured]).rstrip()
+
+
+def case_sections(case: Case, before: Sequence[Trial], after: Sequence[Trial] = ()) -> tuple[Section, ...]:
+    """Return the causes that a run of a case names, and the effect of the fix; empty without measurements."""
+    if not before:
+        return ()
+    found = diagnose_case(case, before, after)
+    named = [one.sentence for one in found.named]
+    if len(named) > 1:
+        named = [f"{number}. {sentence}" for number, sentence in enumerate(named, 1)]
+    sections = [Section(title="Findings", sentences=(*named, found.sentence))]
+    if gains := remedy_gains(case, before, after):
+        sentences = filter(None, (*(gain.sentence for gain in gains), remedy_verdict(after)))
+        sections.append(Section(title="With the fix", sentences=tuple(sentences)))
+    return tuple(sections)
+
+
+def _step_times_line(rows: Sequence[Trial]) -> list[str]:
+    times = {display_name(row.contender): step_time(row).median_s for row in rows}
+    steps = [f"{name} {units.format_duration(median_s)}" for name, median_s in times.items() if median_s]
+    return _label_line("Measured", f"{', '.join(steps)} a step") if steps and len(steps) == len(times) else []
+
+
+def case_document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -> dict[str, Any]:
+    """Return a case with its measurements as simple data."""
+    found = diagnose_case(case, before, after) if before else None
+    return {
+        "case": dataclasses.asdict(case),
+        "diagnosis": dataclasses.asdict(found) if found else None,
+        "gains": [dataclasses.asdict(one) for one in remedy_gains(case, before, after)],
+        "runs": [rows[0].run_id for rows in (before, after) if rows],
+    }
+
+
+def _case_training_lines(case: Case) -> list[str]:
+    if not case.runnable:
+        return _label_line("Here", "Nothing of it runs here.")
+    remedied = case.point_with_remedy()
+    said = [*_label_line("Here", describe.describe_question(case.point())), *_label_line("", case.note)]
+    return [*said, *_label_line("Remedy", case.remedy.title)] if remedied and case.remedy else said
+
+
+def _label_line(beginning: str, sentence: str) -> list[str]:
+    return [f"{beginning:{LABEL_WIDTH}}{sentence}"] if sentence else []

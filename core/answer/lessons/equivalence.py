@@ -1,7 +1,7 @@
-"""Whether two devices learn the same: predictions on the test items, and losses against the band of other seeds.
+"""Check whether two devices learn the same: predictions on the test items, and losses against the band of other seeds.
 
 The band is the lowest and highest loss of the baseline over its seeds, segment by segment. The test items decide; the
-band shows how far apart two seeds are on one device.
+band shows how much two seeds differ on one device.
 """
 
 import itertools
@@ -52,7 +52,7 @@ class SeedBand:
 
 
 def find_seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -> SeedBand | None:
-    """The band, and where the challenger's curves lie; None below two seeds, which make no band.
+    """Return the band, and where the challenger's curves lie; None below two seeds, which make no band.
 
     Raises:
         NotComparable: rows differ in more than the seed, or their curves have other segments.
@@ -93,20 +93,23 @@ def find_seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -
 
 
 def common_segments(trials: Sequence[Trial]) -> tuple[int, ...]:
-    """Last steps of the segments that all loss curves have, from the first on; a budget ends each after another."""
+    """Return the last steps of the segments that all loss curves have; a budget may end each after another."""
     columns = zip(*(trial.loss_step for trial in trials), strict=False)
     return tuple(ends[0] for ends in itertools.takewhile(lambda ends: len(set(ends)) == 1, columns))
 
 
 def _median_distance(curves: Sequence[tuple[SegmentLosses, SegmentLosses]]) -> float:
-    """Median relative distance of the losses of each pair of curves; segments where both are 0 do not differ."""
+    """Return the median relative distance of the losses of each pair of curves.
+
+    Segments where both are 0 do not differ.
+    """
     return statistics.median(
         2 * abs(x - y) / (x + y) if x + y else 0.0 for one, other in curves for x, y in zip(one, other, strict=True)
     )
 
 
 def _percent(share: float) -> str:
-    """Shares from 1e-7 to 1 are all of interest here."""
+    """Format a share with two digits, as shares from 1e-7 to 1 all matter here."""
     return "0 %" if share == 0 else f"{100 * share:.2g} %"
 
 
@@ -175,7 +178,7 @@ class Equivalence:
 
     @property
     def disagreement_sentence(self) -> str:
-        """How many test items got different predictions, beside how many another seed changes."""
+        """Number of test items with different predictions, compared with how many another seed changes."""
         if not self.seeds:
             return "There are no predictions to compare."
         ours = inline_name(self.baseline)
@@ -223,7 +226,7 @@ def judge_equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str
 
 
 def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
-    """(baseline row, challenger row) of each seed that both were tested with, ascending by seed.
+    """Return (baseline row, challenger row) of each seed that both were tested with, ascending by seed.
 
     Raises:
         NotComparable: rows differ in more than the seed, or were trained for different numbers of steps.
@@ -241,8 +244,8 @@ def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[
 
 
 def student_quantile(freedom: int) -> float:
-    """95 % quantile of Student's t with so many degrees of freedom."""
-    from scipy import special  # half a second, and only who asks for reports needs it, which import it too
+    """Return the 95 % quantile of Student's t with so many degrees of freedom."""
+    from scipy import special  # half a second, needed only for reports, which import it too
 
     return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
@@ -257,7 +260,7 @@ def _mean_interval(differences: Sequence[float]) -> tuple[float | None, float | 
 
 
 def _equivalence_verdict(seeds: int, low: float | None, high: float | None, margin: float) -> EquivalenceVerdict:
-    """Only an interval that lies within the margin, or beyond it, decides."""
+    """Return the verdict; only an interval that lies within the margin, or beyond it, decides."""
     if seeds < MIN_SEEDS or low is None or high is None:
         return "too_few_seeds"
     if -margin < low and high < margin:
@@ -270,7 +273,7 @@ def _count_disagreements(a: Trial, b: Trial) -> int:
 
 
 def _count_seed_changes(trials: Sequence[Trial]) -> float | None:
-    """Torchvision's sets come with test items of their own; of all others, the seed draws the test items too."""
+    """Count the predictions that another seed changes, for torchvision's fixed test items; elsewhere None."""
     if len(trials) < 2 or not catalog.dataset(trials[0].dataset).needs_files:
         return None
     if len({len(trial.predictions) for trial in trials}) > 1:
@@ -283,6 +286,6 @@ def _range(counts: Sequence[int]) -> str:
 
 
 def _percentage_points(share: float) -> str:
-    """A difference in percentage points with its sign, which nothing has none of."""
+    """Format a difference in percentage points with its sign; 0 has no sign."""
     said = f"{100 * share:+.2f}"
     return "0" if float(said) == 0 else said

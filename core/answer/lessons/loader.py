@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ... import units
 from ...errors import NotComparable
 from ...question.experiment import inline_name
-from ...question.fields import value_label
+from ...question.fields import LOADER_PATHS, value_label
 from ...results.schema import Trial
 from .. import causes, comparable
 from ..causes import PART_TITLES, StepParts
@@ -82,7 +82,7 @@ class Bottleneck:
 
     @property
     def sentence(self) -> str:
-        """What another way of delivering the data brings on the same device, and whether it learns the same."""
+        """Effect of another way of delivering the data on the same device, and whether it learns the same."""
         if len(self.ways) < 2:
             return f"Only one way of delivering the data was measured on {inline_name(self.contender)}."
         ends = units.format_interval(self.gain_low, self.gain_high, units.format_ratio)
@@ -105,7 +105,7 @@ class Bottleneck:
 
 
 def find_bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
-    """What the ways of delivering data cost; None if nothing was timed. Of each way the newest row counts.
+    """Return the cost of each way of delivering data, from its newest row; None if nothing was timed.
 
     Raises:
         NotComparable: rows differ in more than `comparable.DATA`.
@@ -130,7 +130,7 @@ def find_bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
 
 
 def summarize_way(trial: Trial) -> Way:
-    """What one row says of its way of delivering data; raises NotComparable where no block of it was timed."""
+    """Summarize one row's way of delivering data; raises NotComparable where no block of it was timed."""
     step, parts = step_time(trial), causes.step_parts(trial)
     if step.median_s is None:
         path = value_label("data_path", trial.data_path)
@@ -152,7 +152,7 @@ def summarize_way(trial: Trial) -> Way:
 
 
 def loss_difference(trials: Sequence[Trial]) -> float | None:
-    """Largest relative difference between two of the loss curves, where they have the same segments.
+    """Return the largest relative difference between two of the loss curves with the same segments.
 
     The order of batches depends on the seed alone, so that curves of different ways are those of the same training.
     """
@@ -171,7 +171,7 @@ def loss_difference(trials: Sequence[Trial]) -> float | None:
 
 def _way_title(trial: Trial) -> str:
     path = value_label("data_path", trial.data_path)
-    if trial.data_path not in ("loader", "tutorial"):
+    if trial.data_path not in LOADER_PATHS:
         return path
     return f"{path}, {_workers(trial.loader_workers)}"
 
@@ -185,6 +185,7 @@ def _short(way: Way) -> str:
         "resident": "copied once",
         "per_batch": "copied for every batch",
         "loader": "through the DataLoader",
+        "pinned": "through the DataLoader and pinned memory",
         "tutorial": "transformed one sample at a time",
     }
     by = f" by {_workers(way.loader_workers)}" if way.loader_workers else ""
@@ -192,7 +193,7 @@ def _short(way: Way) -> str:
 
 
 def _gain_bound(trial: Trial, parts: StepParts | None) -> tuple[float | None, str]:
-    """Amdahl's bound from the measured parts: all but the loader becomes free."""
+    """Return Amdahl's bound from the measured parts: all but the loader becomes free."""
     if parts is None:
         return None, "its parts were not measured"
     if trial.data_path == "resident":
@@ -205,7 +206,7 @@ def _gain_bound(trial: Trial, parts: StepParts | None) -> tuple[float | None, st
 
 
 def _bounds(slow: Way, fast: Way) -> tuple[float | None, float | None]:
-    """Ends of the ratio of two medians: each end of one over the opposite end of the other."""
+    """Return the ends of the ratio of two medians: each end of one over the opposite end of the other."""
     if slow.low_s is None or slow.high_s is None or fast.low_s is None or fast.high_s is None:
         return None, None
     return slow.low_s / fast.high_s, slow.high_s / fast.low_s

@@ -1,6 +1,6 @@
-"""What the demonstrations of lessons showed, in figures and sentences, and whether a prediction was right.
+"""Results of the demonstrations of lessons, in figures and sentences, and whether a prediction was right.
 
-Every sentence with a number is computed from the exhibit that it is about.
+Every sentence with a number is computed from its exhibit.
 """
 
 import statistics
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from ... import units
 from ...errors import CrossoverError
 from ...question.devices import capitalize_name
-from ...question.experiment import display_name, inline_name
+from ...question.experiment import inline_name
 from ...question.presets import Preset
-from ...results.exhibits import Clock, Exhibit, FirstStep, Moving, Variant
+from ...results.exhibits import Clock, Exhibit, FirstStep, Variant
 from ...results.schema import Trial
 from .. import speedup, study
 from ..result import Crossover
@@ -28,13 +28,13 @@ SUSPICIOUS_DIFFERENCE = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class ClockReading:
-    """One clock beside ours.
+    """One clock compared with Crossover's.
 
     Attributes:
-        epoch_s: median seconds of an epoch by this clock; `against_ours` is that over the median by our clock.
+        epoch_s: median seconds of an epoch by this clock; `against_ours` is that over the median by Crossover's clock.
         spread: largest reading over smallest; None for a single one.
-        within: whether this median lies between the smallest and the largest reading of ours, so that the difference
-            may be chance.
+        within: whether this median lies between the smallest and the largest reading of Crossover's clock, so that the
+            difference may be chance.
     """
 
     variant: Variant
@@ -56,7 +56,7 @@ class ClockReading:
 
 
 def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
-    """Each clock of one contender beside ours, ours first; none for a contender that did not take part."""
+    """Compare each clock of one contender with Crossover's, the first one; empty for a contender without readings."""
     variants = clock.select_variants(contender)
     medians = [statistics.median(variant.epoch_s) for variant in variants]
     ours = variants[0].epoch_s if variants else ()
@@ -73,7 +73,7 @@ def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
 
 
 def clock_speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, float]:
-    """Clock → how many times as fast as the baseline it makes the challenger; those that both have."""
+    """Return the challenger's speedup by clock, for the clocks that both have."""
     ours, theirs = (
         {entry.variant.name: entry.epoch_s for entry in compare_clocks(clock, contender)}
         for contender in (baseline, challenger)
@@ -82,7 +82,7 @@ def clock_speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, fl
 
 
 def first_step_sentence(first_step: FirstStep) -> str:
-    """What the differences mean."""
+    """Return the meaning of the differences, in a sentence."""
     one, other = map(inline_name, first_step.contenders)
     if first_step.largest == 0 == first_step.loss_difference:
         return f"{capitalize_name(one)} and {other} agree to the last bit after the first step."
@@ -96,41 +96,6 @@ def first_step_sentence(first_step: FirstStep) -> str:
     return f"{differ}: too much for rounding; one of them computes with less precision, or wrongly."
 
 
-def exhibit_text(exhibit: Exhibit) -> str:
-    """The exhibit for a terminal."""
-    where = ", ".join(f"{display_name(entry.contender)}: {entry.device_name}" for entry in exhibit.participants)
-    match exhibit.content:
-        case Clock() as clock:
-            lines = _clock_lines(clock)
-        case Moving() as moving:
-            lines = _moving_lines(moving)
-        case FirstStep() as shown:
-            lines = [first_step_sentence(shown), ""]
-            lines += [f"{name:24} {difference:.1e}" for name, difference in shown.parameters]
-    return "\n".join([f"{where}; torch {exhibit.torch_version}, {exhibit.measured_at}", "", *lines])
-
-
-def _clock_lines(clock: Clock) -> list[str]:
-    lines = []
-    for contender in dict.fromkeys(variant.contender for variant in clock.variants):
-        lines.append(f"{display_name(contender):32} {'an epoch':>12} {'of ours':>9} {'readings':>9}")
-        for entry in compare_clocks(clock, contender):
-            epoch, against = units.format_duration(entry.epoch_s), units.format_ratio(entry.against_ours)
-            lines.append(f"  {entry.variant.title:30} {epoch:>12} {against:>9} {len(entry.variant.epoch_s):>9}")
-        lines.append("")
-    return [*lines, *clock.notes]
-
-
-def _moving_lines(moving: Moving) -> list[str]:
-    lines = [*moving.notes, ""] if moving.notes else []
-    for snippet in moving.snippets:
-        lines.append(f"{snippet.title} [{snippet.device}]")
-        lines += [f"    {line}" for line in snippet.code.splitlines()]
-        lines += [f"  → {line}" for line in [*snippet.output.splitlines(), *snippet.error.splitlines()]]
-        lines.append("")
-    return lines
-
-
 FASTER_EDGES = (1 / 1.1, 1.1, 2.0, 5.0)
 """Speedups between the answers: slower, about the same, up to twice, up to five times as fast, more."""
 
@@ -141,46 +106,57 @@ LONGER_EDGES = (1.5, 10.0, 100.0)
 """How many times as long a step takes, between the answers: about as long, up to 10, up to 100 times, more."""
 
 
+RIGHT_ON_GPU = "Right for a GPU; this machine has none, so here it made no difference."
+
+
 @dataclass(frozen=True, kw_only=True)
 class PredictionOutcome:
-    """What was measured, beside the answers to a question.
+    """A measurement, compared with the answers to a question.
 
     Attributes:
         fits: places of the answers that it agrees with; None where it does not tell.
         fact: what was measured, in sentences.
         open: places of the answers that it can neither confirm nor refute.
+        right_on_gpu: places of the answers that are right for a GPU, where this machine has none.
     """
 
     fits: tuple[int, ...] | None
     fact: str
     open: tuple[int, ...] = ()
+    right_on_gpu: tuple[int, ...] = ()
 
     def is_right(self, place: int) -> bool:
-        """Whether an answer is the one that fits."""
-        return self.fits == (place,)
+        """Return whether an answer is the one that fits, here or on a GPU that this machine lacks."""
+        return self.fits == (place,) or place in self.right_on_gpu
+
+    def verdict(self, options: Sequence[str], place: int) -> str:
+        """Return the prediction and whether it was right."""
+        predicted = f"You predicted: {options[place]}."
+        if place in self.right_on_gpu:
+            return f"{predicted} {RIGHT_ON_GPU}"
+        if self.fits is None or place in self.open:
+            return f"{predicted} What was measured does not decide that."
+        if self.is_right(place):
+            return f"{predicted} You were right."
+        if place in self.fits:
+            return f"{predicted} That fits, and so does another answer."
+        instead = f" What fits is: {_either([options[each] for each in self.fits])}." if self.fits else ""
+        return f"{predicted} It was not so.{instead}"
 
     def sentence(self, options: Sequence[str], place: int) -> str:
-        """What was expected, whether it was so, and what was measured."""
-        expected = f"You expected: {options[place]}."
-        if self.fits is None or place in self.open:
-            return f"{expected} What was measured does not decide that. {self.fact}"
-        if self.is_right(place):
-            return f"{expected} You were right. {self.fact}"
-        if place in self.fits:
-            return f"{expected} That fits, and so does another answer. {self.fact}"
-        instead = f" What fits is: {_either([options[each] for each in self.fits])}." if self.fits else ""
-        return f"{expected} It was not so.{instead} {self.fact}"
+        """Return the prediction, whether it was right, and the measurement."""
+        return f"{self.verdict(options, place)} {self.fact}"
 
 
 def _either(answers: Sequence[str]) -> str:
-    """Several answers as a choice; in quotation marks where one has a comma of its own."""
+    """Return several answers as a choice; in quotation marks where one has a comma of its own."""
     if len(answers) > 1 and any("," in answer for answer in answers):
         answers = [f"“{answer}”" for answer in answers]
     return " or ".join(answers)
 
 
 def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> PredictionOutcome | None:
-    """From where on, or by how much, the second of a pair is faster; None if no run has timed both."""
+    """Return from where on, or by how much, the second of a pair is faster; None if no run has timed both."""
     both = speedup.find_timed_pairs(rows, *pair)
     if not both:
         return None
@@ -188,12 +164,12 @@ def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str
         mine = [row for runs in both for row in runs]
         found = study.studies(mine, axis=preset.axes[0].name, least=1)
         longest = max(found, key=lambda entry: len(entry.runs), default=None)
-        return crossover_outcome(study.crossover(longest), preset.class_axes[0].values) if longest else None
+        return crossover_outcome(longest.crossover(), preset.class_axes[0].values) if longest else None
     return _gains(both)
 
 
 def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> PredictionOutcome:
-    """The answers "at every", "from … on" for each place but the first, and "at no"."""
+    """Return the outcome for the answers "at every", "from … on" for each place but the first, and "at no"."""
     match crossover.outcome:
         case "gpu_always":
             fits: tuple[int, ...] | None = (0,)
@@ -211,7 +187,7 @@ def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> Predicti
 
 
 def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
-    """How many times as fast the second is, by the interval of each cell of a grid, or of the one training."""
+    """Return how many times as fast the second is, by the interval of each cell of a grid, or of the one training."""
     ratios = []
     for base, other in pairs:
         try:
@@ -220,10 +196,10 @@ def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
             continue
     ends = [(ratio.low, ratio.high) for ratio in ratios if ratio.low is not None and ratio.high is not None]
     if not ends:
-        return PredictionOutcome(fits=None, fact=speedup.verdict_sentence(ratios[0])) if ratios else None
+        return PredictionOutcome(fits=None, fact=ratios[0].sentence) if ratios else None
     fits = sorted({place for low, high in ends for place in _answer_places(FASTER_EDGES, low, high)})
     if len(ends) == 1:
-        return PredictionOutcome(fits=tuple(fits), fact=speedup.verdict_sentence(ratios[0]))
+        return PredictionOutcome(fits=tuple(fits), fact=ratios[0].sentence)
     values = [ratio.value for ratio in ratios if ratio.value is not None]
     fact = (
         f"The speedup is {units.format_ratio(min(values))} in the cell of the grid that gains least and "
@@ -233,7 +209,7 @@ def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
 
 
 def clock_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
-    """What the clock says that did not wait: too little, the right time, too much; it is not told of other sizes."""
+    """Return the outcome for the clock that did not wait: too little, the right time or too much, at one size."""
     for shown in exhibits:
         last = shown.participants[-1]
         if not isinstance(shown.content, Clock):
@@ -247,19 +223,19 @@ def clock_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
 def _reading_outcome(reading: ClockReading, *, on_host: bool) -> PredictionOutcome:
     if on_host:
         why = "On a CPU nothing is queued, so there is nothing to wait for, and what differs is noise."
-        return PredictionOutcome(fits=(1,), fact=f"{why} {reading.sentence}", open=(3,))
+        return PredictionOutcome(fits=(1,), fact=f"{why} {reading.sentence}", open=(3,), right_on_gpu=(0,))
     fits = 1 if reading.within else 0 if reading.against_ours < 1 else 2
     return PredictionOutcome(fits=(fits,), fact=f"{reading.sentence} One size was timed.", open=(3,))
 
 
 def moving_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
-    """The tensor, the module's parameters, both or neither: what PyTorch does, shown by the lines that were run."""
+    """Return which moves in PyTorch, as the run lines show: the tensor, the module's parameters, both or neither."""
     fact = "t.to(device) gives another tensor and leaves t where it is; m.to(device) moves the parameters of m itself."
     return PredictionOutcome(fits=(1,), fact=fact) if exhibits else None
 
 
 def loader_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
-    """The share of the loader where samples are transformed one by one, without workers."""
+    """Return the share of the loader where samples are transformed one by one, without workers."""
     ways = [row for row in rows if (row.data_path, row.loader_workers) == ("tutorial", 0) and row.block_steps]
     if not ways:
         return None
@@ -288,7 +264,7 @@ def learning_outcome(rows: Sequence[Trial], pair: tuple[str, str], margin: float
 
 
 def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
-    """How many times as long a step of the larger batch takes on the last device."""
+    """Return how many times as long a step of the larger batch takes on the last device."""
     last = rows[-1].contender if rows else ""
     mine = sorted((row for row in rows if row.contender == last), key=lambda row: row.batch_size)
     found = small_models.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
@@ -300,7 +276,7 @@ def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
 
 
 def outcome_or_reason(work: Callable[[], PredictionOutcome | None]) -> PredictionOutcome | None:
-    """What was measured beside the answers; why it cannot be told where rows cannot be compared."""
+    """Return the outcome of the measurement, or the reason why rows cannot be compared."""
     try:
         return work()
     except CrossoverError as error:
@@ -308,5 +284,5 @@ def outcome_or_reason(work: Callable[[], PredictionOutcome | None]) -> Predictio
 
 
 def _answer_places(edges: Sequence[float], low: float, high: float) -> range:
-    """Places of the answers between these edges that an interval reaches."""
+    """Return the places of the answers between these edges that an interval reaches."""
     return range(bisect_left(edges, low), bisect_left(edges, high) + 1)

@@ -1,8 +1,8 @@
-"""Why small models lose: operations per step times what each costs to launch, against the arithmetic they do.
+"""Why small models lose: operations per step times the launch cost of each, compared with their arithmetic.
 
 How many operations PyTorch dispatches follows from the layers; how long a step takes, and for how much of it an
-accelerator is busy, from rows. In eager mode the host launches every operation on its own, so a step never takes less
-than launches times cost per launch, however little there is to compute. Nothing here measures.
+accelerator is busy, from rows. In eager mode the host launches every operation on its own. So a step never takes less
+than launches times cost per launch, even with little to compute. Nothing here measures.
 """
 
 import statistics
@@ -23,7 +23,7 @@ LOSS_OPERATIONS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Launches:
-    """What a step of one trial consists of.
+    """Composition of a step of one trial.
 
     Attributes:
         operations: operations dispatched in a step; views, which start no work, are not counted.
@@ -80,7 +80,7 @@ class TwoBatches:
 
     @property
     def sentence(self) -> str:
-        """What the larger batch brings, and why."""
+        """Effect of the larger batch, and its reason."""
         small, large = units.format_count(self.small.batch_size), units.format_count(self.large.batch_size)
         longer = units.format_ratio(self.large.step_s / self.small.step_s)
         more = units.format_ratio(self.large.batch_size / self.small.batch_size)
@@ -95,10 +95,10 @@ class TwoBatches:
 
 
 def count_launches(network: Network, *, foreach: bool) -> int:
-    """Operations that PyTorch dispatches in one eager step of cross entropy and plain SGD; views not counted.
+    """Count the operations that PyTorch dispatches in one eager step of cross entropy and SGD; views not counted.
 
-    A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in one operation, and
-    eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
+    SGD has no momentum. A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in
+    one operation, and eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
     """
     forward_backward = sum(layer.launches for layer in network.layers) - network.first.input_launches
     updates = 1 if foreach else sum(layer.tensors for layer in network.layers)
@@ -106,7 +106,7 @@ def count_launches(network: Network, *, foreach: bool) -> int:
 
 
 def summarize_launches(trial: Trial) -> Launches | None:
-    """What a step of one trial consists of; None if no block was timed, or its operations are not known."""
+    """Return the composition of a step of one trial; None if no block was timed, or its operations are unknown."""
     step_s = step_time(trial).median_s
     if not step_s:
         return None
@@ -126,7 +126,7 @@ def summarize_launches(trial: Trial) -> Launches | None:
 
 
 def compare_batch_sizes(one: Trial, other: Trial) -> TwoBatches | None:
-    """The same model at two batch sizes, in either order; None if one was not timed.
+    """Return the same model at two batch sizes, in either order; None if one was not timed.
 
     The straight line assumes that a sample costs the same in both batches. Large batches use a device better, and what
     they save per sample counts as fixed here: the fixed part is an upper estimate.

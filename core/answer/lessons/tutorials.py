@@ -17,9 +17,9 @@ from ...question.presets import PRESETS, Preset, Scale
 from ...question.published import Published, list_published
 from ...question.sweep import size_on_axis
 from ...results.schema import Trial
-from .. import accuracy, speedup, study, training_time, wording
-from ..export.lesson_report import HandoutTable
-from ..speedup import Speedup
+from .. import accuracy, speedup, study, training_cost, wording
+from ..verdict import Verdict
+from .section import SectionTable
 
 Origin = Literal["published", "measured", "recorded"]
 
@@ -48,7 +48,7 @@ class ChartNumber:
 
 
 def claim_sentences(preset: Preset) -> tuple[str, ...]:
-    """What the tutorial published, in sentences; every number in them is one of `core.question.published`."""
+    """Return the tutorial's published claims, in sentences; every number in them is from `core.question.published`."""
     said = [_claim(entry) for entry in list_published(preset.name) if entry.quantity in ("wins_from", "speedup")]
     epochs = _epoch_medians(preset)
     if epochs:
@@ -66,12 +66,12 @@ def claim_sentences(preset: Preset) -> tuple[str, ...]:
 
 
 def claim_times(preset: Preset) -> list[ChartNumber]:
-    """Published seconds, each at its place."""
+    """Return the published seconds, each at its place."""
     return [_claim_number(entry) for entry in list_published(preset.name, "seconds")]
 
 
 def clock_shortcut_sentences(preset: Preset) -> tuple[str, ...]:
-    """What the tutorial's clock does otherwise than ours, a sentence each."""
+    """Return the differences between the tutorial's clock and Crossover's, a sentence each."""
     return tuple(SHORTCUTS[name] for name in RECIPES[preset.name].switched)
 
 
@@ -87,7 +87,7 @@ def _claim(entry: Published) -> str:
 
 
 def _epoch_medians(preset: Preset) -> dict[str, float]:
-    """Published device → median seconds an epoch; empty where epochs were not published."""
+    """Return published device → median seconds per epoch; empty where epochs were not published."""
     entries = [entry for entry in list_published(preset.name, "seconds") if entry.epoch is not None]
     by_device = {name: [entry.value for entry in entries if entry.device == name] for name in CLAIM_DEVICE_KINDS}
     return {name: statistics.median(values) for name, values in by_device.items() if values}
@@ -110,7 +110,7 @@ def _claim_number(entry: Published) -> ChartNumber:
 
 
 def claim_speedups(preset: Preset) -> list[ChartNumber]:
-    """The ratio of times that were published together, and a speedup that is about the whole axis."""
+    """Return the ratio of times that were published together, and a speedup that is about the whole axis."""
     entries = list_published(preset.name, "seconds")
     by_place = {(entry.device, entry.size): entry for entry in entries if entry.size is not None}
     ratios = [
@@ -155,7 +155,7 @@ class PublishedComparison:
     times: tuple[ChartNumber, ...]
     speedups: tuple[ChartNumber, ...]
     wins_from: float | None
-    table: HandoutTable
+    table: SectionTable
     sentences: tuple[str, ...]
     differences: tuple[str, ...]
 
@@ -174,7 +174,7 @@ class TutorialPair:
     challenger: Trial
 
     @property
-    def speedup(self) -> Speedup | None:
+    def speedup(self) -> Verdict | None:
         """The challenger against the baseline; None where the rows cannot be compared."""
         try:
             return speedup.speedup(self.baseline, self.challenger)
@@ -185,7 +185,7 @@ class TutorialPair:
 def compare_with_published(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
 ) -> PublishedComparison | None:
-    """Set what was measured beside what was published; None if no run has both devices, which are named as asked for.
+    """Compare measured results with published ones; None if no run has both devices, which are given in written form.
 
     The rows are of the tutorial's training or sweep at this scale, from one machine.
     """
@@ -211,6 +211,26 @@ def compare_with_published(
             *(f"{origin.capitalize()}: {said}" for said in _claim_answers(preset, pairs)),
         ),
         differences=_difference_sentences(preset, scale, pairs),
+    )
+
+
+def cover_published(preset: Preset, scale: Scale) -> PublishedComparison | None:
+    """Return the published times of the CPU alone, as a question about the GPU; None where no times were published."""
+    theirs = [mark for mark in claim_times(preset) if mark.kind == "cpu" and mark.place is not None]
+    if not theirs:
+        return None
+    axis, kind = _axis(preset, scale)
+    per = next((entry.per for entry in list_published(preset.name) if entry.per), "training")
+    return PublishedComparison(
+        axis=axis,
+        axis_kind=kind,
+        per=per,
+        times=tuple(theirs),
+        speedups=(),
+        wins_from=None,
+        table=SectionTable(title="Published", header=(), rows=()),
+        sentences=(),
+        differences=(),
     )
 
 
@@ -244,7 +264,7 @@ def _tutorial_pairs(
 
 
 def _training_s(row: Trial, per: str) -> float:
-    """Seconds of an epoch or of the training that was asked for, its steps at their median."""
+    """Return the seconds of an epoch or of the requested training, its steps at their median."""
     step_s = statistics.median(row.step_s)
     return step_s * row.steps_per_epoch * (row.epochs if per == "training" else 1)
 
@@ -255,11 +275,11 @@ def _training_numbers(pairs: Sequence[TutorialPair], per: str, origin: Origin) -
 
 
 def _epoch_numbers(pair: TutorialPair, origin: Origin) -> list[ChartNumber]:
-    """Epoch by epoch, of a tutorial that varies nothing."""
+    """Return the numbers epoch by epoch, of a tutorial that varies nothing."""
     return [
         _time_number(row, seconds, origin, number, str(number))
         for row in (pair.baseline, pair.challenger)
-        for number, seconds in enumerate(training_time.epoch_times(row), start=1)
+        for number, seconds in enumerate(training_cost.epoch_times(row), start=1)
     ]
 
 
@@ -290,8 +310,8 @@ def _comparison_table(
     measured_numbers: Sequence[ChartNumber],
     pairs: Sequence[TutorialPair],
     origin: Origin,
-) -> HandoutTable:
-    """A line for each place: the speedup where pairs of blocks give one, and measured and published times.
+) -> SectionTable:
+    """Return a line for each place: the speedup where pairs of blocks give one, and measured and published times.
 
     What one looks for comes first: a narrow window shows no more than the first columns.
     """
@@ -305,7 +325,7 @@ def _comparison_table(
         said = (_speedup_text(speedups.get(place)),) if pairs else ()
         lines.append((places[place], *said, *(cells.get((name, place), "") for name in series)))
     header = (axis.capitalize(), *((f"speedup, {origin}",) if pairs else ()), *series)
-    return HandoutTable(title=f"Published and {origin}", header=header, rows=tuple(lines))
+    return SectionTable(title=f"Published and {origin}", header=header, rows=tuple(lines))
 
 
 def _time(mark: ChartNumber) -> str:
@@ -322,18 +342,18 @@ def _speedup_text(pair: TutorialPair | None) -> str:
 
 
 def _claim_answers(preset: Preset, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
-    """What the rows say to the tutorial's claim."""
+    """Return the rows' answer to the tutorial's claim."""
     if len(preset.axes) == 1:
         axis = preset.axes[0].name
         rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
         studies = study.studies(rows, axis=axis, least=1)
         if not studies:
             return ("the rows cannot be compared.",)
-        return (f"{study.crossover(max(studies, key=lambda entry: len(entry.runs))).sentence}",)
+        return (f"{max(studies, key=lambda entry: len(entry.runs)).crossover().sentence}",)
     if preset.axes:
         return (_grid_sentence(pairs),)
     ratio = pairs[0].speedup
-    alone = speedup.verdict_sentence(ratio) if ratio else "the rows cannot be compared."
+    alone = ratio.sentence if ratio else "the rows cannot be compared."
     return (alone, *_accuracies(pairs[0]))
 
 
@@ -357,7 +377,7 @@ def _accuracies(pair: TutorialPair) -> tuple[str, ...]:
 
 
 def _difference_sentences(preset: Preset, scale: Scale, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
-    """Hardware, year and size: why the numbers need not be alike."""
+    """Return why the numbers need not be alike: hardware, year and size."""
     entries, (base, other) = list_published(preset.name), (pairs[0].baseline, pairs[0].challenger)
     named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
     theirs = f"on {' and '.join(named)}" if named else "on devices that it does not name"

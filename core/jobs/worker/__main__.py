@@ -1,12 +1,17 @@
-"""The measuring process: `python -m core.jobs.worker --jobs FOLDER`, as `core.jobs.client` starts it.
+"""The measuring process: `python -P core/jobs/worker/__main__.py --jobs FOLDER`, as `core.jobs.client` starts it.
 
 The one place where jobs and the measuring half meet: `load_backend` hands the functions of `core.measure` to a worker.
+Started by its path, it loads this package under a private name. So a custom script finds its own `core`, `pages` and
+`tests`.
 """
+
+# ruff: noqa: E402
 
 import argparse
 import contextlib
 import faulthandler
 import importlib.abc
+import importlib.util
 import logging
 import os
 import sys
@@ -15,12 +20,48 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+PRIVATE_NAME = "_crossover"
+"""Name of this package in the measuring process, which no script's own package has."""
+
+PUBLIC_NAMES = frozenset({"core", "crossover"})
+"""Names under which a script may import this package; its own packages of these names come first."""
+
+
+def locate_package(name: str) -> ModuleSpec:
+    """Return the import spec of this package under a name."""
+    folder = Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None:
+        raise ModuleNotFoundError(f"There is no package in {folder}", name=name)
+    return spec
+
+
+class PublicNames(importlib.abc.MetaPathFinder):
+    """Finds this package under its public names, where nothing else has them."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """Return the spec of a public name; None for all others."""
+        return locate_package(fullname) if fullname in PUBLIC_NAMES else None
+
+
+if not __package__:  # run by its path
+    spec = locate_package(PRIVATE_NAME)
+    sys.modules[PRIVATE_NAME] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[PRIVATE_NAME])  # type: ignore[union-attr]
+    sys.meta_path.append(PublicNames())
+    __package__ = f"{PRIVATE_NAME}.jobs.worker"
+
 from ...answer import speedup
+from ...answer.rounds import UNKNOWN_REPEATABILITY, Repeatability
+from ...errors import StoreError
 from ...question import policy
 from ...question.demonstrations import Demonstration
 from ...question.experiment import Experiment
 from ...results.exhibits import Exhibit
 from ...results.schema import Trial
+from ...results.store import Store
 from ...text import LogFormatter
 from ..job import SILENCE_S, SILENT_BUDGETS
 from ..machine import Machine
@@ -35,7 +76,7 @@ UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
 
 def run_worker(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line with real measurements."""
-    parser = argparse.ArgumentParser(prog=__package__, description="Measure the jobs of one queue.")
+    parser = argparse.ArgumentParser(prog="worker", description="Measure the jobs of one queue.")
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
     parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds without work after which to leave")
     asked = parser.parse_args(arguments)
@@ -47,30 +88,40 @@ def run_worker(arguments: Sequence[str] | None = None) -> None:
     serve(Queue(asked.jobs), load_backend, idle_s=asked.idle)
     if not any(
         isinstance(finder, _ImportBlocker) for finder in sys.meta_path
-    ):  # threads of one's own training may go on
+    ):  # threads of a custom script may continue
         logging.shutdown()
         os._exit(0)
 
 
 def load_backend() -> MeasurementBackend:
-    """The measuring half of this project; imports torch."""
+    """Return the measuring half of this project; imports torch."""
     from ...measure import devices, missing_gpu, preflight, trial
     from ...measure.demonstrations import run_demonstration
     from ...results import environment
 
     def measure(experiment: Experiment, reporter: Reporter) -> list[Trial]:
-        _allow_imports(experiment)
+        _allow_imports(experiment, trial.limit_script(experiment) + MARGIN_S)
+        known = _read_repeatability(reporter.job.store, environment.read_environment().machine_id)
         hooks = trial.Hooks(
             progress=reporter.progress,
             should_stop=reporter.should_stop,
             keep=reporter.keep,
             enough=speedup.is_certain,
+            folder=reporter.job.working_folder,
+            machine_shift=known.shift if known.freedom else None,
+            machine_repeats=known.freedom,
+            give_up=reporter.abandon,
         )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.derive_run_id(experiment))
 
     def begin(experiment: Experiment, reporter: Reporter) -> Measurement:
-        _allow_imports(experiment)
-        hooks = trial.Hooks(progress=reporter.progress, should_stop=reporter.should_stop)
+        _allow_imports(experiment, SILENT_BUDGETS * experiment.budget_s + SILENCE_S)
+        hooks = trial.Hooks(
+            progress=reporter.progress,
+            should_stop=reporter.should_stop,
+            folder=reporter.job.working_folder,
+            give_up=reporter.abandon,
+        )
         return trial.Measurement(experiment, hooks, reporter.job.derive_run_id(experiment))
 
     def demonstrate(demonstration: Demonstration, reporter: Reporter) -> Exhibit | None:
@@ -90,6 +141,19 @@ def load_backend() -> MeasurementBackend:
     )
 
 
+MOST_REPEATS_BYTES = 64 * 2**20
+"""Rows of this machine that are read for how well its results repeat; in a larger store that is not looked for."""
+
+
+def _read_repeatability(store: Path, machine_id: str) -> Repeatability:
+    """How well results on this machine repeat, by a store; nothing is known where it cannot be read."""
+    try:
+        rows = Store(store).trials(machine_id=machine_id, most_bytes=MOST_REPEATS_BYTES)
+    except StoreError:
+        return UNKNOWN_REPEATABILITY
+    return speedup.measure_repeatability(rows, machine_id)
+
+
 class _ImportBlocker(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Lets none of `UNWANTED` into the process; who would have liked to import one does without, as if uninstalled."""
 
@@ -103,8 +167,14 @@ class _ImportBlocker(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         raise ModuleNotFoundError(message, name=module.__name__)
 
 
-def _allow_imports(experiment: Experiment) -> None:
-    """Let code that is not ours import what it likes, and end a step that never does: this process is its last.
+MARGIN_S = 30.0
+"""Seconds beyond the limit of a script after which its process ends, though the script lets no other thread run."""
+
+
+def _allow_imports(experiment: Experiment, limit_s: float) -> None:
+    """Let custom code import any library, and end a step that never ends: this process serves no other job.
+
+    The measurement itself ends a script whose time is over; this ends one that does not let another thread run.
 
     Raises:
         NotAllowed: a file here makes this machine a host.
@@ -112,7 +182,7 @@ def _allow_imports(experiment: Experiment) -> None:
     if experiment.point.training or experiment.point.is_fit:
         policy.check_custom_allowed(experiment)
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _ImportBlocker)]
-        faulthandler.dump_traceback_later(SILENT_BUDGETS * experiment.budget_s + SILENCE_S, exit=True)
+        faulthandler.dump_traceback_later(limit_s, exit=True)
 
 
 def _offer_to_be_killed_first() -> None:

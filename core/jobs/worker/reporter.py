@@ -1,14 +1,19 @@
-"""What one measurement tells of itself and is told while it runs, kept in the files of its job.
+"""Communication of one running measurement through the files of its job: reports, and requests to stop.
 
-The worker's side of a job. A disk that refuses these files does not end a measurement: they are of use only while
-it runs. How rows reach the store is the business of `core.jobs.recovery`.
+This is the worker's side of a job. A disk that refuses these files does not end a measurement: they are of use only
+while it runs. `core.jobs.recovery` writes rows to the store.
 """
 
+import contextlib
 import logging
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import psutil
+
+from ...errors import JobError
 from ...progress import Progress, SweepProgress
 from ...remote.local_cache import is_remote
 from ...results.schema import Trial
@@ -23,14 +28,16 @@ _log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """What a measurement tells of itself and is told, kept in the files of its job.
+    """Reports of a measurement and requests to it, in the files of its job.
 
     Attributes:
-        job: the job as it was written down last.
+        job: the job as last written.
+        heir: number of the process that replaces this one; 0 if there is none yet.
+        note: sentence that every report contains from now on; empty for none.
     """
 
     def __init__(self, queue: Queue, job: Job) -> None:
-        self.job = job
+        self.job, self.heir, self.note = job, 0, ""
         self._queue = queue
         self._files = queue.files(job.id)
         self._settled = False
@@ -41,7 +48,7 @@ class Reporter:
     def progress(self, progress: Progress) -> None:
         """Report how far the measurement is; written at most every `REPORT_S`, and whenever the phase changes."""
         same_phase = self.job.progress is not None and self.job.progress.phase == progress.phase
-        self.job = replace(self.job, progress=replace(progress, sweep=self._sweep))
+        self.job = replace(self.job, progress=replace(progress, sweep=self._sweep, note=self.note))
         if not same_phase or time.monotonic() - self._reported_at >= REPORT_S:
             self._report()
 
@@ -56,10 +63,10 @@ class Reporter:
         self.job = recovery.with_rows(self.job, trials)
 
     def save(self, trials: Sequence[Trial]) -> str:
-        """Bring the rows of a point of a sweep to the store; why it refused them, empty if it did not.
+        """Write the rows of a sweep's point to the store; return why it refused them, empty if it did not.
 
-        While an address cannot be reached, the sweep goes on: the rows stay with the job, and are brought with those of
-        the next point, or by `save_rest`.
+        While an address cannot be reached, the sweep continues: the rows stay with the job, and are written with those
+        of the next point, or by `save_rest`.
         """
         self._unsaved += trials
         self.job = recovery.with_missing(self.job, trials)
@@ -78,13 +85,31 @@ class Reporter:
         return refusal
 
     def should_stop(self) -> bool:
-        """Whether the measurement shall end at the next opportunity; also if somebody has settled its job."""
+        """Return whether the measurement should end at the next opportunity.
+
+        Also if its job has been settled elsewhere.
+        """
         return self._settled or self._files.is_stop_requested
 
     def keep(self, trials: Sequence[Trial]) -> None:
         """Keep the rows as they would be if the measurement ended now."""
         if not self._files.keep_partial(trials):
             _log.warning("What was measured so far could not be written; it stays in memory.")
+
+    def abandon(self, reason: str) -> None:
+        """End the job with a sentence, and this process with all that it started: a script does not give way.
+
+        Called from another thread than the one that measures; rows so far are saved.
+        """
+        rescued = recovery.rescue(self._files, self.job, state="failed", event="It failed")
+        saved = " What was measured before is saved." if rescued.trial_ids else ""
+        with contextlib.suppress(JobError, OSError):
+            self._queue.end(replace(rescued, message=reason + saved))
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                if child.pid != self.heir:
+                    child.kill()
+        os._exit(1)
 
     def _report(self) -> bool:
         """Write the job down; whether that worked."""

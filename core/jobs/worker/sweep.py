@@ -10,37 +10,37 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ... import units
 from ...answer import search, speedup, study
 from ...answer.result import Evidence
 from ...answer.search import MAX_SEARCH_SIZES, USUAL_SEARCH_SIZES
-from ...errors import TooSlow
+from ...errors import SizeNotBuilt, TooSlow
 from ...measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS
 from ...progress import SweepProgress
 from ...question import describe, models
 from ...question.experiment import Experiment, Point
-from ...question.models import cost
+from ...question.models import operations
 from ...question.sweep import Sweep, size_on_axis
 from ...results.schema import Trial
 from ...results.store import Store
 from ..machine import Machine
 from .reporter import Reporter
 
-Trouble = Literal["", "memory", "slow"]
+Trouble = Literal["", "memory", "slow", "refused"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointResult:
-    """What became of one point.
+    """Result of one point.
 
     Attributes:
-        rows: measured or found in the store, one a contender; none if it was skipped.
+        rows: measured or found in the store, one per contender; none if it was skipped.
         seconds: that measuring it took; None if it was not measured by this job.
         trouble: why not every contender has times: one did not fit, or the point was too slow.
-        note: the same in a sentence, or that a lane failed; empty if all is well.
+        note: the same in a sentence, or that a variant failed; empty if there was no problem.
     """
 
     rows: tuple[Trial, ...] = ()
@@ -55,7 +55,7 @@ class PointResult:
 
 
 def describe_point(sweep: Sweep, point: Point) -> str:
-    """Where a point lies, for people: `hidden size 512, batch size 64`."""
+    """Return a point for people: `hidden size 512, batch size 64`."""
     return ", ".join(
         f"{describe.label_axis(axis.name, sweep.point.model)} {size_on_axis(point, axis.name):,.9g}"
         for axis in sweep.axes
@@ -63,11 +63,11 @@ def describe_point(sweep: Sweep, point: Point) -> str:
 
 
 def result_from_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, seconds: float | None = None) -> PointResult:
-    """What became of a point with these rows; one that was measured and has none was too slow.
+    """Build the result of a point from its rows; a measured point without rows was too slow.
 
     Args:
-        sweep: that the point is of.
-        point: where it is.
+        sweep: the point's sweep.
+        point: its values.
         rows: measured or found.
         seconds: that measuring it took; None if the rows were found.
     """
@@ -83,9 +83,19 @@ def result_from_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, secon
 
 
 def build_skipped_result(sweep: Sweep, point: Point, reason: str, seconds: float | None = None) -> PointResult:
-    """What becomes of a point that is too slow, for a reason in words that go on after a colon."""
+    """Build the result of a point that is too slow; the reason continues a sentence after a colon."""
     note = f"{_where(sweep, point)} was skipped as too slow: {reason}."
     return PointResult(seconds=seconds, trouble="slow", note=note)
+
+
+def build_refused_result(sweep: Sweep, point: Point, error: SizeNotBuilt) -> PointResult:
+    """Return the result of a point whose script cannot build its size."""
+    reason = str(error).splitlines()[-1].strip().rstrip(".")
+    return PointResult(trouble="refused", note=f"{_where(sweep, point)} could not be built: {reason}.")
+
+
+MOST_REFUSED = 3
+"""Sizes that a script may refuse before it has built one; then something else is wrong with it."""
 
 
 def _where(sweep: Sweep, point: Point) -> str:
@@ -104,7 +114,10 @@ class Measurement(Protocol):
         """
 
     def rows(self) -> list[Trial]:
-        """The point's rows so far, as they are if it ends now; those of its end once no more pairs are to come."""
+        """Return the point's rows so far, as they are if it ends now.
+
+        Once all pairs are done, these are its final rows.
+        """
 
     def release(self) -> None:
         """Give the memory of the point back, whether it came to its end or not."""
@@ -151,7 +164,7 @@ class ActivePoint:
         return max(pairs_s(self.rows, left), left * visit_s)
 
     def result(self, sweep: Sweep) -> PointResult:
-        """What the point has by now, as if it had all its pairs."""
+        """Return the point's result so far, as if it had all its pairs."""
         return result_from_rows(sweep, self.point, self.rows, seconds=self.seconds + self.remaining_s(sweep))
 
     def release(self) -> None:
@@ -168,7 +181,7 @@ says too little of a large one; that one is tried, and gives up once its budget 
 
 
 def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -> str:
-    """Why a point is too slow to be begun, in words that go on after a colon; empty if nothing is known against it.
+    """Return why a point is too slow to begin, in words that go on after a colon; empty if it is not, or unknown.
 
     What is known comes from points that differ from it on one axis only and have no more operations a step.
     """
@@ -191,7 +204,10 @@ def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -
 
 
 def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
-    """Seconds of the blocks of some pairs, were every step `stretch` times as long as in `rows`; lead-in left out."""
+    """Return the seconds of the blocks of some pairs, were every step `stretch` times as long as in `rows`.
+
+    The lead-in is left out.
+    """
     steps_s = [statistics.median(row.step_s) for row in rows if row.block_steps]
     return pairs * sum(max(MIN_BLOCK_S, MIN_BLOCK_STEPS * step_s * stretch) for step_s in steps_s)
 
@@ -213,7 +229,7 @@ def remaining_s(
 def search_s(
     sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
 ) -> tuple[float, float] | None:
-    """The least and the most seconds that an adaptive sweep will still take; None before a point was measured.
+    """Return the least and the most seconds that an adaptive sweep will still take; None before a point was measured.
 
     Which points it will choose is not known: they are taken for the average of those that it may, and for as many as
     searches usually measure.
@@ -231,7 +247,7 @@ def search_s(
 
 
 def _total_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
-    """Seconds of all that is left, whatever the budget; None before a point was measured."""
+    """Return the seconds of all that is left, whatever the budget; None before a point was measured."""
     measured = [(_work(point), result) for point, result in results.items() if result.seconds is not None]
     return sum(_point_s(sweep, _work(point), measured) for point in left) if measured else None
 
@@ -243,7 +259,7 @@ def _point_s(sweep: Sweep, flops: int, measured: Sequence[tuple[int, PointResult
     return max(0.0, (result.seconds or 0.0) - blocks_s) + min(stretched_s, max(blocks_s, sweep.point_budget_s))
 
 
-_work = functools.lru_cache(maxsize=1024)(cost.work)
+_work = functools.lru_cache(maxsize=1024)(operations.work)
 
 
 def _count_axis_differences(sweep: Sweep, point: Point, other: Point) -> int:
@@ -253,16 +269,16 @@ def _count_axis_differences(sweep: Sweep, point: Point, other: Point) -> int:
 
 
 MOST_AT_ONCE = 40
-"""Points that are kept alive at once, memory permitting: as many as a search may choose."""
+"""Limit of points that stay in memory at once, memory permitting: as many as a search may choose."""
 
 KEEP_EVERY_S = 2.0
-"""How often the rows so far are written down, for whoever watches and in case the measuring process is killed."""
+"""Interval in seconds at which the current rows are written, for viewers and in case the process is killed."""
 
 Begin = Callable[[Experiment, Reporter], Measurement]
 """Makes a measurement of one point, of which nothing is done before its first visit."""
 
 Fit = Callable[[Sequence[Experiment], Sequence[Experiment]], bool]
-"""Whether there is memory for the first points at once, beside the second ones, which are alive."""
+"""Check whether there is memory for the first points at once, in addition to the second ones, which are alive."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,12 +299,12 @@ class SweepEnd:
 
 
 class SweepRun:
-    """One sweep under way.
+    """One running sweep.
 
     Attributes:
-        sweep: what was asked for.
+        sweep: the requested sweep.
         reporter: of its job.
-        results: what became of each point that is settled.
+        results: the result of each settled point.
     """
 
     def __init__(self, sweep: Sweep, reporter: Reporter, machine: Machine, *, begin: Begin, fit: Fit) -> None:
@@ -323,12 +339,12 @@ class SweepRun:
                 entry.release()
 
     def _recall(self) -> None:
-        """Take from the store what it answers; of a fresh sweep, only what was measured since it was asked for."""
+        """Load the stored answers; of a fresh sweep, only rows measured since its submission."""
         job, asked = self.reporter.job, {point: self.sweep.experiment(point) for point in self._points}
         since = job.created_at if job.fresh else ""
-        here = self._machine.local_machine
-        here = replace(here, machine_id=job.measured_as or here.machine_id)
-        answers = Store(job.store).answers(asked.values(), here, since=since, accepted=speedup.answers_experiment)
+        answers = Store(job.store).answers(
+            asked.values(), self._machine.local_machine, since=since, accepted=speedup.answers_experiment
+        )
         for point, experiment in asked.items():
             if rows := answers.get(experiment.id):
                 self.reporter.count_cached_rows(rows)
@@ -348,16 +364,16 @@ class SweepRun:
         return None
 
     def _turns(self, fresh: Point | None) -> Sequence[Point]:
-        """Whose turn it is; beside a size that the search chose, that of the one that waits longest."""
+        """Return the points of the next turn; after a size that the search chose, also the one that waits longest."""
         if fresh is None:
             return self._order.sample(list(self._alive), len(self._alive))
         waiting = sorted(self._alive.values(), key=lambda entry: entry.visited) if self.sweep.adaptive else []
         return [fresh, *(entry.point for entry in waiting[:1])]
 
     def _next(self) -> Point | None:
-        """The point to begin now; None if those that are alive go on first, or the sweep is over.
+        """Return the point to begin now; None if the alive ones continue first, or the sweep is over.
 
-        What is begun beside others must fit into memory and, as far as can be told, be over within the budget.
+        A point that begins while others are alive must fit into memory and, by estimate, end within the budget.
         """
         left = [point for point in self._points if point not in self.results and point not in self._alive]
         point = self._next_search_point() if left and self.sweep.adaptive else self._next_group_point(left)
@@ -373,18 +389,28 @@ class SweepRun:
         return point
 
     def _next_search_point(self) -> Point | None:
-        """The size that the search wants next; None if it is content with what it has."""
-        sizes = {self.sweep.size(point): point for point in self._points}
-        step = search.next_step(tuple(sizes), evidence(self.sweep, self._provisional_results()))
+        """Return the size that the search wants next; None if it is content with what it has."""
+        sizes, known = {self.sweep.size(point): point for point in self._points}, self._provisional_results()
+        refused = [point for point, result in known.items() if result.trouble == "refused"]
+        candidates = search.select_buildable(
+            tuple(sizes),
+            [self.sweep.size(point) for point, result in known.items() if result.timed],
+            [self.sweep.size(point) for point in refused],
+        )
+        tried = {point: result for point, result in known.items() if point not in refused}
+        if not candidates:
+            self._end = "" if self._alive else "The script built none of the sizes."
+            return None
+        step = search.next_step(tuple(candidates), evidence(self.sweep, tried))
         if step.size is None:
             self._end = "" if self._alive else f"The search ended: {step.reason}."
             return None
         return sizes[step.size]
 
     def _next_group_point(self, left: Sequence[Point]) -> Point | None:
-        """The next point of those that take turns together: all, or where they do not fit, every second, or fewer.
+        """Return the next point of the group that takes turns: all, or if they do not fit, every second point or fewer.
 
-        Points that do not even fit alone, as far as can be told, come last, one by one.
+        Points that by estimate do not even fit alone come last, one by one.
         """
         if not self._alive and left:
             small = [point for point in left if self._fit_alone([point])] or left[:1]
@@ -396,7 +422,7 @@ class SweepRun:
         return self._fit([self.sweep.experiment(point) for point in points], ())
 
     def _can_join_active(self, point: Point) -> bool:
-        """Whether a point can be begun beside those that are alive."""
+        """Return whether a point can begin while the others are alive."""
         alive = [self.sweep.experiment(other) for other in self._alive]
         known, owed_s = self._provisional_results(), self._active_remaining_s()
         expected_s = remaining_s(self.sweep, [point], known, elapsed_s=0.0) or 0.0
@@ -414,6 +440,12 @@ class SweepRun:
         entry = self._alive[point]
         try:
             more = entry.run_round(next(self._numbers))
+        except SizeNotBuilt as error:
+            self._give_up(entry)
+            self.results[point] = build_refused_result(self.sweep, point, error)
+            if self._has_built_nothing():
+                raise
+            return None
         except TooSlow as error:
             self._give_up(entry)
             self.results[point] = build_skipped_result(self.sweep, point, error.reason, entry.seconds)
@@ -427,6 +459,11 @@ class SweepRun:
         if time.monotonic() - self._kept_at >= KEEP_EVERY_S:
             self._keep()
         return None
+
+    def _has_built_nothing(self) -> bool:
+        """Return whether a script refused so many sizes, or all, that the cause must be elsewhere."""
+        refused = [result.trouble == "refused" for result in self.results.values()]
+        return not self._alive and all(refused) and len(refused) >= min(MOST_REFUSED, len(self._points))
 
     def _settle(self, entry: ActivePoint) -> SweepEnd | None:
         """Bring the rows of a point that came to its end to the store; how the sweep ended if it did."""
@@ -447,7 +484,7 @@ class SweepRun:
         return SweepEnd(stopped=True, rows=tuple(self._so_far()))
 
     def _so_far(self) -> list[Trial]:
-        """Rows of points that lack pairs."""
+        """Return rows of points that lack pairs."""
         return [row for entry in self._alive.values() for row in entry.rows if row.block_steps]
 
     def _keep(self) -> None:
@@ -455,7 +492,7 @@ class SweepRun:
         self._kept_at = time.monotonic()
 
     def _provisional_results(self) -> dict[Point, PointResult]:
-        """What is known of each point, whether it is settled or has its first pairs."""
+        """Return the result of each point that is settled or has its first pairs."""
         alive = {point: entry.result(self.sweep) for point, entry in self._alive.items() if entry.rows}
         return self.results | alive
 
@@ -483,7 +520,7 @@ class SweepRun:
         )
 
     def _rest_s(self, left: Sequence[Point], results: Mapping[Point, PointResult]) -> tuple[float, float] | None:
-        """Seconds that the rest may take, at least and at most: of a grid one figure, of a search an estimate."""
+        """Return the seconds that the rest may take, at least and at most; equal for a grid, estimates for a search."""
         elapsed_s, owed_s = self._read_elapsed_s(), self._active_remaining_s()
         if self.sweep.adaptive:
             found = search_s(self.sweep, left, results, elapsed_s=elapsed_s)
@@ -504,18 +541,20 @@ class SweepRun:
         )
 
     def _summary(self) -> str:
-        """What has no times, counted, in one sentence."""
+        """Count the points without times, in one sentence."""
         troubles = [result.trouble for result in self.results.values()]
         memory, slow = troubles.count("memory"), troubles.count("slow")
         clauses = [f"{_count_points(memory)} did not fit into memory"] if memory else []
         if slow:
             clauses.append(f"{_count_points(slow)} {'was' if slow == 1 else 'were'} skipped as too slow")
+        if refused := troubles.count("refused"):
+            clauses.append(f"{_count_points(refused)} could not be built")
         counted = f"{' and '.join(clauses)}." if clauses else ""
         return " ".join(filter(None, [counted, self._end if self._late else ""]))
 
 
 def evidence(sweep: Sweep, results: Mapping[Point, PointResult]) -> list[Evidence]:
-    """What is known at each size that was measured or skipped, of the first contender against the last."""
+    """Return the evidence at each size that was measured or skipped, of the first contender against the last."""
     rows = {point: result.rows for point, result in results.items()}
     return study.sweep_evidence(sweep, rows, {point: result.note for point, result in results.items()})
 

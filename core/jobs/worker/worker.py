@@ -14,9 +14,9 @@ import psutil
 from filelock import BaseFileLock, Timeout
 
 from ...errors import CrossoverError, JobError
-from ...files.project import PROJECT
-from ...progress import WAITING, Progress
-from ...question import refusals
+from ...files.project import PACKAGE
+from ...progress import QUIET_WAIT, WAITING, Progress
+from ...question import describe
 from ...question.demonstrations import Demonstration
 from ...question.experiment import Contender, Experiment
 from ...question.sweep import Sweep
@@ -25,14 +25,14 @@ from ...results.schema import Trial
 from .. import client, process, recovery
 from ..client import COMMAND, start_detached
 from ..job import Job
-from ..machine import Machine, measurement_lock
+from ..machine import Machine, UseMeter, measurement_lock
 from ..process import ExecutionContext
 from ..queue import Queue
 from ..worker_file import Serving
 from .reporter import Reporter
 from .sweep import Begin, Fit, SweepEnd, SweepRun
 
-CODE = PROJECT / "core"
+CODE = PACKAGE
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Code:
 
     @classmethod
     def scan(cls, folder: Path = CODE) -> Self:
-        """The code as it is on disk."""
+        """Return the code as it is on disk."""
         newest_ns = 0
         for path in folder.rglob("*.py"):
             with contextlib.suppress(FileNotFoundError):  # an editor's temporary file, already gone
@@ -83,7 +83,7 @@ def start_successor(queue: Queue) -> int:
     try:
         with queue.worker_file.log.open("ab") as log:
             words = ["-S", "-c", _WAITING, str(os.getpid()), *COMMAND[1:], "--jobs", str(queue.folder)]
-            return start_detached([sys.executable, *words], os.environ, log).pid
+            return start_detached([sys.executable, *words], ENVIRONMENT, log).pid
     except OSError as error:
         raise JobError(f"The next measuring process could not be started: {error}.") from error
 
@@ -103,6 +103,9 @@ HOLD_S = 15 * 60.0
 """How long a worker that would leave stays for results that full disks refused."""
 
 _POLL_S = 0.1
+
+ENVIRONMENT = dict(os.environ)
+"""Environment variables of this process when it began, before libraries and scripts changed any."""
 
 _log = logging.getLogger(__name__)
 
@@ -189,13 +192,13 @@ class Worker:
         return min(self.idle_s, HOLDING_IDLE_S) if self._used - {HOST} else self.idle_s
 
     def _work(self, job: Job) -> bool:
-        """Measure one job. False if this process cannot be trusted with another, as after code that is not ours."""
+        """Measure one job. Return False if this process cannot be trusted with another, as after custom code."""
         reporter = Reporter(self.queue, job)
         try:
             with self._hold_machine(reporter):
                 measured = self._measure(reporter)
         except CrossoverError as error:
-            self._fail(reporter, refusals.format_command_error(error))
+            self._fail(reporter, describe.format_page_error(error))
         except Exception as error:
             _log.exception("Job %s met an unexpected error.", job.id)
             self._fail(
@@ -209,7 +212,7 @@ class Worker:
 
     def _measure(self, reporter: Reporter) -> list[Trial] | SweepEnd | Exhibit | None:
         if reporter.job.question.point.training:
-            self.heir = self.heir or start_successor(self.queue)
+            reporter.heir = self.heir = self.heir or start_successor(self.queue)
         match reporter.job.question:
             case Sweep() as sweep:
                 return SweepRun(sweep, reporter, self.machine, begin=self.bench.begin, fit=self.bench.fit).run()
@@ -254,7 +257,7 @@ class Worker:
         return self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _finish_sweep(self, reporter: Reporter, ended: SweepEnd) -> None:
-        """End a sweep; every point but those that lack pairs has brought its rows already."""
+        """End a sweep; the store has the rows of every point that does not lack pairs."""
         files, job = self.queue.files(reporter.job.id), reporter.job
         refusal = ended.refusal or ("" if ended.stopped else reporter.save_rest())
         job = reporter.job
@@ -269,20 +272,21 @@ class Worker:
         return self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _fail(self, reporter: Reporter, reason: str) -> None:
-        """End a job that raised. What was measured before is saved."""
+        """End a job that raised. Rows measured before are saved."""
         rescued = recovery.rescue(self.queue.files(reporter.job.id), reporter.job, state="failed", event="It failed")
         saved = " What was measured before is saved." if rescued.trial_ids else ""
         self._settle(replace(rescued, message=reason + saved))
 
     @contextlib.contextmanager
     def _hold_machine(self, reporter: Reporter) -> Iterator[None]:
-        """Hold the machine's lock; a job that is asked to stop while it waits for it goes on without."""
+        """Acquire the machine's lock; a job that is to be stopped while it waits continues without the lock."""
         while not (held := self._take_machine()) and not reporter.should_stop():
             reporter.progress(Progress(phase=WAITING))
             time.sleep(_POLL_S)
         try:
             if held:
                 self._warm_up([contender.device for contender in reporter.job.question.contenders])
+                _wait_for_quiet(reporter)
             yield
         finally:
             self._machine_lock.release()
@@ -306,9 +310,9 @@ class Worker:
                     self._machine_lock.release()
 
     def _warm_up(self, devices: Sequence[str]) -> None:
-        """Use devices that were not used before, under the machine's lock; an accelerator only when it is asked for.
+        """Use devices for the first time, under the machine's lock; an accelerator only when a job needs it.
 
-        So start-up costs are of an undisturbed machine, and the memory of a card that nobody asks for stays free.
+        So start-up costs are of an undisturbed machine, and the memory of an unused GPU stays free.
         """
         there = {info.device for info in self.machine.devices}
         for device in dict.fromkeys(devices):
@@ -325,14 +329,41 @@ class Worker:
                 self.queue.worker_file.report(self.machine, self._process)
 
 
+QUIET_LOOK_S = 0.5
+"""Seconds between two looks at the use of the machine, which the system counts in hundredths of a second."""
+
+
+def _wait_for_quiet(reporter: Reporter) -> None:
+    """Wait until other programs leave the machine alone, at most as long as the job says, and note if they do not.
+
+    Programs are named for the command line and notebooks alone: a page may be looked at by anybody.
+    """
+    job = reporter.job
+    if not job.quiet_s:
+        return
+    meter, deadline = UseMeter(), time.monotonic() + job.quiet_s
+    while not reporter.should_stop():
+        time.sleep(QUIET_LOOK_S)
+        use = meter.read()
+        if use.is_quiet:
+            return
+        seen = (replace(use, programs=()) if job.asked_by else use).description
+        if time.monotonic() >= deadline:
+            reporter.note = (
+                f"The machine was not quiet within {job.quiet_s:g} s, so the measurement starts anyway: {seen}."
+            )
+            return
+        reporter.progress(Progress(phase=f"{QUIET_WAIT}: {seen}"))
+
+
 def serve(
     queue: Queue, load: Callable[[], MeasurementBackend], *, idle_s: float = IDLE_S, code_folder: Path = CODE
 ) -> None:
-    """Take the queue's place and work until idle, or leave at once if that is taken.
+    """Serve the queue until idle, or leave at once if another worker serves it.
 
     Args:
         queue: where jobs come from.
-        load: brings the measuring half; called once the place is ours, as importing torch costs seconds.
+        load: loads the measuring half; called after the lock is acquired, as importing torch costs seconds.
         idle_s: seconds without work after which to leave.
         code_folder: the code whose change calls for a fresh process.
     """
@@ -355,7 +386,7 @@ def serve(
         if _leave(queue, lock, only_if_idle=True):
             return
     _log.info("A fresh process goes on.")
-    for child in psutil.Process().children(recursive=True):  # whatever a training of one's own has started
+    for child in psutil.Process().children(recursive=True):  # processes that a custom script has started
         with contextlib.suppress(psutil.Error):
             if child.pid != worker.heir:
                 child.kill()
@@ -366,11 +397,11 @@ def serve(
 
 def _begin_to_serve(queue: Queue, load: Callable[[], MeasurementBackend], code: Code, idle_s: float) -> Worker:
     """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
-    me, surroundings = process.current_process(), ExecutionContext.capture()  # before torch can change them
+    me, surroundings = process.current_process(), ExecutionContext.capture(whole=True)  # before torch can change them
     with queue.guard():
         last = queue.worker_file.serving
         starts = last.starts if last and not last.ready else 1
-        if last and last.process == me:  # who started us has said what we are for
+        if last and last.process == me:  # the starter of this process has set its purpose
             surroundings = last.surroundings or surroundings
         queue.worker_file.take(Serving(process=me, starts=starts, surroundings=surroundings))
     began = time.monotonic()
@@ -384,7 +415,7 @@ def _begin_to_serve(queue: Queue, load: Callable[[], MeasurementBackend], code: 
 
 
 def _leave(queue: Queue, lock: BaseFileLock, *, only_if_idle: bool = False) -> bool:
-    """Give the place up; whoever submits a job from now on finds it empty. False if a job waits that we must serve."""
+    """Release the queue's lock, so that a later job finds it free; return False if a job waits for this process."""
     with queue.guard():
         if only_if_idle and queue.waiting():
             return False

@@ -1,1 +1,1 @@
-"""A training of one's own: its file, its steps, its contender, and what can be seen of it from outside."""
+"""A custom training script: its file, its steps, its contender, and the observations made from outside."""

@@ -1,4 +1,4 @@
-"""A contender that trains a training of one's own: the same blocks, of steps of which nothing is known beforehand."""
+"""A contender that trains a custom script: the same blocks, of steps of which nothing is known beforehand."""
 
 import dataclasses
 import math
@@ -10,19 +10,20 @@ from typing import Any
 import torch
 from torch.utils.data import TensorDataset
 
-from ...errors import CustomTrainingFailed, LaneUnavailable
+from ...errors import CustomTrainingFailed, LaneUnavailable, OutOfTime
 from ...progress import ContenderProgress
 from ...question.experiment import BEST_THREADS, Contender, Experiment, Point
 from ...question.lanes import PLAIN, Lane
-from .. import breakdown, devices, thread_search
+from .. import breakdown, thread_search
 from ..batches import Feed
 from ..breakdown import CHECKED_STEPS
 from ..contender import MeasuredContender
 from ..datasets import Data, Split
 from ..preflight import FreshTrainings
 from . import dispatch_overhead, loaders, op_counter, variants
-from .training import CustomCurve, CustomTraining
+from .training import CustomCurve, CustomTraining, StepTimes
 from .user_code import UserCode, load_builder
+from .watchdog import Limits, LineSampler, find_long_line
 
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2
@@ -31,19 +32,33 @@ WATCHED_S = 0.2
 LOADER_SHARE = 0.1
 """Of a step, that batches and placing them take, from which on other loaders are tried."""
 
+LOADER_BUDGET_SHARE = 0.15
+"""Of the budget, that other loaders and larger batches may take for each contender."""
+
+LINE_STEPS, LINE_LEAST_S, LINE_MOST_S, LINE_EXCESS = 40, 0.5, 3.0, 1.1
+"""Steps in which long ones are looked for, in so many seconds; and how much longer than the usual step the mean must
+be."""
+
 COMPILED = "They are compiled, and what compiled code does is not handed out operation by operation."
 
 Build = Callable[[int, torch.device], Any]
 
 
-def build_custom_contenders(experiment: Experiment) -> tuple[list["CustomContender"], Data]:
-    """The contenders of an experiment with a training of one's own, and the data of which nothing is known.
+def build_custom_contenders(
+    experiment: Experiment, working_folder: str = "", limits: Limits | None = None
+) -> tuple[list["CustomContender"], Data]:
+    """Return the contenders of an experiment with a custom script, and data of which nothing is known.
+
+    Args:
+        experiment: with the script.
+        working_folder: that it runs in; by default the folder of its file.
+        limits: in time.
 
     Raises:
-        OwnTrainingFailed: its file is not there, is another by now, or cannot be imported.
+        CustomTrainingFailed: its file is not there, is another by now, or cannot be imported.
     """
     point = experiment.point
-    foreign, build = load_builder(experiment.folder, point.training, point.source_hash)
+    foreign, build = load_builder(experiment.folder, point.training, point.source_hash, working_folder, limits)
     nothing = Split(samples=torch.empty(0), labels=torch.empty(0, dtype=torch.int64))
     none = TensorDataset(nothing.samples)
     data = Data(train=nothing, validation=nothing, test=nothing, one_by_one=none, hash=point.source_hash)
@@ -52,11 +67,11 @@ def build_custom_contenders(experiment: Experiment) -> tuple[list["CustomContend
 
 @dataclass(kw_only=True)
 class CustomTrainings(FreshTrainings):
-    """Makes trainings of one's own, which bring their batches.
+    """Makes trainings of custom scripts, which have their own batches.
 
     Attributes:
         build: makes one for a size on a device.
-        foreign: runs what is not ours.
+        foreign: runs the user's code.
         now: the training whose batches count.
     """
 
@@ -65,19 +80,19 @@ class CustomTrainings(FreshTrainings):
     current_training: Callable[[], CustomTraining]
 
     def training(self, lane: Lane) -> CustomTraining:
-        """A fresh one."""
+        """Return a fresh training."""
         built = self.build(self.point.size, self.device)
         return self.foreign.call(lambda: CustomTraining(built, self.foreign, lane, self.device))
 
     def feed(self, first_step: int) -> Feed:
-        """The batches of the training, which go on where they are."""
+        """Return the batches of the training, which continue where they are."""
         feed = self.current_training().feed
         self.prefetched = feed.prefetched
         return feed
 
 
 class CustomContender(MeasuredContender):
-    """One contender in the measurement of a training of one's own."""
+    """One contender in the measurement of a custom script."""
 
     def __init__(self, contender: Contender, point: Point, data: Data, foreign: UserCode, build: Build) -> None:
         """Take a contender whose device was found; nothing is built yet."""
@@ -93,7 +108,7 @@ class CustomContender(MeasuredContender):
             current_training=lambda: self.custom_training,
         )
         self._facts = {"parameters": 0, "flops_per_step": 0}
-        self._compiles = False
+        self._compiles, self._single = False, StepTimes()
         self.curve = CustomCurve(total_steps=point.total_steps, steps_now=lambda: self.steps)
 
     @property
@@ -101,23 +116,23 @@ class CustomContender(MeasuredContender):
         """The training, once it was started."""
         training = self.training
         if not isinstance(training, CustomTraining):
-            raise TypeError("it is no training of one's own")
+            raise TypeError("the training has not started, or is no custom script")
         return training
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What it says of itself; 0 where it says nothing."""
+        """Return the facts that the training reports of itself; 0 where it reports nothing."""
         return self._facts
 
     def progress(self) -> ContenderProgress:
-        """How far it is; of how many steps nobody knows."""
+        """Return its progress; the number of steps is unknown."""
         return dataclasses.replace(super().progress(), steps=self.steps, total_steps=0)
 
     def require_memory(self) -> None:
-        """Nothing: nobody knows what it needs."""
+        """Do nothing: the memory of a script is unknown."""
 
     def require_pace(self, budget_s: float) -> None:
-        """Nothing: nobody knows how long it takes."""
+        """Do nothing: the speed of a script is unknown."""
 
     def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps of a training that is thrown away afterwards."""
@@ -129,7 +144,13 @@ class CustomContender(MeasuredContender):
     def start(self) -> None:
         """As of any other contender; what it says of itself is read when it has trained its first step."""
         compiled_before = op_counter.count_compiled_frames()
-        super().start()
+        self._foreign.is_starting = True
+        try:
+            super().start()
+        finally:
+            self._foreign.is_starting = False
+        self.raw.own_first_at = str(self._foreign.stopwatch.find_longest_place())
+        self._foreign.stage = "the present block of steps"
         compiled = op_counter.count_compiled_frames() > compiled_before
         self._compiles = compiled and self.contender.lane == PLAIN
         if self.contender.lane.execution == "compiled":
@@ -138,7 +159,7 @@ class CustomContender(MeasuredContender):
         self._facts = {"parameters": self.custom_training.parameters, "flops_per_step": self.custom_training.flops}
 
     def _find_compiling(self, compiled: bool) -> None:
-        """What the first step took longer than the second, as modules are compiled where they are called first.
+        """Record the first step's extra time over the second as compile time, as modules compile at their first call.
 
         Raises:
             LaneUnavailable: nothing was compiled.
@@ -152,26 +173,64 @@ class CustomContender(MeasuredContender):
         self.raw.startup_compile_s, self.raw.startup_first_step_s = max(0.0, first_s - second_s), min(first_s, second_s)
         self.compiling_s += self.raw.startup_compile_s
 
+    def warm_up(self, allowance_s: float) -> Iterator[None]:
+        """Train until warm, as any other; then single steps are clocked, which only a CPU finishes as it returns."""
+        yield from super().warm_up(allowance_s)
+        if self.contender.on_host:
+            self.custom_training.clock_steps(self.raw.step_s or 0.0)
+
     def block(self, pair: int) -> None:
-        """Time one block, and see whether the number of threads is still ours."""
+        """Time one block, and see whether the script has changed the number of threads."""
+        training = self.custom_training
+        del training.clocked_ns[:]
         super().block(pair)
+        for taken_ns in training.clocked_ns[-self.raw.block_steps[-1] // max(1, training.clocked_steps) :]:
+            self._single.add(taken_ns)
+        self.raw.own_single_s = self._single.sample_s()
         count = self.raw.threads if self.raw.threads != BEST_THREADS else torch.get_num_threads()
         self.raw.own_threads_set = self.raw.own_threads_set or torch.get_num_threads() != count
         self.raw.own_printed = self._foreign.printed.lines
 
+    def _rebuild(self) -> None:
+        """Do nothing: the state of a script cannot be restored, so only a pause separates its rounds."""
+
     def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
-        """Afterwards: loader, transfer and step apart, what steps do, and whether it learns."""
+        """Measure afterwards: the step breakdown, the operations of steps, and whether the script learns."""
         self._use_settings()
+        self.custom_training.clocked_steps = 0
         self._attempt("Where a step's time goes is", self._sample)
         self._attempt("For how long the device is busy with a step is", self._find_busy_time)
         if self.contender.lane == PLAIN:
             self._attempt("What its steps do is", self._watch_steps)
+            self._attempt("Where its long steps are is", self._find_long_steps)
         self._attempt("What it learned is", self._ask)
         if self.contender.lane == PLAIN:
-            self._attempt("What other batches would do is", self._try_batches)
+            self._attempt("What other batches would do is", lambda: self._try_batches(budget_s))
 
-    def _try_batches(self) -> None:
-        """Larger batches in turns with its own, and other loaders where its own takes part of a step."""
+    def _find_long_steps(self) -> None:
+        """Find the line at which steps are that take several times as long as the others."""
+        single_s = self.raw.own_single_s or self.raw.breakdown_step_s
+        if sum(single_s) <= 0 or statistics.fmean(single_s) < LINE_EXCESS * statistics.median(single_s):
+            return
+        training, times_s, mean_s = self.custom_training, list[float](), statistics.fmean(single_s)
+
+        def train() -> LineSampler:
+            clock = self._timer.clock
+            ends = clock() + 1e9 * min(LINE_MOST_S, max(LINE_LEAST_S, LINE_STEPS * mean_s))
+            with LineSampler(self._foreign.stopwatch.owns) as sampler:
+                while clock() < ends:
+                    batch = training.draw()
+                    begin = clock()
+                    training.step(training.place(batch))
+                    self._device.synchronize()
+                    times_s.append((clock() - begin) / 1e9)
+                    sampler.step += 1
+            return sampler
+
+        self.raw.own_heavy_at = find_long_line(training.call(train).samples, times_s)
+
+    def _try_batches(self, budget_s: float) -> None:
+        """Time larger batches in turns with the script's own, and other loaders where its own takes time."""
         own, step_s = self.custom_training, self._step_s
         parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
         slow = own.has_batches and sum(statistics.median(part) for part in parts if part) >= LOADER_SHARE * step_s
@@ -181,17 +240,20 @@ class CustomContender(MeasuredContender):
             else {}
         )
         tried |= own.call(lambda: loaders.list_larger_batches(own.source))
-        begun = loaders.select_affordable(tried, step_s)
-        timed = loaders.measure(own, begun, self._timer, step_s) if begun else {}
+        most_s = min(loaders.MOST_S, LOADER_BUDGET_SHARE * budget_s)
+        begun = loaders.select_affordable(tried, step_s, most_s)
+        timed = loaders.measure(own, begun, self._timer, step_s, most_s) if begun else {}
         for name, times in timed.items():
             setattr(self.raw, f"own_{name}_s", times)
         if slow or tried:
-            self._afterwards.left_out += loaders.explain_skipped_loaders(own.source, tried, begun, timed)
+            self._afterwards.left_out += loaders.explain_skipped_loaders(own.source, tried, begun, timed, most_s)
 
     def _attempt(self, subject: str, work: Callable[[], object]) -> None:
-        """Do what may fail by itself, foreign code too: its blocks are worth more."""
+        """Do what may fail by itself, or come too late, foreign code too: its blocks are worth more."""
         try:
             self._afterwards.attempt(subject, work)
+        except OutOfTime:
+            self._afterwards.left_out.append(f"{subject} not known: the time of the script was over.")
         except CustomTrainingFailed as error:
             self._afterwards.left_out.append(f"{subject} not known: {str(error).splitlines()[-1]}")
 
@@ -203,7 +265,7 @@ class CustomContender(MeasuredContender):
 
     @property
     def _step_s(self) -> float:
-        """Seconds of an undisturbed step; without end where it is not known, so that fewest are done."""
+        """Seconds of an undisturbed step; infinite if unknown, so that the fewest steps are done."""
         return self.raw.step_s or math.inf
 
     def _one_step(self) -> tuple[float, float, float]:
@@ -256,11 +318,10 @@ class CustomContender(MeasuredContender):
             one.add_host_time()
 
     def _compare_with_plain(self) -> None:
-        """As of any other contender, but that nothing of it can be taken back: trainings are built anew."""
+        """Compare first losses as other contenders do, but with trainings built anew: a script cannot be rewound."""
         self._use_settings()
         laned = self._fresh.training(self.contender.lane)
         self.raw.lane_loss = _first_losses(laned)
-        devices.use_strict_fp32()
         self.raw.reference_loss = _first_losses(self._fresh.training(PLAIN), laned.led_in)
         nudged = self._fresh.training(PLAIN)
         if laned.lane.has_same_numerics and nudged.nudge():
@@ -270,14 +331,25 @@ class CustomContender(MeasuredContender):
         self.raw.own_learns = self.custom_training.learns
         self.raw.own_evaluation = self.custom_training.evaluate()
 
+    def _build(self) -> None:
+        self._foreign.stage = f"build on {self.contender.spoken}"
+        super()._build()
+
+    def _use_precision(self) -> None:
+        """Leave it as the script has set it, which its training sees to at each call."""
+        if self._training is not None:
+            precision = self.custom_training.fp32_precision
+            self.raw.fp32_precision = precision.describe(on_host=self.contender.on_host)
+
     def _prepare(self) -> float:
         """Nothing is compiled; the batches that its workers may have ready are known from here on."""
         self._fresh.feed(0)
+        self._foreign.stage = f"the first step on {self.contender.spoken}"
         return 0.0
 
 
 def _first_losses(training: CustomTraining, led_in: int = 0) -> tuple[float, ...]:
-    """Losses of the first steps, after some that do not count; none where it tells none."""
+    """Return losses of the first steps, after some that do not count; none where it tells none."""
     training.advance(led_in)
     losses: list[float] = []
     for _ in range(CHECKED_STEPS):

@@ -1,6 +1,6 @@
-"""What operations take that have nothing to compute: a training of numbers alone, counted and timed as any other.
+"""Dispatch overhead: the time of operations that have nothing to compute, counted and timed as in any other training.
 
-A step of many small operations is made of this, whatever they compute; what they take beyond it is arithmetic.
+A step of many small operations consists of this overhead, whatever they compute. The rest of its time is arithmetic.
 """
 
 import functools
@@ -17,7 +17,7 @@ from torch.nn import functional
 from .op_counter import Clock, OperationCounter
 
 TAKES_NS = 2e7
-"""What finding it takes."""
+"""Nanoseconds that finding the overhead takes."""
 
 LAYERS = 3
 WARM_UP, STEPS, REPEATS, WATCHED, READS = 5, 10, 5, 5, 100
@@ -29,7 +29,7 @@ class DispatchOverhead:
 
     Attributes:
         call_s: of a step, by the number of its operations: the operation and what Python does for it.
-        inside_s: within the operation, the device drained after it, while it is counted.
+        inside_s: within the operation, with the device synchronized after it, while it is counted.
         read_s: for the host to read a value that is there already.
     """
 
@@ -77,7 +77,7 @@ def find_dispatch_overhead(device: torch.device, synchronize: Callable[[], objec
 
 
 def estimate_overhead_cost_ns(device: torch.device, clock: Clock) -> float:
-    """What `find_dispatch_overhead` will take."""
+    """Estimate the nanoseconds that `find_dispatch_overhead` will take; 0 if cached or with another clock."""
     known_now = clock is not time.perf_counter_ns or (str(device), torch.get_num_threads()) in _KNOWN
     return 0.0 if known_now else TAKES_NS
 
@@ -98,7 +98,7 @@ def rehearse() -> None:
 
 @contextmanager
 def _as_usual(device: torch.device) -> Iterator[None]:
-    """Gradients are recorded, in plain float32, whatever foreign code has set."""
+    """Record gradients in float32 without autocast, whatever the user's code has set."""
     with torch.inference_mode(False), torch.enable_grad(), torch.autocast(device.type, enabled=False):
         yield
 
@@ -124,7 +124,7 @@ def _build_tiny_step(device: torch.device) -> Callable[[], object]:
 
 
 def _time_work(work: Callable[[], object], times: int, synchronize: Callable[[], object], clock: Clock) -> float:
-    """Seconds of doing something once."""
+    """Return the seconds of doing something once."""
     synchronize()
     begin = clock()
     for _ in range(times):

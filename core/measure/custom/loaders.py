@@ -1,7 +1,7 @@
-"""What the loader of one's own training could be instead: other workers, pinned memory, resident or larger batches.
+"""Alternatives to the loader of a custom training: other workers, pinned memory, resident or larger batches.
 
-Each takes turns with the loader as it is, on the same training: only where its batches come from is another, or how
-many samples one has.
+Each takes turns with the loader as it is, on the same training. Only the source of its batches differs, or the number
+of samples in a batch.
 """
 
 import itertools
@@ -44,12 +44,12 @@ FAILED = {
     "resident": "With batches that stay on the device it could not be trained.",
     LARGER: "With batches four times as large it could not be trained.",
 }
-"""What is said of a loader that was tried and failed."""
+"""Sentence for each alternative loader that was tried and failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeSource:
-    """What batches could come from in place of a DataLoader.
+    """Source of batches in place of a DataLoader.
 
     Attributes:
         source: gives them.
@@ -65,10 +65,10 @@ class AlternativeSource:
 def list_alternative_loaders(
     source: Any, device: torch.device, place: Callable[[Any], Any]
 ) -> dict[str, AlternativeSource]:
-    """What to try in place of a DataLoader, with the same samples in a batch.
+    """List alternatives to a DataLoader, with the same samples in a batch.
 
-    Empty where it is none of PyTorch's own: what else makes batches has nothing that could be changed from outside.
-    Workers stay from epoch to epoch: to start some takes as long as hundreds of small batches.
+    Empty unless the source is a DataLoader of PyTorch: other sources have nothing that could be changed from outside.
+    Workers stay from epoch to epoch, because starting some takes as long as hundreds of small batches.
     """
     if type(source) is not DataLoader:
         return {}
@@ -86,7 +86,10 @@ def list_alternative_loaders(
 
 
 def list_larger_batches(source: Any) -> dict[str, AlternativeSource]:
-    """Batches of more samples from the same DataLoader; empty where they cannot be had, or it is none of PyTorch's."""
+    """Return batches of more samples from the same DataLoader.
+
+    Empty where that is impossible, or the loader is not PyTorch's.
+    """
     if type(source) is not DataLoader or type(source.batch_sampler) is not BatchSampler:
         return {}
     given = source.batch_sampler
@@ -98,26 +101,33 @@ def list_larger_batches(source: Any) -> dict[str, AlternativeSource]:
     return {LARGER: AlternativeSource(source=_rebuild_loader(source, batches), work=size / each)}
 
 
-def select_affordable(tried: Mapping[str, AlternativeSource], step_s: float) -> dict[str, AlternativeSource]:
-    """Those whose turns fit into the time, the first ones where not all do.
+def select_affordable(
+    tried: Mapping[str, AlternativeSource], step_s: float, most_s: float = MOST_S
+) -> dict[str, AlternativeSource]:
+    """Select the alternatives whose turns fit into the time, the first ones where not all do.
 
     Args:
-        tried: what to try.
+        tried: the alternatives.
         step_s: seconds of a step with the loader as it is.
+        most_s: seconds that all turns may take.
     """
     spent_s, fitting = _turns_s(1.0, step_s), dict[str, AlternativeSource]()
     for name, other in tried.items():
         spent_s += _turns_s(other.work, step_s)
-        if spent_s > MOST_S:
+        if spent_s > most_s:
             break
         fitting[name] = other
     return fitting
 
 
 def measure(
-    training: CustomTraining, tried: Mapping[str, AlternativeSource], timer: Timer, step_s: float
+    training: CustomTraining,
+    tried: Mapping[str, AlternativeSource],
+    timer: Timer,
+    step_s: float,
+    most_s: float = MOST_S,
 ) -> dict[str, tuple[float, ...]]:
-    """Seconds for the samples of a step with each and with the loader as it is, an entry a turn.
+    """Return the seconds for the samples of a step with each and with the loader as it is, an entry a turn.
 
     What cannot be trained with is not in it; what would take too long, as its first turn shows, has no entries.
 
@@ -137,7 +147,7 @@ def measure(
                 training.use(feeds[name])
                 training.advance(1 + feeds[name].prefetched)  # what its workers had ready by now
                 seconds = timer.time(partial(training.advance, steps)).seconds
-                if turn == 0 and name != GIVEN and (round_s + seconds) * TURNS > MOST_S:
+                if turn == 0 and name != GIVEN and (round_s + seconds) * TURNS > most_s:
                     del feeds[name]
                     continue
                 round_s += seconds
@@ -148,15 +158,20 @@ def measure(
 
 
 def explain_skipped_loaders(
-    source: Any, tried: Iterable[str], begun: Iterable[str], timed: Mapping[str, Sequence[float]]
+    source: Any,
+    tried: Iterable[str],
+    begun: Iterable[str],
+    timed: Mapping[str, Sequence[float]],
+    most_s: float = MOST_S,
 ) -> list[str]:
-    """Why something else was not timed, a sentence each; empty where all was.
+    """Return why other loaders were not timed, a sentence each; empty where all were.
 
     Args:
         source: of its batches.
         tried: what could be tried.
         begun: of these, what there seemed to be time for.
         timed: what `measure` found of these.
+        most_s: as in `measure`.
     """
     tried, begun = list(tried), list(begun)
     said = []
@@ -167,22 +182,22 @@ def explain_skipped_loaders(
     late = [name for name in tried if name not in begun or not timed.get(name, FAILED)]
     if late:
         which = "Larger batches" if late == [LARGER] else "Other loaders" if late == tried else "Some other loaders"
-        said.append(f"{which} were not tried: their turns would take longer than {MOST_S:.0f} s.")
+        said.append(f"{which} were not tried: their turns would take longer than {most_s:.2g} s.")
     return [*said, *(FAILED[name] for name in begun if name not in timed)]
 
 
 def _steps_per_turn(work: float, step_s: float) -> int:
-    """Steps of a turn, which has about as many samples with any."""
+    """Return steps of a turn, which has about as many samples with any."""
     return max(1, math.ceil(MIN_BLOCK_S / step_s / work))
 
 
 def _turns_s(work: float, step_s: float) -> float:
-    """Seconds of all turns, at least with the loader as it is."""
+    """Return the seconds of all turns, at least with the loader as it is."""
     return TURNS * _steps_per_turn(work, step_s) * work * step_s
 
 
 def _works(training: CustomTraining, feed: Feed) -> bool:
-    """Whether it can be trained from: workers cannot have what lies on a device, and memory may be short."""
+    """Return whether a loader can be trained from: workers cannot load from a device, and memory may be short."""
     training.use(feed)
     return devices.attempt(lambda: training.advance(1), _is_loader_failure) is None
 

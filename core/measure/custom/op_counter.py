@@ -1,7 +1,7 @@
-"""Operations of a custom training's steps: how many, host-device synchronizations, copies, float64, kept tensors.
+"""Operations of a custom training's steps: how many, host-device synchronizations, copies, float64, retained tensors.
 
-Counted where PyTorch dispatches its operations, in steps of their own, because counting makes them slower; backward
-passes count too. Waits that CUDA reports itself are counted by its own debug mode. What counting adds is subtracted
+Counting happens where PyTorch dispatches them, in separate steps, because counting makes steps slower. Backward
+passes count too. CUDA's own debug mode counts the waits that CUDA reports. The time that counting adds is subtracted
 where rows are read, by `core.measure.custom.dispatch_overhead`.
 """
 
@@ -27,13 +27,33 @@ from ...files.project import PACKAGE
 READS = "aten::_local_scalar_dense"
 """A value is read by the host, as by `.item()`, `float()`, a comparison or `print`."""
 
-WAITS = frozenset({READS, "aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::equal", "aten::is_nonzero"})
-"""Operations whose result the host needs before it goes on."""
+WAITS = {
+    READS: "",
+    "aten::is_nonzero": "",
+    "aten::equal": "torch.equal",
+    "aten::nonzero": "nonzero",
+    "aten::masked_select": "masked_select",
+    "aten::_unique": "unique",
+    "aten::_unique2": "unique",
+    "aten::unique_dim": "unique",
+    "aten::unique_consecutive": "unique_consecutive",
+    "aten::bincount": "bincount",
+    "aten::repeat_interleave": "repeat_interleave",
+}
+"""Operations that make an accelerator's host wait, as it reads a value or needs the size of the result.
+
+The values are their names for people; empty where the operation only reads a value.
+"""
+
+INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
+"""Operations that are waited for where an index is a boolean mask, whose number of true values sets the size."""
+
+MASK = "boolean mask"
 
 COPIES = frozenset({"aten::_to_copy", "aten::copy_"})
 
 LONG_S = 1e-4
-"""Seconds between two operations from which on the host is said to do something else than call the next."""
+"""Seconds between two operations from which on the host counts as busy with something else than calling the next."""
 
 Clock = Callable[[], int]
 
@@ -57,7 +77,7 @@ _LIBRARIES = (str(PACKAGE), sysconfig.get_path("stdlib"), str(Path(torch.__file_
 
 @dataclass
 class Counts:
-    """What was counted, an entry a step.
+    """Counts of the counted steps, one entry per step.
 
     Attributes:
         operations: of PyTorch.
@@ -93,7 +113,7 @@ class Counts:
 
     @property
     def waits_at(self) -> str:
-        """File and line at which it waited most often; empty if not known."""
+        """File and line at which the host waited most often; empty if unknown."""
         return self.places.most_common(1)[0][0] if self.places else ""
 
 
@@ -102,10 +122,10 @@ TIME_COLUMNS = ("inside_s", "float64_s", "between_s")
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts what happens while it is entered.
+    """Counts the operations that are dispatched while it is entered.
 
     Attributes:
-        inside_ns: in operations, drained.
+        inside_ns: in operations, up to the synchronization after each.
         float64_ns: in those with their result in float64.
         between_ns: in long stretches between them.
     """
@@ -122,11 +142,11 @@ class OperationCounter(TorchDispatchMode):
 
         Args:
             device: that should do the work.
-            place: says where in foreign code we are.
+            place: returns the current place in the user's code.
             synchronize: waits for the device.
             clock: monotonic nanoseconds.
-            earlier: results of the steps that were counted before, which those of this one are added to; None if
-                nobody asks what became of them.
+            earlier: results of the steps counted earlier, to which those of this step are added; None if they are
+                not tracked.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._device, self._place, self._synchronize, self._clock = device, place, synchronize, clock
@@ -142,22 +162,22 @@ class OperationCounter(TorchDispatchMode):
         return len({id(each) for each in alive if each is not None})
 
     def follow(self) -> None:
-        """The results of this step are earlier ones from here on."""
+        """Treat the results of this step as earlier ones from here on."""
         if self._earlier is not None:
             self._earlier += self._results
 
     def begin(self) -> None:
-        """What was timed so far does not count, and the host is followed from now on."""
+        """Discard what was timed so far, and follow the host from now on."""
         self._synchronize()
         self.inside_ns = self.float64_ns = self.between_ns = 0
         self.resume()
 
     def resume(self) -> None:
-        """The host is followed from now on."""
+        """Follow the host from now on."""
         self._since = self._clock()
 
     def add_host_time(self) -> None:
-        """What the host does from now on is not ours."""
+        """Close the stretch of host time; what the host does from now on is not counted."""
         self._add_stretch(self._clock())
 
     def _add_stretch(self, now: int) -> None:
@@ -183,13 +203,13 @@ class OperationCounter(TorchDispatchMode):
         if self._earlier is not None:
             self._results += map(TensorWeakRef, results)
         if name in COPIES:
-            self._count_copy(args, results)
-        elif name in WAITS and self._is_of_the_device(args) and not _is_optimizer_call() and not _is_in_loader():
-            self._count_wait()
+            self._count_copy(args, kwargs or {}, results)
+        elif (name in WAITS or name in INDEXING) and self._is_waited_for(name, args):
+            self._count_wait(WAITS.get(name, MASK))
         self._since = self._clock()
         return result
 
-    def _count_copy(self, args: tuple[Any, ...], results: Sequence[Tensor]) -> None:
+    def _count_copy(self, args: tuple[Any, ...], kwargs: dict[str, Any], results: Sequence[Tensor]) -> None:
         sources = list(_tensors(args))
         if not sources or not results:
             return
@@ -197,31 +217,40 @@ class OperationCounter(TorchDispatchMode):
         if before == after:
             return
         if after == "cpu":
-            self._count_wait()
+            is_queued = kwargs.get("non_blocking") or args[2:3] == (True,)  # of `_to_copy`, of `copy_`
+            if not (is_queued and results[0].is_pinned()):
+                self._count_wait()
         else:
             self.counts["copies"] += 1
 
+    def _is_waited_for(self, name: str, args: tuple[Any, ...]) -> bool:
+        """Return whether the host waits for an operation that may make it wait."""
+        if name in INDEXING and not _has_mask(args):
+            return False
+        return self._is_of_the_device(args) and not _is_optimizer_call() and not _is_in_loader()
+
     def _is_of_the_device(self, args: tuple[Any, ...]) -> bool:
-        """Whether something read lies on the device; what lies on the host is waited for by nobody."""
+        """Return whether a value that is read is on the device; the host does not wait for its own values."""
         return any(each.device.type == self._device.type for each in _tensors(args))
 
-    def _count_wait(self) -> None:
+    def _count_wait(self, what: str = "") -> None:
+        place = self._place()
         self.counts["waits"] += 1
-        self.places[self._place()] += 1
+        self.places[f"{place} ({what})" if place and what else place] += 1
 
 
 def on_top(mode: TorchDispatchMode) -> bool:
-    """Whether it is the one that was entered last."""
+    """Return whether this mode was entered last."""
     return _get_current_dispatch_mode() is mode
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Python, to something that is installed, or to us."""
+    """Return whether a file belongs to Python, to an installed package, or to Crossover."""
     return file.startswith(_LIBRARIES) or "site-packages" in file or file.startswith("<frozen")
 
 
 def find_user_line() -> str:
-    """File and line of the first code that is no library's and not ours; empty if there is none."""
+    """Return file and line of the innermost frame in the user's code; empty if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -232,13 +261,13 @@ def find_user_line() -> str:
 
 
 def count_compiled_frames() -> int:
-    """Functions that were compiled in this process."""
+    """Return the number of functions that were compiled in this process."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return dynamo.counters["frames"]["ok"] if dynamo is not None else 0
 
 
 def compiles() -> bool:
-    """Whether something was compiled in this process; it would be compiled anew for whoever counts."""
+    """Return whether something was compiled in this process; counting would compile it again."""
     return count_compiled_frames() > 0
 
 
@@ -248,12 +277,12 @@ def count_step_operations(
     plain: Callable[[], object],
     steps: int,
 ) -> Counts:
-    """Do some steps, and count what each does; then as many again, and count the tensors that are alive after each.
+    """Do some steps and count the operations of each, then as many again and count the tensors alive after each.
 
     Args:
-        watching: makes what counts one.
-        step: trains one; it enters what it is given for what shall count.
-        plain: trains one.
+        watching: makes the counter of one step.
+        step: trains one; it enters the counter for the part that counts.
+        plain: trains one without a counter.
         steps: how many.
     """
     counts = Counts()
@@ -268,7 +297,7 @@ def count_step_operations(
 
 
 def tensors_alive() -> int:
-    """Tensors that Python knows of; asked of their types alone, as some objects answer anything."""
+    """Count the tensors that Python knows of, by their types alone, as some objects answer to any attribute."""
     return sum(issubclass(type(each), Tensor) for each in gc.get_objects())
 
 
@@ -280,8 +309,16 @@ def _tensors(values: Any) -> Iterator[Tensor]:
             yield from _tensors(value)
 
 
+def _has_mask(args: tuple[Any, ...]) -> bool:
+    """Return whether an index is a boolean mask; writing one number at its places needs no waiting."""
+    given = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else ()
+    masks = any(each.dtype in (torch.bool, torch.uint8) for each in _tensors(given))
+    is_one_number = len(args) > 2 and isinstance(args[2], Tensor) and args[2].numel() == 1
+    return masks and not is_one_number
+
+
 def _is_in_loader() -> bool:
-    """Whether a data set is read, whose values lie on the host, as labels do that become numbers."""
+    """Return whether a data set is being read, whose values are on the host, such as labels that become numbers."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _OF_LOADERS not in frame.f_code.co_filename.replace("\\", "/"):
         frame = frame.f_back
@@ -289,7 +326,7 @@ def _is_in_loader() -> bool:
 
 
 def _is_optimizer_call() -> bool:
-    """Whether PyTorch's own update asked, and no line of anybody else before it."""
+    """Return whether PyTorch's optimizer made the call, and no other code called in between."""
     frame = sys._getframe(2)
     for _ in range(_DEEPEST):
         name = frame.f_code.co_filename.replace("\\", "/")
@@ -302,12 +339,12 @@ def _is_optimizer_call() -> bool:
 
 
 SYNC_WARNING = "synchronizing CUDA operation"
-"""What such a warning has in its text."""
+"""Text that identifies a synchronization warning."""
 
 
 @dataclass
 class Syncs:
-    """What was counted, an entry a step.
+    """Host waits of the counted steps, one entry per step.
 
     Attributes:
         times: that the host had to wait.
@@ -319,18 +356,18 @@ class Syncs:
 
     @property
     def place(self) -> str:
-        """File and line of most of them; empty if not known."""
+        """File and line of most waits; empty if unknown."""
         return self.places.most_common(1)[0][0] if self.places else ""
 
 
 def count_syncs(step: Callable[[], object], steps: int, device: torch.device, owns: Callable[[str], bool]) -> Syncs:
-    """Do some steps, and count what each makes the host wait for; nothing where the device is none of CUDA's.
+    """Do some steps, and count how often each makes the host wait; nothing on devices other than CUDA's.
 
     Args:
         step: trains one.
         steps: how many.
         device: that it trains on.
-        owns: whether a file is one of those that are told as a place.
+        owns: whether a file is one of those that are reported as a place.
     """
     found = Syncs()
     if device.type != "cuda" or torch.version.hip:

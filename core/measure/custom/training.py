@@ -1,16 +1,19 @@
-"""The steps of a training of one's own, in the loop that all trainings have.
+"""The steps of a custom training script, in the loop that all trainings have.
 
-What `build` returned is a function that trains a batch, or an object with a `step` and any of `batches`, `place`,
-`loss`, `parameters`, `flops` and `evaluate`. Or it is a loop with a `yield` after each step, which may give the loss.
-What is not given is not known, and nothing is put in its place.
+`build` returned a function that trains a batch, or an object with a `step` and any of `batches`, `place`,
+`loss`, `parameters`, `flops` and `evaluate`. Or it returned a loop with a `yield` after each step, which may give
+the loss. Anything else stays unknown, and nothing is put in its place.
 """
 
 import itertools
 import math
+import random
 import sys
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter_ns
 from typing import Any, TypeVar
 
 import torch
@@ -18,18 +21,57 @@ from torch import Tensor, nn
 
 from ...errors import CustomTrainingFailed
 from ...question.lanes import PLAIN, Lane
+from .. import devices
 from ..batches import Feed
 from ..training import LossCurve, Training, nudge_weight
 from . import variants
 from .user_code import Settings, UserCode
 
+CLOCK_NS, CLOCK_SHARE = 250, 0.01
+"""Nanoseconds that clocking one step takes, and the share of a step that it may take; shorter steps are clocked in
+groups."""
+
+MOST_STORED, MOST_KEPT = 1_000, 4_096
+"""Times of single steps in a row, and in memory; beyond, half of them are dropped at random."""
+
 MOST_READINGS = 400
-"""Losses that are kept; beyond, every second of them is dropped."""
+"""Losses in memory; beyond, every second of them is dropped."""
 
 WITNESSES, WITNESSED = 100, 1_000
 """Parameters, and numbers of each, that tell whether training changes anything."""
 
 Result = TypeVar("Result")
+
+
+@dataclass
+class StepTimes:
+    """Times of single steps, a random part of them where there are many.
+
+    Attributes:
+        taken_ns: the times in memory.
+    """
+
+    taken_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    _chance: random.Random = field(default_factory=lambda: random.Random(0))
+    _each: int = 1
+
+    def add(self, taken_ns: int) -> None:
+        """Take in the time of one step."""
+        if self._each == 1 or self._chance.random() * self._each < 1:
+            self.taken_ns.append(taken_ns)
+            if len(self.taken_ns) >= MOST_KEPT:
+                kept = self._chance.sample(list(self.taken_ns), MOST_KEPT // 2)
+                self._each, self.taken_ns = 2 * self._each, array("q", kept)
+
+    def sample_s(self) -> tuple[float, ...]:
+        """Return seconds of at most `MOST_STORED` of them, chosen at random."""
+        few = len(self.taken_ns) <= MOST_STORED
+        kept = self.taken_ns if few else random.Random(0).sample(list(self.taken_ns), MOST_STORED)
+        return tuple(each / 1e9 for each in kept)
+
+    def clear(self) -> None:
+        """Forget them."""
+        del self.taken_ns[:]
 
 
 class CustomTraining(Training):
@@ -40,15 +82,17 @@ class CustomTraining(Training):
         has_place: whether it has a function that puts them on the device.
         source: of its batches, as it gave them; None if it has none.
         own_place: what puts a batch on the device.
-        led_in: plain steps that were trained before its lane began: the first of a loop makes what is compiled.
+        led_in: eager steps that were trained before its variant began: the first of a loop makes what is compiled.
+        clocked_steps: steps that are clocked together in `advance`; 0 for none.
+        clocked_ns: times of these, each without waiting for its batch.
     """
 
     def __init__(self, built: Any, foreign: UserCode, lane: Lane = PLAIN, device: torch.device | None = None) -> None:
-        """Take what `build` returned.
+        """Wrap the object that `build` returned.
 
         Raises:
-            OwnTrainingFailed: it has no step.
-            LaneUnavailable: it cannot be run in the lane.
+            CustomTrainingFailed: it has no step.
+            LaneUnavailable: it cannot be run in the variant.
         """
         bare = built
         built = Loop(built, foreign.file.name) if isinstance(built, Iterator) and not hasattr(built, "step") else built
@@ -60,11 +104,14 @@ class CustomTraining(Training):
             )
         self._own, self._foreign = built, foreign
         self._settings, self._modules = Settings.capture(), foreign.modules()
+        if lane.precision == "tf32":
+            self._settings = replace(self._settings, fp32=devices.TF32)
         source = None if step is built else getattr(built, "batches", None)
         place = None if step is built else getattr(built, "place", None)
         self.has_batches, self.has_place = source is not None, callable(place) and source is not None
         self.lane, self._engine, self._losses, self.steps = lane, None, [], 0
         self.step = partial(_with_batch, step) if self.has_batches else partial(_step_without_batch, step)
+        self.clocked_steps, self.clocked_ns = 0, array("q")
         self.led_in = int(isinstance(built, Loop) and lane.execution == "compiled")
         if self.led_in:
             step()
@@ -77,12 +124,20 @@ class CustomTraining(Training):
         self._witnesses = self._witness()
 
     @property
+    def fp32_precision(self) -> devices.Fp32Precision:
+        """Precision of its fp32 operations, as its code or its variant has set it."""
+        return self._settings.fp32
+
+    @property
     def feed(self) -> Feed:
         """Its batches."""
         return self._feed
 
     def build_feed(self, source: Iterable[Any] | None, *, placed: bool = False) -> Feed:
-        """Batches of a source, over and over, which only their own step understands; None for a step without any."""
+        """Return batches of a source, over and over, which only their own step understands.
+
+        None for a step without any.
+        """
         batches: Any = itertools.repeat(None) if source is None else _endless(source, self._foreign.file.name)
         return Feed(
             batches=batches,
@@ -117,15 +172,38 @@ class CustomTraining(Training):
         """Train whole steps; raises OwnTrainingFailed with its own traceback."""
         self.call(lambda: super(CustomTraining, self).advance(steps))
 
+    def _advance_by_steps(self, steps: int) -> None:
+        if not self.clocked_steps:
+            super()._advance_by_steps(steps)
+            return
+        take, place, step, clock, note = self._feed.take, self._feed.place, self.step, perf_counter_ns, self.clocked_ns
+        for count in itertools.chain.from_iterable(
+            (itertools.repeat(self.clocked_steps, steps // self.clocked_steps), [steps % self.clocked_steps])
+        ):
+            if count == 1:
+                batch = take(1)
+                begin = clock()
+                step(place(batch))
+                note.append(clock() - begin)
+            elif count:
+                begin = clock()
+                for _ in range(count):
+                    step(place(take(1)))
+                note.append((clock() - begin) // count)
+
+    def clock_steps(self, step_s: float) -> None:
+        """Clock single steps from here on, or groups of them where that would take too much of their time."""
+        self.clocked_steps = max(1, math.ceil(CLOCK_NS / 1e9 / CLOCK_SHARE / step_s)) if step_s > 0 else 1
+
     def rewind(self, feed: Feed, steps: int) -> None:
-        """Nothing: nobody can take its steps back. It is built anew instead."""
+        """Do nothing: a script's steps cannot be undone. It is built anew instead."""
 
     def weights(self, device: str | None = None) -> list[Tensor]:
-        """None: what it changes as it trains is its own business."""
+        """Return no weights, as the script owns them."""
         return []
 
     def set_weights(self, weights: list[Tensor]) -> None:
-        """Nothing, as `rewind`."""
+        """Do nothing, as `rewind`."""
 
     def rehearsal(self) -> Callable[[], object]:
         """Work that trains one step on what is on the device already."""
@@ -133,7 +211,7 @@ class CustomTraining(Training):
         return partial(self.call, partial(self.step, placed))
 
     def read_losses(self) -> list[float]:
-        """Its loss now, if it tells one. Waits for the device."""
+        """Return its present loss, if it reports one. Waits for the device."""
         self._losses.clear()
         loss = self._read_attribute("loss")
         if isinstance(loss, Tensor):
@@ -153,7 +231,7 @@ class CustomTraining(Training):
         return max(0, int(said)) if isinstance(said, int | float) and math.isfinite(said) else 0
 
     def evaluate(self) -> float | None:
-        """What it says of what it learned; None if it says nothing, or no number."""
+        """Return the script's own evaluation of its training; None if it gives none, or no number."""
         said = self._read_attribute("evaluate")
         number = said.item() if isinstance(said, Tensor) and said.numel() == 1 else said
         return float(number) if isinstance(number, int | float) else None
@@ -167,7 +245,7 @@ class CustomTraining(Training):
         return any(not torch.equal(before, now) for before, now in pairs)
 
     def _read_attribute(self, name: str) -> Any:
-        """An attribute, or what it returns if it is a function; a module is neither."""
+        """Return an attribute, or what it returns if it is a function; a module is neither."""
         return self.call(partial(_read_built_attribute, self._own, name))
 
     def nudge(self) -> bool:
@@ -244,7 +322,7 @@ class Loop:
 
 
 def witness(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """Copies of a part of some parameters, which tell later whether training changed anything."""
+    """Return copies of a part of some parameters, which show later whether training changed anything."""
     return [each.detach().reshape(-1)[:WITNESSED].clone() for each in itertools.islice(parameters, WITNESSES)]
 
 
@@ -256,7 +334,7 @@ def _read_built_attribute(built: Any, name: str) -> Any:
 
 
 def _step_without_batch(step: Callable[[], object], _batch: None) -> None:
-    """A step that sees to its batches itself; what it returns would only be kept alive."""
+    """Train a step that gets its batches itself; its result is dropped, so that it does not stay alive."""
     step()
 
 
@@ -273,7 +351,7 @@ def _next(batches: Iterator[Any], _count: int) -> Any:
 
 
 def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
-    """The batches over and over."""
+    """Yield the batches repeatedly, without end."""
     begun = False
     while True:
         count = 0
@@ -287,6 +365,6 @@ def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
 
 
 def _count_prefetched(source: Any) -> int:
-    """Batches that the workers of a DataLoader may have ready."""
+    """Return batches that the workers of a DataLoader may have ready."""
     workers, each = getattr(source, "num_workers", 0), getattr(source, "prefetch_factor", None)
     return workers * each if isinstance(workers, int) and isinstance(each, int) else 0

@@ -1,8 +1,8 @@
-"""Code of others in this process: imported, called, and told of as if we were not there.
+"""The user's code in this process: imported, called, and reported as if Crossover were not there.
 
-Whatever it raises becomes one error with its own traceback, also where it wants to end the process. What it forks ends
-here, as two processes would write one row. What it prints is counted and thrown away. It is no sandbox: its process is
-renewed afterwards.
+Every exception becomes one error with its own traceback, also an attempt to end the process. Processes that it forks
+end here, as two processes would write one row. Its output is counted and discarded. This is no sandbox: its process
+is replaced afterwards.
 """
 
 import contextlib
@@ -22,27 +22,28 @@ from typing import Any, Self, TypeVar
 
 import torch
 
-from ...errors import CustomTrainingFailed, LaneUnavailable
+from ...errors import CustomTrainingFailed, LaneUnavailable, OutOfTime, SizeNotBuilt
 from ...files import sources
 from .. import devices
+from .watchdog import Limits, Overtime, Stopwatch
 
 LIBRARIES = frozenset({"site-packages", "dist-packages"})
 """Folders of what is installed, which may lie within that of the file."""
 
 SEED = 0
-"""Of what is drawn at random, before each `build`; whoever wants another sets it."""
+"""Seed of random numbers before each `build`; a script may set another."""
 
 MOST_LETTERS = 6_000
-"""Letters of a traceback that are told; its end says most."""
+"""Letters of a traceback in a message; its end says most."""
 
 LAST_LETTERS = 1_000
-"""Letters that are kept of what was printed; an argument parser prints why it ends the process."""
+"""Letters of the printed text in memory; an argument parser prints why it ends the process."""
 
 Result = TypeVar("Result")
 
 
 class Printed(io.TextIOBase):
-    """Where text goes that nobody reads.
+    """A destination of text that is discarded.
 
     Attributes:
         lines: that were written.
@@ -66,16 +67,23 @@ class Settings:
         dtype: of new tensors.
         device: of new tensors.
         gradients: whether they are recorded.
+        fp32: how operations on numbers in fp32 are computed.
     """
 
     dtype: torch.dtype = torch.float32
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     gradients: bool = True
+    fp32: devices.Fp32Precision = devices.PYTORCH_FP32
 
     @classmethod
     def capture(cls) -> Self:
-        """As they are."""
-        return cls(torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled())
+        """Capture the present settings."""
+        return cls(
+            torch.get_default_dtype(),
+            torch.get_default_device(),
+            torch.is_grad_enabled(),
+            devices.Fp32Precision.read(),
+        )
 
     def use(self) -> None:
         """Set those that differ."""
@@ -85,6 +93,7 @@ class Settings:
             torch.set_default_device(None if self.device.type == "cpu" else self.device)
         if torch.is_grad_enabled() != self.gradients:
             torch.set_grad_enabled(self.gradients)
+        self.fp32.use()
 
 
 @dataclass
@@ -93,50 +102,82 @@ class UserCode:
 
     Attributes:
         file: that it begins with.
+        working_folder: that it runs in.
         printed: what it printed.
+        limits: in time.
+        is_starting: whether it is in its build or its first step, whose errors may be of the size alone.
     """
 
     file: Path
+    working_folder: Path = Path()
     printed: Printed = field(default_factory=Printed)
+    limits: Limits = field(default_factory=Limits)
+    is_starting: bool = False
+
+    @property
+    def stage(self) -> str:
+        """The present stage of the script, for people."""
+        return self.stopwatch.stage
+
+    @stage.setter
+    def stage(self, stage: str) -> None:
+        self.stopwatch.stage = stage
+
+    @functools.cached_property
+    def stopwatch(self) -> Stopwatch:
+        """The time that it takes."""
+        return Stopwatch(owns=functools.cache(self.owns), limits=self.limits)
 
     def call(self, work: Callable[[], Result]) -> Result:
         """Do something that runs code of the file.
 
         Raises:
-            OwnTrainingFailed: it raised, or wanted to end the process.
+            CustomTrainingFailed: it raised, or wanted to end the process.
+            SizeNotBuilt: it did so in its build or its first step.
+            OutOfTime: it has run for as long as it may.
             Exception: memory ran out, in whatever form.
         """
         process = os.getpid()
         try:
-            with contextlib.redirect_stdout(self.printed), contextlib.redirect_stderr(self.printed):
+            with (
+                self.stopwatch.run(),
+                contextlib.redirect_stdout(self.printed),
+                contextlib.redirect_stderr(self.printed),
+            ):
                 return work()
-        except (CustomTrainingFailed, LaneUnavailable):
+        except (CustomTrainingFailed, LaneUnavailable, OutOfTime):
             raise
+        except Overtime:
+            if self.stopwatch.is_running:  # a call within a call
+                raise
+            raise self.stopwatch.out_of_time() from None
         except BaseException as error:
             if isinstance(error, Exception) and devices.is_out_of_memory(error):
                 raise
-            raise CustomTrainingFailed(self.file.name, self._format_traceback(error)) from None
+            kind = SizeNotBuilt if self.is_starting else CustomTrainingFailed
+            raise kind(self.file.name, self._format_traceback(error)) from None
         finally:
             if os.getpid() != process:
                 os._exit(0)
 
     def _format_traceback(self, error: BaseException) -> str:
-        """The traceback from the file on."""
+        """Return the traceback from the file on."""
         told = traceback.TracebackException.from_exception(error)
         frames = list(told.stack)
         theirs = [place for place, frame in enumerate(frames) if self.owns(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames[theirs[0] :] if theirs else [])
         why = isinstance(error, SystemExit) and self.printed.last
         printed = f"\nIt printed last:\n{why}" if why else ""
-        return ("".join(told.format()).rstrip() + printed)[-MOST_LETTERS:].rstrip()
+        hint = f"{DEVICE_HINT}\n" if isinstance(error, TypeError | AttributeError) and _is_of_device(error) else ""
+        return hint + ("".join(told.format()).rstrip() + printed)[-MOST_LETTERS:].rstrip()
 
     def owns(self, name: str) -> bool:
-        """Whether a file is one of its folder, and none of a library that is installed in there."""
+        """Return whether a file is one of its folder, and none of a library that is installed in there."""
         path = Path(name)
         return path.is_relative_to(self.file.parent) and not LIBRARIES & set(path.parts)
 
     def modules(self) -> dict[str, ModuleType]:
-        """Those that are loaded of the file and of what it imports from its folder."""
+        """Return the loaded modules of the file and of its imports from its folder."""
         try:
             files, ours = {str(path) for path in sources.find_source_files(self.file)}, _list_initial_modules()
         except OSError:  # it took itself away
@@ -145,7 +186,7 @@ class UserCode:
         return {name: module for name, module in found.items() if getattr(module, "__file__", None) in files}
 
     def place(self) -> str:
-        """File and line of the file's folder that is being run, as `my_training.py:12`; empty if none is."""
+        """Return the running file and line of the file's folder, as `my_training.py:12`; empty if none is running."""
         frame = sys._getframe(1)
         while frame is not None:
             if self.owns(frame.f_code.co_filename):
@@ -154,8 +195,16 @@ class UserCode:
         return ""
 
 
+DEVICE_HINT = "The argument `device` is a torch.device. Write str(device) where the script needs a string."
+
+
+def _is_of_device(error: Exception) -> bool:
+    """Return whether an error comes from a `torch.device` in place of a string, as in `"cuda" in device`."""
+    return "'torch.device'" in str(error) or "type device is not JSON" in str(error)
+
+
 def reset_torch_state() -> None:
-    """Seeds and settings of PyTorch as a fresh process has them, so that each `build` begins alike."""
+    """Reset seeds and settings of PyTorch to those of a fresh process, so that each `build` begins alike."""
     random.seed(SEED)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(SEED)
@@ -164,13 +213,17 @@ def reset_torch_state() -> None:
     Settings().use()
 
 
-def load_builder(folder: str, training: str, source_hash: str) -> tuple[UserCode, Callable[[int, torch.device], Any]]:
-    """The function that builds a training, imported from its file as Python would from its folder.
+def load_builder(
+    folder: str, training: str, source_hash: str, working_folder: str = "", limits: Limits | None = None
+) -> tuple[UserCode, Callable[[int, torch.device], Any]]:
+    """Return the function that builds a training, imported as `python script.py` would import it.
 
     Args:
-        folder: where the file lies, which becomes the working directory.
+        folder: where the file lies.
         training: name of the file and of the function.
-        source_hash: of the file and what it imports, as it was when it was asked for.
+        source_hash: of the file and its imports when the measurement was requested.
+        working_folder: that it runs in; `folder` where it is empty or gone.
+        limits: in time.
 
     Raises:
         OwnTrainingFailed: it is not there, is another by now, or cannot be imported.
@@ -183,7 +236,8 @@ def load_builder(folder: str, training: str, source_hash: str) -> tuple[UserCode
         raise CustomTrainingFailed(name, f"It cannot be read: {error.strerror}.") from None
     if not known:
         raise CustomTrainingFailed(name, "It was changed since it was asked for, or is not known here. Ask again.")
-    foreign = UserCode(file)
+    place = Path(working_folder if working_folder and Path(working_folder).is_dir() else folder)
+    foreign = UserCode(file, place, limits=limits or Limits())
     waiting = [_function(foreign, function)]
 
     def build(size: int, device: torch.device) -> Any:
@@ -197,7 +251,7 @@ def load_builder(folder: str, training: str, source_hash: str) -> tuple[UserCode
 
 
 def _is_still(file: Path, source_hash: str) -> bool:
-    """Whether a file and what it imports are as they were."""
+    """Return whether a file and its imports are unchanged."""
     try:
         return sources.hash_sources(file) == source_hash
     except OSError:
@@ -205,7 +259,7 @@ def _is_still(file: Path, source_hash: str) -> bool:
 
 
 def _function(foreign: UserCode, name: str) -> Callable[[int, torch.device], Any]:
-    """A function of the file, whose module is imported anew: what is global in it is a training's own."""
+    """Return a function of the file, whose module is imported anew: each training has its own globals."""
     module = _import_module(foreign)
     made = getattr(module, name, None)
     if not callable(made):
@@ -225,9 +279,10 @@ def _list_initial_modules() -> frozenset[str]:
 
 def _import_module(foreign: UserCode) -> ModuleType:
     file = foreign.file
-    os.chdir(file.parent)
-    sys.argv = [str(file)]  # ours are no options of it
-    if str(file.parent) not in sys.path:
+    os.chdir(foreign.working_folder)
+    sys.dont_write_bytecode = True  # nothing of its folder is changed
+    sys.argv = [str(file)]  # Crossover's arguments are no options of it
+    if str(file.parent) != next(iter(sys.path), ""):
         sys.path.insert(0, str(file.parent))
     for loaded in foreign.modules():
         del sys.modules[loaded]

@@ -54,7 +54,7 @@ which it would keep eight and silently run the rest as it is."""
 
 
 def wrap_in_bf16(step: Callable[[Any], object], device: torch.device) -> Callable[[Any], object]:
-    """A step with autocast around it, without its cache of weights, which change within."""
+    """Return a step with autocast around it, without its cache of weights, which change within."""
 
     def cast(batch: Any) -> None:
         with torch.autocast(device.type, dtype=torch.bfloat16, cache_enabled=False):
@@ -78,7 +78,7 @@ def compile_modules(built: Any, files: Iterable[ModuleType]) -> None:
     found = modules(built, files)
     if not found:
         raise LaneUnavailable(f"It cannot be compiled: {NO_MODULE}.")
-    from torch._dynamo import config as dynamo  # seconds, which plain steps do not pay
+    from torch._dynamo import config as dynamo  # takes seconds, which default steps do not pay
     from torch._inductor import config as inductor
 
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = MOST_VERSIONS
@@ -88,14 +88,14 @@ def compile_modules(built: Any, files: Iterable[ModuleType]) -> None:
 
 
 def modules(built: Any, files: Iterable[ModuleType]) -> list[nn.Module]:
-    """Modules that a built training shows, those left out that are part of another."""
+    """Return the modules that a built training shows, without those that are part of another."""
     shown = {id(each): each for each in _iterate_reachable(built, files) if isinstance(each, nn.Module)}
     within = {id(part) for each in shown.values() for part in each.modules() if part is not each}
     return [each for name, each in shown.items() if name not in within]
 
 
 def _iterate_reachable(built: Any, files: Iterable[ModuleType]) -> Iterator[Any]:
-    """What a built training has at hand."""
+    """Iterate over objects that a built training can reach: attributes, closures, frame locals and module globals."""
     yield from vars(built).values() if hasattr(built, "__dict__") else ()
     yield from vars(bound).values() if hasattr(bound := getattr(built, "__self__", None), "__dict__") else ()
     for cell in getattr(built, "__closure__", None) or ():

@@ -12,10 +12,10 @@ from ...question.demonstrations import Demonstration, Kind
 from ...question.experiment import Contender
 from ...results import environment
 from ...results.exhibits import Content, Exhibit, ExhibitContender
-from .. import capabilities, devices, thread_search
+from .. import devices, thread_search
 from ..trial import Hooks
 from . import clock, moving
-from .stage import Stage, Stopped
+from .clock import Stage, Stopped
 
 LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
     "clock": clock.run_clock_lesson,
@@ -25,20 +25,20 @@ LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
 
 
 def run_demonstration(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
-    """Give one demonstration on this machine, telling of progress by `hooks`, which can stop it.
+    """Run one demonstration on this machine, and report progress by `hooks`, which can stop it.
 
     Returns:
-        What it showed; None if it was stopped.
+        Its result; None if it was stopped.
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine; nothing was run.
         DatasetUnavailable: the files of the data set are missing.
-        InvalidValue: more threads or samples were asked for than there are.
+        InvalidValue: more threads or samples were requested than there are.
         OutOfMemory: the training does not fit into the memory of a device.
     """
     _require(demonstration)
     devices.use_strict_fp32()
-    capabilities.set_memory_retention(keep=False)
+    devices.set_memory_retention(keep=False)
     stage, begun = Stage(demonstration=demonstration, hooks=hooks), datetime.now(UTC)
     try:
         content = LESSON_RUNNERS[demonstration.kind](demonstration, stage)

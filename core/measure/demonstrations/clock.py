@@ -1,4 +1,6 @@
-"""The clock lesson: one training timed correctly, with one shortcut of the clock at a time, and as tutorials time it.
+"""Where a demonstration is given: it tells how far it is, heeds a stop, and knows what is left of its budget.
+
+The clock lesson: one training timed correctly, with one shortcut of the clock at a time, and as tutorials time it.
 
 Recipes that time blocks take turns in random order, so a disturbance meets all of them; those that time whole epochs
 or trainings follow. A recipe's training is a fresh network and knows no clock.
@@ -16,9 +18,11 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Subset
 
 from ... import units
+from ...progress import ContenderProgress, Progress
 from ...question.demonstrations import RECIPES, Demonstration, Recipe
-from ...question.experiment import Contender, Point
+from ...question.experiment import BEST_THREADS, Contender, Point
 from ...question.fields import LOADER_PATHS
+from ...results import environment
 from ...results.exhibits import Clock, Variant
 from .. import batches, datasets, devices, networks
 from ..contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
@@ -27,7 +31,65 @@ from ..execution import Batch
 from ..timer import Clock as Nanoseconds
 from ..timer import Synchronizable, Timer, block_steps, lead_in_steps
 from ..training import Training
-from .stage import Stage
+from ..trial import Hooks
+
+
+class Stopped(Exception):
+    """Signals that a user wants the demonstration to end now; an unfinished lesson stores nothing."""
+
+
+@dataclass(kw_only=True)
+class Stage:
+    """One demonstration in progress.
+
+    Attributes:
+        hooks: receive progress and can request a stop; nothing is saved to go on from.
+        threads: contender → CPU threads that serve it, once they are settled.
+    """
+
+    demonstration: Demonstration
+    hooks: Hooks = field(default_factory=Hooks)
+    threads: dict[Contender, int] = field(default_factory=dict)
+    _began: float = field(default_factory=time.perf_counter)
+
+    def tell(self, phase: str, *, done: int = 0, total: int = 0) -> None:
+        """Say what is being done and how many of all parts are, all contenders together; then heed a stop.
+
+        Raises:
+            Stopped: someone wants it to end.
+        """
+        contenders = tuple(
+            ContenderProgress(contender=str(each), steps=done, total_steps=total, threads=self.threads.get(each))
+            for each in self.demonstration.contenders
+        )
+        budget_s = self.demonstration.budget_s
+        self.hooks.progress(Progress(phase=phase, elapsed_s=self.elapsed_s, budget_s=budget_s, contenders=contenders))
+        self.raise_if_stopped()
+
+    def raise_if_stopped(self) -> None:
+        """End here if someone wants that.
+
+        Raises:
+            Stopped: someone does.
+        """
+        if self.hooks.should_stop():
+            raise Stopped
+
+    def use_threads(self, contender: Contender, threads: int = BEST_THREADS) -> None:
+        """Let a contender use `threads` CPU threads from here on; all usable ones if no argument gives a number."""
+        self.threads[contender] = threads or contender.threads or environment.usable_cores()
+        if torch.get_num_threads() != self.threads[contender]:
+            torch.set_num_threads(self.threads[contender])
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds of the budget that are left; none below 0."""
+        return max(0.0, self.demonstration.budget_s - self.elapsed_s)
+
 
 WATCHED = {"item_every_step", "accuracy_every_step", "errors_printed"}
 """Shortcuts for which a step must be looked into."""
@@ -37,7 +99,7 @@ class RecipeTraining:
     """One fresh network in training.
 
     Attributes:
-        prefetched: batches that may be ready before they are asked for.
+        prefetched: number of batches that may be ready before they are requested.
     """
 
     def __init__(self, recipe: Recipe, point: Point, data: Data, resident: Split, device: torch.device) -> None:
@@ -71,7 +133,7 @@ class RecipeTraining:
         self._training.read_losses()
 
     def _step(self, batch: Batch) -> None:
-        """A step of `core.measure.training`, with scores at hand."""
+        """Train a step of `core.measure.training`, with scores at hand."""
         samples, labels = batch
         self._training.optimizer.zero_grad()
         scores = self._training.network(samples)
@@ -96,14 +158,14 @@ class RecipeTraining:
 
 
 def point_for_recipe(recipe: Recipe, point: Point) -> Point:
-    """The training with the data path of the recipe; workers of a loader only where the training has some."""
+    """Return the training with the data path of the recipe; workers of a loader only where the training has some."""
     path = recipe.loader or "resident"
     workers = point.loader_workers if path in LOADER_PATHS and point.data_path in LOADER_PATHS else 0
     return replace(point, data_path=path, loader_workers=workers)
 
 
 def count_held_out(data: Data) -> int:
-    """Samples of validation and test together."""
+    """Return the number of validation and test samples together."""
     return len(data.validation) + len(data.test)
 
 
@@ -132,8 +194,8 @@ class Stopwatch:
     """The clocks of the recipes.
 
     Attributes:
-        device: drained where the recipe does so.
-        clock: monotonic nanoseconds, ours.
+        device: synchronized where the recipe does so.
+        clock: monotonic nanoseconds, as Crossover uses.
         wall: nanoseconds of the time of day.
     """
 
@@ -142,7 +204,7 @@ class Stopwatch:
     wall: Nanoseconds = time.time_ns
 
     def seconds(self, work: Callable[[], object], switched: Sequence[str] = ()) -> float:
-        """How long `work` takes by a clock with these shortcuts; without any it is `core.measure.timer`'s."""
+        """Return how long `work` takes by a clock with these shortcuts; without any it is `core.measure.timer`'s."""
         clock = self.wall if "wall_clock" in switched else self.clock
         if not {"no_drain_before", "no_drain_after"}.intersection(switched):
             return Timer(device=self.device, clock=clock).time(work).seconds
@@ -230,7 +292,7 @@ class Lesson:
             yield
 
     def variants(self, recipes: Sequence[Recipe], contender: str) -> tuple[Variant, ...]:
-        """What was read, in the order of the recipes; those without a reading are left out."""
+        """Return the readings in the order of the recipes, without recipes that have none."""
         return tuple(
             Variant(
                 name=recipe.name,
@@ -268,7 +330,7 @@ class Lesson:
         return lead_in_steps(step_s) + training.prefetched
 
     def _block(self, recipe: Recipe, training: RecipeTraining, lead_in: int) -> None:
-        """Lead in, untimed and undrained, then time one block."""
+        """Lead in, untimed and unsynchronized, then time one block."""
         self._synchronize()
         training.advance(lead_in)
         steps = self.steps[recipe.name]
@@ -329,7 +391,7 @@ class _Course:
         return Clock(variants=tuple(variants), notes=tuple(notes))
 
     def _give(self, contender: Contender, share_s: float) -> Lesson:
-        """All recipes on one contender, within its share of the budget."""
+        """Run all recipes on one contender, within its share of the budget."""
         ends_s = self.stage.elapsed_s + share_s
         devices.initialise(contender.device)
         self.stage.tell(f"starting up {contender.spoken}", done=self.done, total=self.total)
@@ -364,7 +426,7 @@ class _Course:
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
-        """The threads that were asked for; otherwise as many as train fastest, as `preparing.threads` finds."""
+        """Return the requested threads, or as many as train fastest, as `MeasuredContender.try_threads` finds."""
         if contender.threads:
             return contender.threads
         measured = MeasuredContender(contender, point_for_recipe(RECIPES["ours"], self.point), self.data)

@@ -17,7 +17,7 @@ from ...question.experiment import Contender, Point
 from ...results.exhibits import FirstStep, Moving, Snippet
 from .. import batches, datasets, devices, networks
 from ..datasets import Split
-from .stage import Stage
+from .clock import Stage
 
 META = "meta"
 
@@ -28,7 +28,7 @@ META_NOTE = (
 )
 
 MAX_OUTPUT = 2_000
-"""Characters of an output or a message that are kept; CUDA's messages go on with advice on debugging."""
+"""Maximum number of stored characters of an output or a message; CUDA's messages go on with advice on debugging."""
 
 
 PIECES = {
@@ -83,10 +83,10 @@ loss = nn.functional.mse_loss(nn.Linear(2, 1).to(device)(torch.ones(1, 2).to(dev
 print("with .item():", type(loss.item()).__name__)
 loss.numpy()""",
 }
-"""What is asked → the code that answers, in which `DEVICE` stands for the name of the device in quotation marks."""
+"""Question → the code that answers it, in which `DEVICE` is replaced by the quoted name of the device."""
 
 LOOKS_ITSELF = "torch.accelerator.current_accelerator()"
-"""What code says that looks for a device; it needs the numbers that the meta device does not have."""
+"""Expression by which code finds a device itself; it needs the numbers that the meta device does not have."""
 
 
 def run_moving_lesson(demonstration: Demonstration, stage: Stage) -> Moving:
@@ -101,7 +101,7 @@ def run_moving_lesson(demonstration: Demonstration, stage: Stage) -> Moving:
 
 
 def _run_snippet(title: str, lines: str, device: str) -> Snippet:
-    """Run the lines as they are shown; what they print and what they raise is kept."""
+    """Run the lines as they are shown, and return what they print and raise."""
     found = torch.accelerator.current_accelerator(check_available=True)
     shown_on = str(found or "cpu") if LOOKS_ITSELF in lines else device
     code, printed, error = lines.replace("DEVICE", repr(device).replace("'", '"')), io.StringIO(), ""
@@ -141,7 +141,7 @@ def run_first_step_lesson(demonstration: Demonstration, stage: Stage) -> FirstSt
 
 
 def relative(one: Tensor, other: Tensor) -> float:
-    """Length of the difference over the length of `one`; 0 where the two are equal, 1 where that is no number."""
+    """Return the length of the difference over that of `one`; 0 if equal, 1 if that is no number."""
     difference, length = float((other - one).norm()), float(one.norm())
     if difference == 0:
         return 0.0
@@ -149,7 +149,7 @@ def relative(one: Tensor, other: Tensor) -> float:
 
 
 def _step(point: Point, contender: Contender, batch: Split) -> tuple[float, dict[str, Tensor]]:
-    """Loss and gradients of the first step, in float64 on the host."""
+    """Return loss and gradients of the first step, in float64 on the host."""
     device = devices.open_device(contender.device).torch
     network, placed = networks.build(point.network, point.seed).to(device), batch.to(device)
     loss = functional.cross_entropy(network(placed.samples), placed.labels)

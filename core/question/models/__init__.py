@@ -1,8 +1,8 @@
-"""Model families as plain data: a network is a list of layers whose cost is known before torch is imported.
+"""Model families as data: a network is a list of layers whose cost is known before torch is imported.
 
-Parameters, floating-point operations and memory follow from the layers alone, so a page can show them
-while a slider moves. `core.measure.networks` turns the same list into a torch module; a test holds every figure
-here against torch's own counts. Nothing here trains, times or imports torch.
+Parameters, floating-point operations and memory follow from the layers alone, so a page can show them while a slider
+moves. `core.measure.networks` turns the same list into a torch module; a test compares every figure here with torch's
+own counts. Nothing here trains, times or imports torch.
 """
 
 from .architectures import DOUBLING_DEPTH

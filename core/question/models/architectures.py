@@ -9,26 +9,14 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from .layers import (
-    FLOAT_BYTES,
-    Family,
-    Image,
-    Layer,
-    Shape,
-    conv2d,
-    flatten,
-    linear,
-    max_pool,
-    relu,
-    unflatten,
-)
+from .layers import FLOAT_BYTES, Family, Image, Layer, Shape, conv2d, flatten, linear, max_pool, relu, unflatten
 
 TOKEN_WIDTH = 16
-"""Numbers that stand for a token in models that are not of sequences, and so have no width of their own for it."""
+"""Embedding dimension of a token in models that are not of sequences, and so have no width of their own for it."""
 
 
 def embedding(vocabulary: int, width: int, steps: int) -> Layer:
-    """A row of numbers for each token, (batch, steps) → (batch, steps, width); nothing is multiplied.
+    """Build an embedding, a row of numbers for each token: (batch, steps) → (batch, steps, width).
 
     It keeps what comes out, which the next layer takes in.
     """
@@ -42,7 +30,7 @@ def embedding(vocabulary: int, width: int, steps: int) -> Layer:
 
 
 def as_sequence(shape: Shape) -> tuple[tuple[Layer, ...], tuple[int, int]]:
-    """Any sample as (steps, features): an image by its rows of pixels, a row of a table by its columns.
+    """Return any sample as (steps, features): an image by its rows of pixels, a table's row by its columns.
 
     Returns:
         The views that it takes, and its shape then.
@@ -61,7 +49,7 @@ DOUBLING_DEPTH = (2, 14)
 
 
 def dense(*sizes: int) -> tuple[Layer, ...]:
-    """Fully connected layers from one size to the next, ReLU between."""
+    """Build fully connected layers from one size to the next, ReLU between."""
     layers: list[Layer] = []
     for inputs, outputs in itertools.pairwise(sizes):
         layers += [linear(inputs, outputs), relu(outputs)]
@@ -112,7 +100,10 @@ CNN_POOL = 2
 
 
 def as_image(shape: Shape) -> tuple[tuple[Layer, ...], Image]:
-    """A table's row is an image of one line, a sequence one of a line a step, so that a CNN runs on every data set."""
+    """Return layers that make a sample an image, for CNNs, and its shape.
+
+    A table's row is one line, a sequence many.
+    """
     if len(shape) == 1:
         return (unflatten(1, 1, *shape),), (1, 1, shape[0])
     if len(shape) == 2:
@@ -135,7 +126,7 @@ def _cnn_layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tuple[L
 
 
 def _window(kernel: int, image: Image) -> tuple[int, int]:
-    """Height and width of a kernel that fits into an image."""
+    """Return height and width of a kernel that fits into an image."""
     return min(kernel, image[1]), min(kernel, image[2])
 
 
@@ -158,7 +149,7 @@ GROUPS = 8
 
 
 def group_norm(image: Image) -> Layer:
-    """Each group of channels of a sample to mean 0 and variance 1, then scaled and shifted by channel.
+    """Build a norm of each group of channels of a sample to mean 0 and variance 1, then scale and shift by channel.
 
     It keeps what goes in, which no convolution does, with mean and scale of each group.
     """
@@ -172,7 +163,7 @@ def group_norm(image: Image) -> Layer:
 
 
 def residual_block(image: Image, channels: int, stride: int) -> tuple[Layer, Image]:
-    """Two convolutions with a norm each, and a way past them, which has a convolution where its shape changes."""
+    """Build two convolutions with a norm each, and a residual path, with a convolution if the shape changes."""
     first, after = convolution(image, channels, stride=stride)
     second, _ = convolution(after, channels)
     rectified = relu(math.prod(after))
@@ -191,7 +182,10 @@ def residual_block(image: Image, channels: int, stride: int) -> tuple[Layer, Ima
 
 
 def convolution(image: Image, channels: int, *, kernel: int = 3, stride: int = 1) -> tuple[Layer, Image]:
-    """A convolution without bias, which keeps the size of an image but for its stride; with the image after it."""
+    """Return a convolution without bias, which keeps the size of an image but for its stride.
+
+    The second value is the output image.
+    """
     return conv2d(image, channels, (kernel, kernel), stride=stride, padding=kernel // 2, bias=False)
 
 
@@ -225,18 +219,20 @@ GATES: dict[Kind, int] = {"LSTM": 4, "GRU": 3}
 """Products of as many gates are computed in each step."""
 
 KEPT: dict[tuple[Kind, bool], int] = {("LSTM", True): 20, ("LSTM", False): 7, ("GRU", True): 8, ("GRU", False): 7}
-"""Numbers of each neuron that a step keeps for the way back, by kind and whether it is fused: gates and states, and
-what the libraries of a CPU behind the fused layers take beside them, rounded up."""
+"""Numbers per neuron that a step saves for the backward pass, by kind and whether it is fused.
+
+The numbers are gates and states, plus extra memory of the CPU libraries behind the fused layers, rounded up.
+"""
 
 UNCOMPILED = {
     True: "torch.compile does not take in the fused layers",
     False: "torch.compile writes out every cell of every step, which takes minutes",
 }
-"""By whether layers are fused: why there is no compiled lane."""
+"""By whether layers are fused: why there is no compiled variant."""
 
 
 def recurrent(kind: Kind, *, fused: bool, inputs: int, hidden: int, depth: int, steps: int) -> Layer:
-    """Recurrent layers on top of each other, (batch, steps, inputs) → (batch, hidden): what the last step gives."""
+    """Build stacked recurrent layers, (batch, steps, inputs) → (batch, hidden): the last step's output."""
     gates = GATES[kind] * hidden
     taken_in = inputs + (2 * depth - 1) * hidden  # by a step, of inputs and states of all layers together
     products = steps * 2 * gates * taken_in
@@ -282,12 +278,12 @@ WIDENED = 4
 
 
 def positions(steps: int, hidden: int) -> Layer:
-    """Trained numbers that are added at each place of a sequence, so that the order of tokens can be told."""
+    """Build trained numbers that are added at each position of a sequence, so that the order of tokens matters."""
     return Layer(module=("Positions", (steps, hidden)), parameters=steps * hidden, tensors=1)
 
 
 def encoder_block(hidden: int, heads: int, steps: int) -> Layer:
-    """Attention of every place to every place, then two fully connected layers, both beside a way past them.
+    """Build attention between all positions, then two fully connected layers, both with a residual connection.
 
     Heads that do not divide the hidden size leave the rest of it out inside the attention.
     """
@@ -308,7 +304,7 @@ def encoder_block(hidden: int, heads: int, steps: int) -> Layer:
 
 
 def mean(hidden: int) -> Layer:
-    """(batch, steps, hidden) → (batch, hidden): the mean over all places, which the last layer takes in."""
+    """Build the mean over all places, (batch, steps, hidden) → (batch, hidden), for the last layer."""
     return Layer(module=("Mean", ()), saved_bytes=FLOAT_BYTES * hidden)
 
 

@@ -1,8 +1,18 @@
-"""The one table of model families, and the networks that they make."""
+"""Families of gradient boosting: trees of libraries other than torch, for which one training is one fit.
 
+These families have sizes of their own (boosting rounds and leaves) and neither layers nor batches. The number of
+trained numbers and of operations is unknown, and is not guessed. Nothing here imports one of the libraries.
+
+The one table of model families, and the networks that they make.
+"""
+
+import importlib.util
 import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from ...errors import require_choice
+from ...errors import InvalidValue, require_choice
 from .. import catalog
 from .architectures import (
     CNN,
@@ -18,8 +28,112 @@ from .architectures import (
     TRANSFORMER,
     embedding,
 )
-from .boosting import HIST_BOOSTING, LIGHTGBM, XGBOOST
 from .layers import Family, Layer, Network, Shape
+
+SETTLED: Mapping[str, Any] = {
+    "batch_size": 0,
+    "epochs": 1,
+    "data_path": "per_batch",
+    "loader_workers": 0,
+    "dtype": "float32",
+    "shuffle": False,
+}
+"""Values of these fields in a fit, which sees every row in every round.
+
+There are no batches, one step is the whole training, and each fit copies the table to an accelerator anew.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """A library that fits a family of gradient boosting.
+
+    Attributes:
+        title: name for people.
+        package: name to import.
+        install: how to install it.
+        devices: kinds of devices that it supports, by PyTorch's names.
+    """
+
+    title: str
+    package: str
+    install: str = "pip install -r requirements-boosting.txt"
+    devices: tuple[str, ...] = ("cpu", "cuda")
+
+
+LIBRARIES: Mapping[str, Library] = {
+    "hist-boosting": Library(
+        title="scikit-learn", package="sklearn", install="pip install scikit-learn", devices=("cpu",)
+    ),
+    "xgboost": Library(title="XGBoost", package="xgboost"),
+    "lightgbm": Library(title="LightGBM", package="lightgbm"),
+}
+"""By family."""
+
+
+ROWS = "rows"
+"""Name of a fit's samples, which are the rows of its table."""
+
+
+def answer_axis_name(axis: str, model: str) -> str:
+    """Return the name of an axis in answers: rows, where it varies the samples of a fit."""
+    return ROWS if axis == "samples" and model in LIBRARIES else axis
+
+
+def field_of_answer_axis(axis: str) -> str:
+    """Return the varied field, by the name of its axis in answers."""
+    return "samples" if axis == ROWS else axis
+
+
+def explain_missing_library(model: str) -> str:
+    """Return how to install the missing library of a family, in a sentence; empty if nothing is missing."""
+    library = LIBRARIES.get(model)
+    if library is None or importlib.util.find_spec(library.package) is not None:
+        return ""
+    return f"{library.title} is not installed here: {library.install}."
+
+
+def check_device(model: str, device: str) -> None:
+    """Refuse a device that the library of a family was not written for; others pass, and so do other families.
+
+    Raises:
+        InvalidValue: it was not.
+    """
+    library = LIBRARIES.get(model)
+    if library is not None and device.partition(":")[0] not in library.devices:
+        raise InvalidValue("devices", device, f"{' or '.join(library.devices)}, where {library.title} fits its trees")
+
+
+def _no_layers(_shape: Shape, _classes: int, _sizes: Mapping[str, int]) -> tuple[Layer, ...]:
+    return ()
+
+
+def _family(name: str, title: str, summary: str) -> Family:
+    library = LIBRARIES[name].title
+    return Family(
+        name=name, title=title, summary=summary, axes=("rounds", "leaves"), layers=_no_layers, library=library
+    )
+
+
+HIST_BOOSTING = _family(
+    "hist-boosting",
+    "Gradient boosting (scikit-learn)",
+    "Trees of scikit-learn's HistGradientBoostingClassifier, on the CPU alone.",
+)
+
+XGBOOST = _family(
+    "xgboost",
+    "XGBoost",
+    "XGBoost, on CPU or CUDA. Install it separately: `pip install -r requirements-boosting.txt`.",
+)
+
+LIGHTGBM = _family(
+    "lightgbm",
+    "LightGBM",
+    "LightGBM, on CPU or a GPU that its build supports. Install it separately: "
+    "`pip install -r requirements-boosting.txt`.",
+)
+
 
 FAMILIES: dict[str, Family] = {
     entry.name: entry
@@ -47,7 +161,7 @@ AXES = tuple(dict.fromkeys(itertools.chain(*_AXES)))
 
 
 def family(name: str) -> Family:
-    """Facts of the model family called `name`.
+    """Return facts of the model family called `name`.
 
     Raises:
         InvalidValue: no family has that name.
@@ -56,7 +170,7 @@ def family(name: str) -> Family:
 
 
 def list_model_sizes(name: str, dataset: str) -> tuple[str, ...]:
-    """The sizes that shape the networks of a family for a data set, those of the family first.
+    """Return the sizes that shape the networks of a family for a data set, those of the family first.
 
     Raises:
         InvalidValue: there is no such family, or no such data set.
@@ -67,7 +181,7 @@ def list_model_sizes(name: str, dataset: str) -> tuple[str, ...]:
 def network(
     name: str, *, input_shape: Shape, classes: int, vocabulary: int = 0, dtype: str = "float32", **sizes: int
 ) -> Network:
-    """The network of family `name` for one data set; tokens become vectors first.
+    """Return the network of family `name` for one data set; tokens become vectors first.
 
     Args:
         name: key of `FAMILIES`.

@@ -1,4 +1,4 @@
-"""Layers and networks as plain data: what each costs, and how torch makes it."""
+"""Layers and networks as data: the cost of each layer, and how torch makes it."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -17,20 +17,21 @@ Image = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A layer of a network, which costs nothing but what is said of it.
+    """A layer of a network; attributes that are left out cost nothing.
 
     Attributes:
-        module: how torch makes it: a class of `torch.nn` or of `core.measure.networks`, and what it is called with.
+        module: how torch makes it: a class of `torch.nn` or of `core.measure.networks`, and its arguments.
         parameters: trainable numbers.
-        tensors: that hold them, each of which is updated by itself where the optimizer is a loop.
+        tensors: parameter tensors, each of which is updated by itself where the optimizer is a loop.
         flops: operations per sample forward and backward, of matrix products and convolutions only, as in torch's
             FlopCounterMode: one product forward, one for the gradient of the weights, one for that of the input.
         input_flops: of these, those for the gradient of its input, which the first layer of a network does not need;
-            left out of what never comes first.
+            left out of layers that never come first.
         launches: operations that PyTorch dispatches forward and backward; views not counted.
         input_launches: of these, those that the first layer of a network does not need.
-        saved_bytes: per sample, kept for the backward pass beyond the layer's input, which its maker keeps; in float32.
-        saved_index_bytes: of these, those of whole numbers, which are no longer in float64.
+        saved_bytes: per sample, saved for the backward pass, in float32. The layer's input is not included: the layer
+            that produces it counts it.
+        saved_index_bytes: of these, those of whole numbers, whose size is the same in float64.
     """
 
     module: tuple[str, tuple[Any, ...]]
@@ -45,7 +46,7 @@ class Layer:
 
 
 def linear(inputs: int, outputs: int, positions: int = 1) -> Layer:
-    """Fully connected layer with bias, (batch, inputs) → (batch, outputs), or the same at each place of a sequence."""
+    """Build a fully connected layer with bias, (batch, inputs) → (batch, outputs), at each place of a sequence."""
     product = 2 * inputs * outputs * positions
     return Layer(
         module=("Linear", (inputs, outputs)),
@@ -61,7 +62,7 @@ def linear(inputs: int, outputs: int, positions: int = 1) -> Layer:
 def conv2d(
     image: Image, channels: int, kernel: tuple[int, int], *, stride: int = 1, padding: int = 0, bias: bool = True
 ) -> tuple[Layer, Image]:
-    """Convolution of an image, as long and wide a stride and padding; with the image that comes out."""
+    """Build a convolution of an image, as long and wide a stride and padding; with the output image."""
     height, width = (
         (size + 2 * padding - length) // stride + 1 for size, length in zip(image[1:], kernel, strict=True)
     )
@@ -81,7 +82,7 @@ def conv2d(
 
 
 def relu(elements: int) -> Layer:
-    """Rectifier over `elements` numbers per sample; keeps its result for the backward pass."""
+    """Build a rectifier over `elements` numbers per sample; saves its result for the backward pass."""
     return Layer(module=("ReLU", ()), launches=2, saved_bytes=FLOAT_BYTES * elements)
 
 
@@ -99,12 +100,12 @@ def max_pool(image: Image, kernel: tuple[int, int]) -> tuple[Layer, Image]:
 
 
 def flatten(*ends: int) -> Layer:
-    """(batch, …) → (batch, features), or only between two dimensions; a view, free of cost."""
+    """Flatten (batch, …) → (batch, features), or only between two dimensions; a view, free of cost."""
     return Layer(module=("Flatten", ends))
 
 
 def unflatten(*shape: int) -> Layer:
-    """(batch, features) → (batch, *shape); a view, free of cost."""
+    """Unflatten (batch, features) → (batch, *shape); a view, free of cost."""
     return Layer(module=("Unflatten", (1, shape)))
 
 
@@ -155,21 +156,21 @@ class Network:
         return next(layer for layer in self.layers if layer.parameters)
 
     def flops_per_step(self, batch_size: int) -> int:
-        """Floating-point operations of forward and backward over one batch.
+        """Return the floating-point operations of forward and backward over one batch.
 
-        Each layer with weights multiplies three times: forward, gradient of its weights, gradient of its
-        input; the first layer needs no gradient of its input. Counted as torch.utils.flop_counter does:
-        matrix products and convolutions only; 0, for not known, of what has no layers.
+        Each layer with weights multiplies three times: forward, gradient of its weights, gradient of its input; the
+        first layer needs no gradient of its input. Counted as torch.utils.flop_counter does: matrix products and
+        convolutions only. 0 means unknown, for networks without layers.
         """
         if not self.layers:
             return 0
         return batch_size * (sum(layer.flops for layer in self.layers) - self.first.input_flops)
 
     def memory_bytes(self, batch_size: int) -> int:
-        """Bytes that a training step holds at once: weights, their gradients, and what backward needs.
+        """Return the bytes that a training step needs at once: weights, their gradients, and inputs of backward.
 
-        The batch, every kept activation, the log-probabilities and the labels; an allocator's slack and
-        a device's own context come on top.
+        The batch, every saved activation, the log-probabilities and the labels are included; an allocator's slack and a
+        device's own context come on top.
         """
         kept = sum(layer.saved_bytes - layer.saved_index_bytes for layer in self.layers) // FLOAT_BYTES
         indices = sum(layer.saved_index_bytes for layer in self.layers) + INDEX_BYTES

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from core.answer import causes, lane_check, speedup
+from core.answer import causes, speedup
 from core.errors import LaneUnavailable
-from core.measure import capabilities, contender
+from core.measure import contender, devices
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 from core.question.lanes import Lane
@@ -13,7 +13,7 @@ from core.results import environment
 from core.results.schema import Trial
 
 compiles = pytest.mark.skipif(
-    "compiled" in capabilities.refusals("cpu"), reason="there is no C++ compiler for torch.compile"
+    "compiled" in devices.refusals("cpu"), reason="there is no C++ compiler for torch.compile"
 )
 POINT = Point(samples=300, hidden_size=8, depth=1, batch_size=50, epochs=9)
 """54 steps: calls of four leave two over."""
@@ -34,7 +34,7 @@ def test_compiled_steps_are_the_same_training_and_their_compilation_is_start_up(
     assert plain.startup_compile_s == 0
     assert all(steps % 4 == 0 for steps in (*compiled.block_steps, compiled.lead_in_steps, *compiled.warmup_steps))
     assert (len(compiled.lane_loss), len(compiled.reference_loss), plain.lane_loss) == (20, 20, ())
-    assert lane_check.check_lane(compiled).within
+    assert speedup.check_lane(compiled).within
     assert compiled.breakdown_forward_s == ()
     assert (
         "no parts that can be timed apart: that of 1 CPU thread (compiled, 4 steps a call)"
@@ -69,7 +69,7 @@ def test_eager_lanes_are_trained_taken_apart_and_checked(words):
     assert Lane.from_row(row) == Lane.parse([words])
     assert row.contender == f"cpu@1+{words}"
     assert min(map(len, (row.breakdown_forward_s, row.breakdown_backward_s, row.breakdown_optimizer_s))) > 0
-    found = lane_check.check_lane(row)
+    found = speedup.check_lane(row)
     assert found.steps == 20
     if words != "bf16":  # whose mathematics is another
         assert found.within

@@ -1,6 +1,6 @@
 """A class as its teacher and its students open it."""
 
-from core.classroom import codes
+from core.classroom import students
 from tests.ui.conftest import checked
 from tests.ui.find import CLASS_PAGE as PAGE
 from tests.ui.find import button
@@ -39,7 +39,7 @@ def linked(app, name):
 
 def wrong_code():
     """A code that nobody has and that could be one: it has to be looked up."""
-    return codes.join_code()
+    return students.join_code()
 
 
 def labels(app):

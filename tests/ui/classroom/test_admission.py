@@ -17,8 +17,8 @@ def test_who_asks_to_join_waits_until_the_teacher_admits_them(world, classes, op
     app = open_page(PAGE, **{"class": of.code})
     field(app, "Nickname").set_value("ada")
     checked(button(app, "Ask to join").click().run())
-    assert "You have asked to join as ada" in words(app).replace("*", "")
-    assert not {"This is what I expect", "Measure here", "Bring it"} & set(labels(app))
+    assert "You requested to join as ada" in words(app).replace("*", "")
+    assert not {"Predict", "Measure here", "Bring it"} & set(labels(app))
     classes.join(of, "bot")
     teacher = teaching(open_page, of, secret)
     assert "2 wait to be admitted: ada, bot" in words(teacher).replace("*", "")
@@ -30,7 +30,7 @@ def test_who_asks_to_join_waits_until_the_teacher_admits_them(world, classes, op
     checked(button(teacher, "Admit").click().run())
     checked(button(teacher, "Turn all away").click().run())
     assert [(student.nickname, student.waiting) for student in classes.students(of)] == [("ada", False)]
-    assert "This is what I expect" in labels(checked(app.run()))
+    assert "Predict" in labels(checked(app.run()))
 
 
 def test_the_teacher_asks_for_admission_later_and_lets_everybody_in(world, classes, made, open_page):
@@ -57,11 +57,11 @@ def test_two_who_are_one_person_are_put_together_by_the_teacher(world, classes, 
     app = teaching(open_page, of, secret)
     app.multiselect[0].set_value([old.id, new.id])
     app = checked(app.run())
-    assert app.radio[-1].label == "Who is kept?"
-    checked(button(app, "Put together now").click().run())
+    assert app.radio[-1].label == "Nickname that remains"
+    checked(button(app, "Merge").click().run())
     (kept,) = classes.students(of)
     assert (kept.nickname, kept.prediction) == ("ada 2", Prediction(winner=CHALLENGER, place=100))
-    assert "1 joined · 1 said what they expect · 1 measured" in words(app)
+    assert "1 joined · 1 predicted · 1 measured" in words(app)
 
 
 def test_two_of_one_name_can_be_told_apart(world, classes, made, open_page):
@@ -74,7 +74,7 @@ def test_two_of_one_name_can_be_told_apart(world, classes, made, open_page):
     app.multiselect[0].set_value([ada.id, bob.id])
     app = checked(app.run())
     assert app.radio[-1].options == [rf"\_x\_ \({ada.id[:6]}\)", rf"\_x\_ \({bob.id[:6]}\)"]
-    checked(button(app, "Put together now").click().run())
+    checked(button(app, "Merge").click().run())
     assert [student.id for student in classes.students(of)] == [bob.id]
 
 

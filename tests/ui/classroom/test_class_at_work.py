@@ -6,7 +6,7 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.classroom import codes, results
+from core.classroom import results, students
 from core.classroom.classes import Prediction
 from core.classroom.database import FILE_NAME
 from core.classroom.question import CHALLENGER, NEVER
@@ -30,15 +30,15 @@ def test_who_joins_expects_first_and_then_measures_into_a_store_of_their_own(wor
     app.text_input[0].set_value("ada")
     checked(button(app, "Join").click().run())
     assert "Measure here" not in labels(app)
-    assert "shown once you have said" in words(app)
+    assert "Make your prediction to see" in words(app)
     app.radio[0].set_value(CHALLENGER)
     app.selectbox[0].set_value(100)
-    checked(button(app, "This is what I expect").click().run())
+    checked(button(app, "Predict").click().run())
     (student,) = classes.students(of)
     assert student.prediction == Prediction(winner=CHALLENGER, place=100)
     checked(button(app, "Measure here").click().run())
     (job,) = world.queue.jobs()
-    assert job.question == QUESTION.with_contenders([Contender(), Contender(device="cuda:0")])
+    assert job.question == QUESTION.with_size(QUESTION.places[0], [Contender(), Contender(device="cuda:0")])
     assert job.store == classes.store(of, student).folder
     assert job.asked_by.startswith("class-")
 
@@ -60,8 +60,9 @@ def test_what_everybody_expects_is_hidden_until_one_has_said_what_one_expects(wo
     world.has(CPU)
     assert "1 measured" not in words(open_page(PAGE, **link))
     classes.predict(of, student, Prediction(winner=CHALLENGER, place=NEVER))
+    findings.changed(of)
     app = open_page(PAGE, **link)
-    assert "2 joined · 2 said what they expect · 1 measured" in words(app)
+    assert "2 joined · 2 predicted · 1 measured" in words(app)
     assert "from hidden size 100 on: 1" in words(app)
 
 
@@ -72,7 +73,7 @@ def test_the_teachers_code_opens_who_has_handed_in_what(world, classes, made, op
     world.has(CPU)
     app = open_page(PAGE, **{"class": of.code})
     assert len(app.dataframe) == 0
-    for code in ("wrong", codes.secret()):
+    for code in ("wrong", students.secret()):
         field(app, "Teacher's code").set_value(code)
         checked(button(app, "Open the teacher's view").click().run())
         assert "not the right code" in words(app)
@@ -80,8 +81,8 @@ def test_the_teachers_code_opens_who_has_handed_in_what(world, classes, made, op
     checked(button(app, "Open the teacher's view").click().run())
     table = app.dataframe[-1].value
     assert table["Nickname"].tolist() == ["ada", "bob"]
-    assert list(table.columns)[:3] == ["Nickname", "As expected", "Found"]
-    assert table["As expected"].tolist() == ["yes", ""]
+    assert list(table.columns)[:3] == ["Nickname", "As predicted", "Found"]
+    assert table["As predicted"].tolist() == ["yes", ""]
     assert table["Found"][0].startswith("from hidden size ")
     assert len(table["Found"][0]) < 50
     assert "is faster than" in table["In words"][0]
@@ -107,8 +108,8 @@ def test_a_class_that_nobody_is_in_says_so_once_and_has_no_empty_columns(world, 
     of, secret = classes.create("Physics 8b", QUESTION, admission=True)
     world.has(CPU)
     app = teaching(open_page, of, secret)
-    assert "What they expect and find will stand here." in words(app)
-    assert "0 said" not in words(app)
+    assert "Predictions and results appear here." in words(app)
+    assert "0 predicted" not in words(app)
     assert not app.dataframe
     classes.join(of, "ada")
     app = teaching(open_page, of, secret)
@@ -150,9 +151,11 @@ def test_where_class_mode_is_off_the_page_says_how_to_turn_it_on(world, made, op
 
 
 def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, open_page, tmp_path, monkeypatch):
-    secret = codes.secret()
+    secret = students.secret()
     file = tmp_path / "policy.toml"
-    file.write_text(f'who_may_run = "everybody"\n[class]\ncreate = "code"\ncode_hash = "{codes.hash_code(secret)}"\n')
+    file.write_text(
+        f'who_may_run = "everybody"\n[class]\ncreate = "code"\ncode_hash = "{students.hash_code(secret)}"\n'
+    )
     monkeypatch.setenv("CROSSOVER_POLICY", str(file))
     app = open_page(PAGE)
     for code, count in (("wrong", 0), (secret, 1)):
@@ -191,7 +194,7 @@ def test_one_students_file_ends_nobody_elses_page(world, classes, made, open_pag
     assert "2 measured" in words(app)
     table = teaching(open_page, of, secret).dataframe[-1].value
     assert table["Nickname"].tolist() == ["ada", "eve", "bob"]
-    wrong = dict(zip(table["Nickname"], table["What is wrong"], strict=True))
+    wrong = dict(zip(table["Nickname"], table["Problem"], strict=True))
     assert (wrong["ada"], wrong["bob"]) == ("", "")
     assert "cpu@abc" in wrong["eve"]
 
@@ -226,7 +229,7 @@ def test_close_and_delete_work_whatever_becomes_of_the_rest(world, classes, made
     monkeypatch.setattr(findings, "pool", broken)
     monkeypatch.setattr(view, "heading", broken)
     checked(app.run())
-    assert "This part of the page could not be drawn" in words(app)
+    assert "This part of the page failed to load" in words(app)
     checked(button(app, "Close the class").click().run())
     assert classes.find(of.code).closed
     checked(button(app, "Delete it now").click().run())
@@ -254,7 +257,7 @@ def test_a_student_whose_file_was_damaged_is_told_so_and_can_be_removed(world, c
     app = open_page(PAGE, **{"class": of.code, "me": f"{ada.id}.{token}"})
     app = checked(app.run())
     app = teaching(open_page, of, secret)
-    assert "student.json is damaged" in "".join(app.dataframe[-1].value["What is wrong"])
+    assert "student.json is damaged" in "".join(app.dataframe[-1].value["Problem"])
     app.multiselect[0].set_value([ada.id])
     app = checked(app.run())
     checked(button(app, "Remove now").click().run())
@@ -280,7 +283,7 @@ def test_results_that_take_long_to_read_hold_nobody_up(world, classes, made, ope
     monkeypatch.setattr(findings, "READING_S", -1.0)
     app = open_page(PAGE, **{"class": of.code})
     assert "Results that are still being read: 2" in words(app)
-    assert "2 joined · 2 said what they expect · 0 measured" in words(app)
+    assert "2 joined · 2 predicted · 0 measured" in words(app)
     monkeypatch.setattr(findings, "READING_S", 60.0)
     findings.changed(of)
     assert "2 measured" in words(checked(app.run()))

@@ -1,6 +1,6 @@
 """The Class page: made, found by its codes and links, and what wrong codes get."""
 
-from core.classroom import codes, limits
+from core.classroom import limits, students
 from pages.classroom import access
 from tests.students import QUESTION, hand_in
 from tests.ui.classroom.opened import enter, labels, linked, teaching, wrong_code
@@ -22,20 +22,23 @@ def test_a_class_is_made_on_the_page_and_its_codes_are_shown_to_the_teacher_alon
     assert of.code in words(app)
     assert of.name in words(app)
     assert "For the teacher" in words(app)
-    secret = linked(app, "teach")
-    assert codes.matches(secret, of.secret_hash)
-    assert secret in [block.value for block in app.code]
+    assert "teach" not in app.query_params
+    (secret,) = [block.value for block in app.code if students.matches(block.value, of.secret_hash)]
+    assert f"?class={of.code}&teach={secret}" in [block.value for block in app.code], "the teacher's own link"
     assert f"?class={of.code}" in [block.value for block in app.code], "the link for the class has no teacher's code"
     again = open_page(PAGE, **{"class": of.code})
     assert secret not in words(again)
     assert "For you alone" not in words(again)
 
 
-def test_the_teachers_own_link_keeps_the_teachers_view_and_can_show_the_codes_again(world, classes, made, open_page):
+def test_the_teachers_own_link_opens_the_teachers_view_leaves_the_address_bar_and_can_show_the_codes_again(
+    world, classes, made, open_page
+):
     of, secret = made
     hand_in(classes, of, "ada")
-    link = teaching(open_page, of, secret.lower()).query_params["teach"]
-    again = open_page(PAGE, **{"class": of.code, "teach": link})
+    assert "teach" not in teaching(open_page, of, secret.lower()).query_params
+    again = open_page(PAGE, **{"class": of.code, "teach": secret})
+    assert "teach" not in again.query_params, "others may see the address"
     assert again.dataframe[-1].value["Nickname"].tolist() == ["ada"]
     assert secret in [block.value for block in again.code]
     assert "Teacher's code" not in [found.label for found in again.text_input]
@@ -43,8 +46,8 @@ def test_the_teachers_own_link_keeps_the_teachers_view_and_can_show_the_codes_ag
 
 def test_a_wrong_teachers_code_in_a_link_opens_nothing_and_counts_once(world, made, open_page, monkeypatch):
     tried = []
-    monkeypatch.setattr(codes, "matches", lambda code, kept: tried.append(code))
-    wrong = codes.secret()
+    monkeypatch.setattr(students, "matches", lambda code, kept: tried.append(code))
+    wrong = students.secret()
     app = open_page(PAGE, **{"class": made[0].code, "teach": wrong})
     for _ in range(3):
         checked(app.run())

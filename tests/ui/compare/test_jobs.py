@@ -37,12 +37,12 @@ def test_opening_the_page_while_something_is_measured_shows_it(world, open_page)
     assert app.query_params["job"] in (job.id, [job.id])
 
 
-def test_settings_fold_to_a_line_while_something_is_measured_and_are_there_all_the_same(world, open_page):
+def test_what_is_measured_is_said_in_a_line_where_the_settings_fold_and_they_are_there_all_the_same(world, open_page):
     world.has(CPU, GPU)
     job = world.run(progress=PROGRESS)
     app = open_page(job=job.id)
-    assert not app.toggle(key="unfold_asked").value
-    (line,) = (said.value.replace("\\", "") for said in app.caption if "hidden size 128" in said.value)
+    assert not app.toggle(key="unfold").value
+    (line,) = {said.value.replace("\\", "") for said in app.caption if "hidden size 128" in said.value}
     assert line.endswith("CPU, GPU")
     assert control(app, "hidden_size").value
 
@@ -52,7 +52,7 @@ def test_who_comes_with_settings_is_not_shown_another_measurement_unasked(world,
     job = world.run(progress=PROGRESS)
     app = open_page(hidden_size="32")
     assert not button(app, "Run").disabled
-    assert "A measurement is under way." in words(app)
+    assert "A measurement is running." in words(app)
     checked(button(app, "Watch it").click().run())
     assert app.query_params["job"] in (job.id, [job.id])
 
@@ -113,7 +113,7 @@ def test_what_was_measured_before_a_crash_is_shown(world, open_page):
     ids = tuple(trial.trial_id for trial in trials)
     job = world.end(world.run(), state="crashed", message="Killed.", run_ids=(rows.RUN_ID,), trial_ids=ids)
     app = open_page(job=job.id)
-    assert "The GPU trains" in words(app)
+    assert "The GPU is" in words(app)
 
 
 def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downloaded(world, open_page):
@@ -126,7 +126,7 @@ def test_rows_that_the_store_refused_are_shown_with_the_reason_and_can_be_downlo
     world.end(job, state="finished", run_ids=(rows.RUN_ID,), trial_ids=ids, **refused)
     app = open_page(job=job.id)
     assert "The store did not take the rows." in words(app)
-    assert "The GPU trains" in words(app)
+    assert "The GPU is" in words(app)
     assert len(app.get("download_button")) == 3
 
 
@@ -138,7 +138,7 @@ def test_a_job_that_finished_becomes_a_link_to_its_run(world, open_page):
     app = open_page(job=job.id)
     assert app.query_params["run"] in (rows.RUN_ID, [rows.RUN_ID])
     assert "job" not in app.query_params
-    assert "The GPU trains" in words(app)
+    assert "The GPU is" in words(app)
 
 
 def test_a_store_that_cannot_be_written_is_said_before_anything_is_measured(world, open_page):

@@ -1,6 +1,7 @@
 """Runs that were measured, on the Compare page."""
 
 import dataclasses
+import json
 import re
 
 import pytest
@@ -22,7 +23,7 @@ def stored_run(world, **changes):
 def test_the_same_question_is_answered_from_the_store_and_can_be_measured_again(world, open_page):
     world.has(CPU, GPU)
     stored_run(world)
-    app = open_page()
+    app = open_page(model="mlp")
     checked(button(app, "Run").click().run())
     assert world.queue.jobs() == []
     assert "Measured before, on 21 November 2026, 09:30 UTC" in words(app)
@@ -32,15 +33,15 @@ def test_the_same_question_is_answered_from_the_store_and_can_be_measured_again(
 
 
 def threads_run(world, **changes):
-    """A run of one thread and of four, which other programs slowed down; without a verdict for that."""
+    """A run of one thread and of four, which other programs slowed down; with a verdict for that load only."""
     one, four = rows.run({"cpu@1": 1e-3, "cpu@4": 2e-3}, point=Point(hidden_size=256), **changes)
     return world.keep([one, dataclasses.replace(four, block_switches=(10_000,) * len(four.block_switches))])
 
 
-def test_a_run_that_has_no_verdict_as_the_machine_was_busy_is_shown_and_not_served_as_the_answer(world, open_page):
+def test_a_run_of_a_loaded_machine_is_shown_with_its_load_and_not_served_as_the_answer(world, open_page):
     world.has(CPU)
     stored = threads_run(world)
-    assert "too busy" in words(open_page(run=stored[0].run_id))
+    assert "On a quiet machine this can be different." in words(open_page(run=stored[0].run_id))
     app = open_page(hidden_size="256")
     checked(button(app, "Run").click().run())
     (job,) = world.queue.jobs()
@@ -82,8 +83,8 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     stored_run(world)
     app = open_page(run=rows.RUN_ID)
     said = words(app)
-    assert "The GPU trains" in said
-    assert re.search(r"^## The GPU trains [\d.]+× as fast as the CPU$", said, re.MULTILINE)
+    assert "The GPU is" in said
+    assert re.search(r"^## The GPU is [\d.]+× faster than the CPU$", said, re.MULTILINE)
     assert "95 % interval" in said
     assert "Time of a step by device" in alts(app)
     assert "launch overhead" in said
@@ -163,6 +164,18 @@ def test_parts_that_are_folded_away_are_drawn_once_the_link_or_a_click_opens_the
     assert "Threads tried for CPU, with their step: 1: 1.00 ms, 2: 707 µs, 4: 500 µs; 4 took the least." in words(app)
 
 
+def test_a_race_of_two_devices_is_sent_once_it_is_opened(world, open_page):
+    world.has(CPU, GPU)
+    stored_run(world)
+    closed, opened = (open_page(run=rows.RUN_ID, **link).get("bidi_component") for link in ({}, {"race": "true"}))
+    (race,) = [one for one in opened if one.proto.component_name.endswith("timeline")]
+    assert len(closed) == len(opened) - 1
+    sent = json.loads(race.proto.json)
+    assert sent["large"]
+    assert [row["label"] for row in sent["rows"]] == ["CPU", "GPU"]
+    assert "steps" in sent["says"]
+
+
 def test_a_run_from_another_machine_is_shown_but_not_offered_again(world, open_page):
     world.has(CPU)
     stored_run(world, machine_id="0" * 12)
@@ -194,7 +207,7 @@ def test_a_run_of_one_device_has_figures_and_no_verdict(world, open_page):
     world.has(CPU)
     world.keep(rows.run({"cpu": 1e-3}))
     app = open_page(run=rows.RUN_ID)
-    assert "as fast as" not in words(app)
+    assert "× faster than" not in words(app)
     assert app.dataframe[0].value.iloc[0]["Device"] == "CPU"
 
 

@@ -7,14 +7,14 @@ import pytest
 from core.jobs import process
 from core.jobs.worker_file import Serving
 from core.question.experiment import Experiment, Point, display_name
-from tests import rows
+from pages.explore.one_size import FIRST
 from tests.ui import every_setting
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.find import THREADS, button, control, drawn
 
 
 def test_before_the_machine_is_known_the_cost_is_shown_and_what_is_waited_for(world, open_page):
-    app = open_page()
+    app = open_page(model="mlp")
     assert "26,122" in words(app)
     assert any("Looking at" in str(box.value) for box in app.selectbox)
     world.queue.worker_file.take(Serving(process=process.current_process()))
@@ -45,30 +45,24 @@ def test_a_job_that_waits_for_torch_says_how_long_that_took_last_time(world, ope
 
 def test_without_an_accelerator_one_thread_meets_all_of_them_and_the_page_says_what_is_missing(world, open_page):
     world.has(CPU)
-    app = open_page()
+    app = open_page(model="mlp")
     assert control(app, "devices").value == ["cpu@1", "cpu@4"]
     assert HINT in words(app)
-    assert "With an accelerator" in words(app)
+    assert "With a GPU" in words(app)
     assert not button(app, "Run").disabled
 
 
-def test_a_page_that_is_asked_nothing_begins_with_a_size_at_which_threads_matter(world, open_page):
+def test_a_page_that_is_asked_nothing_begins_with_the_question_of_the_first_tutorial(world, open_page):
     app = open_page()
-    assert control(app, "hidden_size").value == 128
+    assert (control(app, "dataset").value, control(app, "depth").value) == ("disc", 10)
     world.has(CPU)
     app = checked(app.run())
-    assert control(app, "hidden_size").value == 1024
-    assert app.query_params["hidden_size"] == "1024"
+    assert control(app, "depth").value == 10
+    assert {"dataset", "model", "depth", "batch_size", "shuffle"} <= set(app.query_params)
     checked(button(app, "Run").click().run())
-    asked = Experiment(point=Point(hidden_size=1024), contenders=THREADS, whole=False)
-    assert world.queue.jobs()[0].question == asked
-
-
-def test_where_threads_do_not_matter_at_that_size_the_page_begins_with_a_larger_one(world, open_page):
-    world.has(CPU)
-    point = Point(hidden_size=1024)
-    world.keep(rows.run({"cpu@1": 1e-3, "cpu@4": 1e-3}, point=point))
-    assert control(open_page(), "hidden_size").value == 2048
+    (job,) = world.queue.jobs()
+    assert job.question == Experiment(point=FIRST, contenders=THREADS, whole=False)
+    assert not app.error
 
 
 @pytest.mark.parametrize(("link", "size"), [({"depth": "3"}, 128), ({"text": "Try it"}, 128), ({"lock": "all"}, 128)])
@@ -78,7 +72,7 @@ def test_a_page_that_is_asked_something_keeps_the_usual_size(world, open_page, l
 
 
 def test_a_size_that_was_set_before_the_machine_was_known_stays(world, open_page):
-    app = open_page()
+    app = open_page(model="mlp")
     checked(control(app, "hidden_size").set_value(256).run())
     world.has(CPU)
     assert control(checked(app.run()), "hidden_size").value == 256
@@ -88,7 +82,7 @@ def test_a_size_that_was_set_before_the_machine_was_known_stays(world, open_page
 @pytest.mark.parametrize(("page", "key"), [("compare", "devices"), ("crossover", "contenders")])
 def test_every_contender_that_is_offered_can_be_chosen_and_is_asked_for(world, open_page, devices, page, key):
     world.has(*devices)
-    app = open_page(f"pages/{page}/{page}.py", **({"axis": "depth"} if page == "crossover" else {}))
+    app = open_page(f"/{page}", **({"axis": "depth"} if page == "crossover" else {}))
     others = ["cuda:0"] if len(devices) == 2 else ["cpu@4"]
     names = {display_name(text): text for text in ("cpu", "cpu@1", *others)}
     assert set(control(app, key).options) == set(names)
@@ -101,7 +95,7 @@ def test_every_contender_that_is_offered_can_be_chosen_and_is_asked_for(world, o
 
 def test_with_an_accelerator_the_cpu_meets_it(world, open_page):
     world.has(CPU, GPU)
-    app = open_page()
+    app = open_page(model="mlp")
     assert control(app, "devices").value == ["cpu", "cuda:0"]
     assert control(app, "hidden_size").value == 128
     assert HINT not in words(app)
@@ -124,14 +118,14 @@ def test_only_the_sizes_that_shape_a_model_have_a_slider(world, open_page, model
 
 def test_loader_workers_are_asked_for_only_where_a_loader_runs(world, open_page):
     world.has(CPU)
-    app = open_page()
+    app = open_page(model="mlp")
     assert "loader_workers" not in drawn(app)
     assert "loader_workers" in drawn(checked(control(app, "data_path").set_value("loader").run()))
 
 
 def test_moving_a_slider_changes_the_cost_at_once(world, open_page):
     world.has(CPU)
-    app = open_page()
+    app = open_page(model="mlp")
     checked(control(app, "hidden_size").set_value(1024).run())
     assert f"{Point(hidden_size=1024).network.parameters:,}" in words(app)
 
@@ -157,13 +151,13 @@ def test_a_number_that_a_link_spells_in_another_way_is_read_all_the_same(world, 
 @pytest.mark.parametrize(
     ("link", "sentence"),
     [
-        ({"epochs": "0"}, "Epochs: 0 is not possible; it must be a whole number between 1 and 10,000."),
-        ({"epochs": "many"}, "Epochs: 'many' is not possible; it must be a whole number."),
-        ({"learning_rate": "nan"}, "Learning rate: nan is not possible"),
-        ({"dataset": "cifar"}, "Data set: 'cifar' is not possible; it must be one of Disc (synthetic),"),
-        ({"batch_size": "4096"}, "Batch size: 4,096 is not possible; it must be at most the 1,257"),
-        ({"budget_s": "1e9"}, "Time budget: 1,000,000,000.0 is not possible"),
-        ({"devices": ["toaster"]}, "'toaster' is not possible"),
+        ({"epochs": "0"}, "Epochs must be a whole number between 1 and 10,000 (got 0)."),
+        ({"epochs": "many"}, "Epochs must be a whole number (got 'many')."),
+        ({"learning_rate": "nan"}, "(got nan)"),
+        ({"dataset": "cifar"}, "Data set must be one of Disc (synthetic),"),
+        ({"batch_size": "4096"}, "Batch size must be at most the 1,257"),
+        ({"budget_s": "1e9"}, "(got 1,000,000,000.0)"),
+        ({"devices": ["toaster"]}, "(got 'toaster')"),
         ({"devices": ["cpu", "cuda:0"]}, "The GPU is not on this machine: PyTorch sees the CPU."),
     ],
 )
@@ -186,17 +180,17 @@ def test_the_fault_of_a_link_stays_until_the_user_takes_over(world, open_page):
 
 def test_a_batch_larger_than_the_data_is_refused_in_one_sentence(world, open_page):
     world.has(CPU)
-    app = open_page()
+    app = open_page(model="mlp")
     checked(control(app, "batch_size").set_value(4096).run())
     assert [error.value.replace("\\", "") for error in app.error] == [
-        "Batch size: 4,096 is not possible; it must be at most the 1,257 training samples."
+        "Batch size must be at most the 1,257 training samples (got 4,096)."
     ]
     assert button(app, "Run").disabled
 
 
 def test_no_device_is_refused_in_one_sentence(world, open_page):
     world.has(CPU)
-    app = open_page()
+    app = open_page(model="mlp")
     checked(control(app, "devices").set_value([]).run())
     assert "between 1 and 8 different devices" in words(app)
     assert button(app, "Run").disabled
@@ -216,7 +210,7 @@ def test_run_queues_what_the_controls_say_and_shows_the_job(world, open_page):
 
 def test_the_order_of_clicking_devices_does_not_make_another_question(world, open_page):
     world.has(CPU, GPU)
-    app = open_page()
+    app = open_page(model="mlp")
     checked(control(app, "devices").set_value(["cuda:0", "cpu"]).run())
     checked(button(app, "Run").click().run())
     assert list(map(str, world.queue.jobs()[0].experiment.contenders)) == ["cpu", "cuda:0"]
@@ -224,9 +218,43 @@ def test_the_order_of_clicking_devices_does_not_make_another_question(world, ope
 
 def test_the_settings_are_said_in_a_line_for_a_phone_where_they_are_folded(world, open_page):
     world.has(CPU, GPU)
-    assert "Digits · Fully connected · CPU, GPU" in words(open_page())
+    assert "Digits · Fully connected · CPU, GPU" in words(open_page(model="mlp"))
     laned = words(open_page(devices=["cpu", "cuda:0+compiled10"]))
     assert "Digits · Fully connected · CPU; GPU, compiled, 10 steps a call" in laned
     fit = words(open_page(model="xgboost", dataset="signal", devices=["cpu@1", "cpu"]))
     assert fit.count("XGBoost") == 1
     assert "1 CPU thread" in fit
+
+
+NINE = [f"cpu@1+{lane}" for lane in ("fused", "kept", "foreach", "bf16")]
+NINE += ["cpu", "cpu@1", "cpu+fused", "cpu+kept", "cpu+foreach"]
+SIX = ["depth", "batch_size", "samples", "learning_rate", "parameters", "loader_workers"]
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "said"),
+    [
+        ("/compare", {"devices": NINE}, "The link names 9 devices; the first 8 are chosen."),
+        ("/crossover", {"contenders": NINE}, "The link names 9 devices; the first 8 are chosen."),
+        ("/crossover", {"also": SIX}, "The link names 6 settings to vary; the first "),
+    ],
+)
+def test_a_link_that_names_more_than_a_control_takes_gets_the_first_of_them_and_a_sentence(
+    world, open_page, page, link, said
+):
+    world.has(CPU)
+    assert said in words(open_page(page, **link))
+
+
+def test_the_eight_devices_that_a_link_with_nine_leaves_can_be_measured(world, open_page):
+    world.has(CPU)
+    app = open_page("/compare", devices=NINE)
+    assert control(app, "devices").value == NINE[:8]
+    checked(button(app, "Run").click().run())
+    (job,) = world.queue.jobs()
+    assert len(job.experiment.contenders) == 8
+
+
+def test_one_step_per_epoch_is_one_step(world, open_page):
+    world.has(CPU)
+    assert "**1** step per epoch" in words(open_page(dataset="disc", model="mlp", samples="100", batch_size="100"))

@@ -8,7 +8,7 @@ from core.question.sweep import Axis, Sweep
 from tests import rows
 from tests.ui.find import TIMES
 
-PAGE = "pages/crossover/crossover.py"
+PAGE = "/crossover"
 
 
 PAIR = (Contender(), Contender(device="cuda:0"))

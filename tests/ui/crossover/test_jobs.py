@@ -104,7 +104,7 @@ def test_a_finished_sweep_shows_its_whole_answer(world, open_page):
     job = world.end(job_of(world, asked, kept=kept), state="finished")
     app = open_page(PAGE, job=job.id)
     assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
-    both = [column for column in table(app, "Cost basis") if column != "Cost basis"]
+    both = [column for column in table(app, "What to include") if column != "What to include"]
     assert both == ["GPU against CPU", "GPU against 1 CPU thread"]
     assert "python -m core sweep" in words(app)
     assert "--axis hidden_size --range 16:2048 --adaptive" in words(app)
@@ -161,11 +161,14 @@ def test_a_link_to_a_sweep_whose_settings_were_changed_says_so(world, open_page)
     assert app.query_params["job"] == job.id
 
 
-def test_jobs_of_one_page_are_led_to_it_from_the_other(world, open_page):
+def test_a_job_of_one_size_or_of_many_is_shown_at_either_address_and_sets_how_many(world, open_page):
     world.has(CPU, GPU)
-    comparison, sweep = world.submit(), world.submit(ADAPTIVE)
-    assert "This link is to a comparison, which" in words(open_page(PAGE, job=comparison.id))
-    assert "This link is to a sweep, which" in words(open_page("pages/compare/compare.py", job=sweep.id))
+    for asked, sizes in ((rows.EXPERIMENT, "one"), (ADAPTIVE, "range")):
+        job = world.submit(asked)
+        for address in (PAGE, "/compare"):
+            app = open_page(address, job=job.id)
+            assert "in the queue" in words(app)
+            assert app.session_state["sizes"] == sizes
 
 
 def test_what_a_file_says_is_never_markup(world, open_page):

@@ -5,7 +5,7 @@ import dataclasses
 from core.answer import study
 from core.answer.result import BASES, BASIS_TITLES
 from core.question.experiment import Point
-from pages.crossover import view
+from pages.explore import studies
 from pages.shared import queries
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -17,7 +17,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     world.has(CPU)
     world.ship(measured(machine_id="1" * 12))
     app = open_page(PAGE)
-    listed = table(app, "Along")
+    listed = table(app, "Vary")
     assert list(listed["Devices"]) == ["GPU against CPU"]
     assert list(listed["From … to"]) == ["16 to 2,048 (5 sizes)"]
     (study,) = queries.list_study_lines()
@@ -25,7 +25,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
     assert list(table(app, "Verdict")["Hidden size"]) == list(TIMES)
-    assert list(table(app, "Cost basis")["Cost basis"]) == [BASIS_TITLES[basis] for basis in BASES]
+    assert list(table(app, "What to include")["What to include"]) == [BASIS_TITLES[basis] for basis in BASES]
     assert f"study={study.id}" in words(app)
     pictures = {"PNG picture", "SVG picture", "Page with tooltips (HTML)"}
     offered = {found.label for found in app.get("download_button")}
@@ -111,7 +111,7 @@ def test_settings_that_were_measured_here_before_are_answered_before_anything_is
 def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new_crossover(world, open_page):
     world.has(CPU)
     world.ship(measured(machine_id="1" * 12))
-    before = table(open_page(PAGE), "Along")
+    before = table(open_page(PAGE), "Vary")
     again = []
     for place, size in enumerate(TIMES):
         again += rows.run(
@@ -123,7 +123,7 @@ def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new
             started_at="2030-01-01T00:00:00.000+00:00",
         )
     world.ship(again)
-    after = table(open_page(PAGE), "Along")
+    after = table(open_page(PAGE), "Vary")
     assert list(after["From … to"]) == list(before["From … to"])
     assert list(after["Crossover"]) != list(before["Crossover"])
 
@@ -133,7 +133,7 @@ def test_a_study_of_a_busy_machine_is_marked_in_its_answer_and_in_the_list(world
     quiet = measured(batch_size=24)  # what is worked out of rows is kept by their names, which no other test has
     world.keep([dataclasses.replace(row, block_switches=(10_000,) * len(row.block_pair)) for row in quiet])
     (found,) = study.studies(quiet, axis="hidden_size")
-    assert next(iter(table(open_page(PAGE), "Along")["Crossover"])).endswith(", on a busy machine")
+    assert next(iter(table(open_page(PAGE), "Vary")["Crossover"])).endswith(", on a busy machine")
     app = open_page(PAGE, study=found.id)
     assert "Measured on a busy machine: other programs took processor time" in words(app)
     assert not app.success, "a green box is for good news"
@@ -146,17 +146,17 @@ def test_recorded_studies_that_are_decided_come_first(world, open_page):
         for trial in measured(machine_id="2" * 12, jitter=3.0)
     ]
     world.ship([*undecided, *measured(sizes=tuple(TIMES)[:4], machine_id="1" * 12)])
-    listed = table(open_page(PAGE), "Along")
+    listed = table(open_page(PAGE), "Vary")
     assert [sizes.partition(" (")[2] for sizes in listed["From … to"]] == ["4 sizes)", "5 sizes)"]
 
 
 def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):
     world.has(CPU)
-    monkeypatch.setattr(view, "MAX_STUDIES", 1)
+    monkeypatch.setattr(studies, "MAX_STUDIES", 1)
     world.keep(measured())
     world.keep(measured(batch_size=32, sizes=(16, 64)))
     app = open_page(PAGE)
-    assert list(table(app, "Along")["From … to"]) == ["16 to 2,048 (5 sizes)"]
+    assert list(table(app, "Vary")["From … to"]) == ["16 to 2,048 (5 sizes)"]
     count = len(queries.list_study_lines())
     assert count > 1
     assert f"These are the 1 with the most sizes; all {count} are in the Gallery." in words(app)
@@ -167,7 +167,7 @@ def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):
     world.keep(measured())
     (study,) = queries.list_study_lines()
     app = open_page(PAGE, study=study.id, basis="cold_start")
-    assert "What is counted, with start-up" in words(app)
+    assert "Included (with start-up)" in words(app)
     spec = next(chart.proto.spec for chart in app.get("vega_lite_chart") if chart.proto.alt.startswith("Time"))
     assert "start-up" in spec
 

@@ -1,9 +1,9 @@
 """What the Gallery shows, and what is pressed there."""
 
-from pages.shared import navigation
+from pages.shared import layout
 from tests.ui.conftest import checked
 
-PAGE = navigation.GALLERY
+PAGE = layout.GALLERY
 
 
 def listed(app):

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from core.answer import study
 from core.answer.gallery import overview as gallery_table
 from core.answer.gallery import trust
 from core.question.experiment import Point
@@ -19,7 +18,7 @@ def test_a_study_opens_from_its_card_and_closes_again(studied, open_page):
     app = open_page(PAGE, in_machine="Other CPU (beefbe)")
     app = press(app, "Open")
     assert linked(app, "study") == studied["there"].id
-    assert "Take it along" in words(app)
+    assert "Export" in words(app)
     app = press(app, "Back to the list")
     assert "study" not in app.query_params
     assert "1 of 3 studies" in words(app)
@@ -29,7 +28,7 @@ def test_an_open_study_shows_all_that_it_rests_on(studied, open_page):
     of = studied["there"]
     app = open_page(PAGE, study=of.id, lacks="true", fingerprint="true")
     said = words(app)
-    assert study.crossover(of).sentence in said.replace(".**  \n", ". ")  # its beginning stands out
+    assert of.crossover().sentence in said.replace(".**  \n", ". ")  # its beginning stands out
     assert trust.trust_mark(rows_of(of)).missing[0] in said
     assert "python -m core sweep" in said
     shown = alts(app)
@@ -67,8 +66,15 @@ def test_rows_of_another_protocol_are_refused_a_place_on_the_chart(studied, open
 def test_a_refused_study_leaves_the_others_on_the_chart(studied, open_page):
     beside = f"{studied['older'].id},{studied['there'].id}"
     app = open_page(PAGE, study=studied["here"].id, beside=beside)
-    assert "is not drawn" in words(app)
+    assert "is not shown" in words(app)
     assert "Time per step of 2 studies" in alts(app)
+
+
+def test_only_studies_that_can_share_the_chart_are_offered_for_a_comparison(studied, open_page):
+    app = open_page(PAGE, study=studied["here"].id)
+    offered = next(found for found in app.multiselect if found.label == "Compare with").options
+    assert len(offered) == 1
+    assert "Other CPU" in offered[0] or studied["there"].runs[0][0].machine_id[:6] in offered[0]
 
 
 def test_choosing_what_stands_beside_a_study_puts_it_into_the_link(studied, open_page):
@@ -102,8 +108,8 @@ def test_classes_that_are_not_known_here_leave_the_rest_of_a_study(world, open_p
     of = sweep("e", dataset="invented-later")
     world.keep(rows_of(of))
     said = words(open_page(PAGE, study=of.id))
-    assert "Data set: 'invented-later' is not possible" in said
-    assert "Take it along" in said
+    assert "(got 'invented-later')" in said
+    assert "Export" in said
 
 
 def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, open_page):

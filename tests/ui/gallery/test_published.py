@@ -11,8 +11,8 @@ from tests.ui.gallery.seen import PAGE, cards, linked, press
 def test_published_studies_have_a_list_of_their_own_in_an_empty_gallery_too(world, open_page):
     app = open_page(PAGE, view="Published")
     said = words(app)
-    assert "11 of 11 published studies" in said
-    assert said.count("Not measured here.") == 11
+    assert "17 of 17 published studies" in said
+    assert said.count("Not measured here.") == 17 + 5
     assert "Szilard Pafka, GBM-perf, 2024-06-06" in said
     assert all(name.startswith("Published: ") for name in alts(app))
 
@@ -21,8 +21,17 @@ def test_they_are_found_by_answer_and_by_who_published_them_and_decided_ones_com
     app = open_page(PAGE, view="Published", in_publisher=["Szilard Pafka, GBM-perf"])
     assert cards(app) == ["xgboost", "lightgbm", "catboost"]
     app = open_page(PAGE, view="Published", in_answer=["cpu_always"])
-    assert set(cards(app)) == {"lightgbm", "bilstm-imdb"}
-    assert cards(open_page(PAGE, view="Published"))[-1] in ("catboost", "mlp-mnist", "lstm-characters")
+    assert set(cards(app)) == {"lightgbm", "lightgbm-a10g", "bilstm-imdb"}
+    order = cards(open_page(PAGE, view="Published"))
+    assert order.index("catboost-a10g") < order.index("cnn-mnist"), "along a size first, along virtual CPUs last"
+    assert order[-1] in ("mlp-mnist", "lstm-characters")
+
+
+def test_figures_along_no_size_are_listed_below_and_hidden_by_a_filter(world, open_page):
+    said = words(open_page(PAGE, view="Published"))
+    assert "Published figures without a size axis" in said
+    assert "The code decides" in said
+    assert "without a size axis" not in words(open_page(PAGE, view="Published", in_answer=["cpu_always"]))
 
 
 def test_no_count_selection_or_list_of_measured_rows_has_one(studied, open_page):
@@ -51,7 +60,7 @@ def test_a_published_study_opens_from_its_card_and_closes_again(studied, open_pa
     app = press(app, "Open")
     assert linked(app, "study") == "xgboost"
     app = press(app, "Back to the list")
-    assert "3 of 11 published studies" in words(app)
+    assert "3 of 17 published studies" in words(app)
 
 
 @pytest.mark.parametrize("first", ["measured", "published"])

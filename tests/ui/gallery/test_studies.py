@@ -2,10 +2,11 @@
 
 import pytest
 
-from core.answer import study, wording
+from core.answer import wording
+from core.answer.study import Study
 from core.question.experiment import Point
 from pages.gallery import lists
-from pages.shared import navigation
+from pages.shared import layout
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words
@@ -19,7 +20,7 @@ def test_each_study_is_a_card_with_its_chart_its_answer_and_its_mark(studied, op
     assert len(alts(app)) == len(studied)
     said = words(app)
     for of in studied.values():
-        assert wording.crossover_headline(study.crossover(of)) in said
+        assert wording.crossover_headline(of.crossover()) in said
     assert said.count("Trust: full, 9 of 9") == 2
     assert "Trust: partly, 8 of 9" in said
     assert "protocol 99" in said
@@ -62,8 +63,8 @@ def many_studies(world, number):
 
 def test_of_very_many_studies_those_on_the_screen_and_a_fixed_number_are_worked_out(world, open_page, monkeypatch):
     asked = []
-    crossover = study.crossover
-    monkeypatch.setattr(study, "crossover", lambda of: asked.append(of.id) or crossover(of))
+    crossover = Study.crossover
+    monkeypatch.setattr(Study, "crossover", lambda self, *basis: asked.append(self.id) or crossover(self, *basis))
     monkeypatch.setattr(lists, "MAX_ANSWERED", 2)
     many_studies(world, lists.CARDS + 1)
     assert len(alts(open_page(PAGE))) == lists.CARDS
@@ -111,7 +112,7 @@ def test_a_machine_that_is_chosen_in_its_list_is_a_filter_and_in_the_link(studie
 def test_filters_hold_while_another_page_is_looked_at(answered, open_page):
     app = open_page(PAGE, in_answer=["crossing"])
     app.query_params.clear()
-    app.switch_page(navigation.DEVICES).run()
+    app.switch_page(layout.DEVICES).run()
     app = checked(app.switch_page(PAGE).run())
     assert cards(app) == [answered["crosses"].id]
 

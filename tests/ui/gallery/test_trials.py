@@ -90,9 +90,9 @@ def test_many_trials_are_few_marks_and_come_in_pages(world, open_page):
 
 
 def test_a_link_opens_a_run(stocked, open_page):
-    assert "Take it along" not in words(open_page(PAGE))
+    assert "Export" not in words(open_page(PAGE))
     app = open_page(PAGE, run="b" * 12)
-    assert "The GPU trains" in words(app)
+    assert "The GPU is" in words(app)
     assert "hidden size 32" in words(app)
     assert "Trust: full, 9 of 9" in words(app)
 
@@ -119,10 +119,10 @@ def test_an_unknown_run_is_said_to_be_unknown(stocked, open_page):
     assert "There is no run ffffffffffff here" in words(open_page(PAGE, run="f" * 12))
 
 
-def test_a_run_can_be_set_up_in_compare(stocked, open_page):
+def test_a_run_can_be_set_up_in_explore(stocked, open_page):
     stocked.has(CPU)
-    app = press(open_page(PAGE, run="b" * 12), "Set this up in Compare")
-    assert app.title[0].value == "Compare"
+    app = press(open_page(PAGE, run="b" * 12), "Set this up in Explore")
+    assert app.title[0].value == "Explore"
     assert next(found for found in app.selectbox if found.key == "dataset").value == "mnist"
     assert next(found for found in app.select_slider if found.key == "hidden_size").value == 32
 
@@ -132,15 +132,15 @@ def test_a_row_of_something_that_this_version_does_not_offer_is_shown_but_cannot
     app = open_page(PAGE, run=rows.RUN_ID)
     assert "cannot repeat the run" in words(app)
     assert app.get("download_button")
-    assert "Set this up in Compare" not in [found.label for found in app.button]
+    assert "Set this up in Explore" not in [found.label for found in app.button]
 
 
 def test_of_a_data_set_that_is_not_known_here_all_but_its_classes_is_shown(world, open_page):
     world.keep(rows.run(dataset="invented-later"))
     app = open_page(PAGE, run=rows.RUN_ID)
-    assert "Data set: 'invented-later' is not possible" in words(app)
-    assert "The GPU trains" in words(app)
-    assert "Take it along" in words(app)
+    assert "(got 'invented-later')" in words(app)
+    assert "The GPU is" in words(app)
+    assert "Export" in words(app)
 
 
 def test_each_machine_has_a_line(studied, open_page):

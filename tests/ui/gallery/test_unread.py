@@ -9,7 +9,7 @@ import pytest
 from core.answer.gallery import overview as gallery_table
 from core.results.parquet import object_bytes, to_table
 from core.results.schema import SCHEMA, VERSION_KEY
-from pages.shared import cache, navigation
+from pages.shared import cache
 from tests import rows
 from tests.studies import OTHER_MACHINE, rows_of, sweep
 from tests.ui.conftest import checked, words
@@ -70,7 +70,7 @@ def test_a_study_whose_rows_take_too_much_is_named_and_the_others_are_shown(worl
     assert len(alts(app)) == 1
     assert "take more than" in words(open_page(PAGE, study=large.id))
     assert "are not read at once" in words(open_page(PAGE, study=usual.id, beside=large.id))
-    assert "take more than" in words(open_page(navigation.CROSSOVER, study=large.id))
+    assert "take more than" in words(open_page("/crossover", study=large.id))
 
 
 def test_rows_that_turn_out_not_to_be_readable_when_they_are_opened_are_named_then(studied, open_page, world):
@@ -89,8 +89,8 @@ def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open
         found += [first, dataclasses.replace(second, **again, threads=first.threads)]
     world.keep(found)
     (line,) = gallery_table.find_study_lines(gallery_table.load_overview([(world.store, "here")]).frame)
-    assert "Take it along" in words(open_page(PAGE, study=line.id))
-    assert "Take it along" in words(open_page(PAGE, run=line.run_ids[0]))
+    assert "Export" in words(open_page(PAGE, study=line.id))
+    assert "Export" in words(open_page(PAGE, run=line.run_ids[0]))
 
 
 def test_files_that_cannot_be_read_are_named_with_the_reason_and_the_rest_loads(stocked, open_page):
@@ -105,7 +105,7 @@ def test_of_very_many_trials_the_newest_are_listed_and_the_older_ones_counted(wo
     for number in range(4):
         world.store.add(rows.trial(run_id=f"{number:012x}", started_at=f"2026-11-0{number + 1}T00:00:00+00:00"))
     app = open_page(PAGE, view="Trials")
-    told = "These are the newest 2 trials. 2 older ones are kept, and open by the link of their run."
+    told = "These are the newest 2 trials. 2 older ones are stored; open them by the link of their run."
     assert told in words(app)
     assert len(listed(app)) == 2
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.classroom import classes as module
-from core.classroom import codes
+from core.classroom import students
 from core.classroom.classes import Classes, Prediction
 from core.classroom.database import FILE_NAME
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, ClassQuestion
@@ -44,8 +44,8 @@ def test_a_class_is_found_by_its_code_however_typed_and_only_by_it(classes):
     assert of.name == "Physics 7b"
     assert Classes(classes.folder).find(of.code.lower().replace("-", " ")) == of
     with pytest.raises(NotAllowed, match="There is no class with this code"):
-        classes.find(codes.join_code())
-    assert codes.matches(secret, of.secret_hash)
+        classes.find(students.join_code())
+    assert students.matches(secret, of.secret_hash)
     assert secret.encode() not in everything_in(classes.folder)
 
 
@@ -58,12 +58,12 @@ def test_a_code_that_is_none_finds_no_class(classes, of, code):
 def test_a_code_that_somebody_makes_up_costs_no_look_at_every_class(classes, of, monkeypatch):
     monkeypatch.setattr(module, "_list_classes", lambda *_: pytest.fail("every class was read"))
     with pytest.raises(NotAllowed):
-        classes.find(codes.join_code())
+        classes.find(students.join_code())
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "<b>bold</b>", "a\u202eb", "*.*", "--", "a/b", "=1+1"])
 def test_names_have_letters_and_bounds(classes, name):
-    with pytest.raises(InvalidValue, match=r"name: .*; it must be 1 to 60 letters"):
+    with pytest.raises(InvalidValue, match=r"name must be 1 to 60 letters"):
         classes.create(name, QUESTION)
 
 
@@ -151,7 +151,6 @@ def test_a_closed_class_takes_nothing_until_it_is_opened_again(classes, of):
     for attempt in (
         lambda: classes.join(of, "bob"),
         lambda: classes.predict(of, student, Prediction(winner=CHALLENGER, place=4)),
-        lambda: classes.require_open(of),
     ):
         with pytest.raises(NotAllowed, match="This class is closed"):
             attempt()

@@ -1,5 +1,6 @@
 """The database of classes: damaged, foreign, newer, written by many at once, and who may read its file."""
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -11,7 +12,7 @@ import pytest
 
 from core.classroom import classes as module
 from core.classroom.classes import Classes, Prediction
-from core.classroom.database import FILE_NAME, Database
+from core.classroom.database import APPLICATION_ID, FILE_NAME, FIRST_TABLES, Database
 from core.classroom.question import CHALLENGER, ClassQuestion
 from core.errors import NotAllowed, StoreError
 from core.files.project import PROJECT
@@ -53,11 +54,11 @@ DAMAGES = {
     "link": (put_link, "it is not a plain file"),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "it is not a plain file"),
     "another program": (run_sql("PRAGMA application_id = 7"), "it belongs to another program"),
-    "newer": (run_sql("PRAGMA user_version = 2"), "a newer version of Crossover wrote it, so update Crossover"),
-    "another table": (run_sql("CREATE TABLE notes (text TEXT)"), "its tables are not those of schema 1"),
+    "newer": (run_sql("PRAGMA user_version = 3"), "a newer version of Crossover wrote it, so update Crossover"),
+    "another table": (run_sql("CREATE TABLE notes (text TEXT)"), "its tables are not those of schema 2"),
     "trigger": (
         run_sql("CREATE TRIGGER evil AFTER INSERT ON students BEGIN DELETE FROM classes; END"),
-        "its tables are not those of schema 1",
+        "its tables are not those of schema 2",
     ),
     "endless cell": (run_sql("UPDATE classes SET name = CAST(zeroblob(9000000) AS TEXT)"), "too big"),
 }
@@ -105,7 +106,7 @@ def test_a_prediction_that_is_none_is_named_with_the_student_who_can_predict_aga
     ada, token = classes.join(of, "ada")
     change_database(classes, "UPDATE students SET winner = 'me', place = 4")
     (found,) = classes.students(of)
-    assert found.fault.startswith("the prediction is damaged: winner: 'me'")
+    assert found.fault.startswith("the prediction is damaged: winner must be ")
     healed = classes.predict(of, found, Prediction(winner=CHALLENGER, place=4))
     assert classes.recognise(of, ada.id, token) == healed
 
@@ -222,3 +223,22 @@ def test_who_waits_takes_nobodys_place_and_there_is_a_last_one_who_waits(classes
         classes.join(of, "bot 3")
     classes.ask_admission(of, asked=False)
     assert not classes.join(of, "bob")[0].waiting
+
+
+def test_a_database_of_the_first_version_gets_the_table_that_came_later(tmp_path):
+    path = tmp_path / "classes.sqlite3"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in FIRST_TABLES:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    classes = Classes(tmp_path)
+    made, _ = classes.create("Physics", ClassQuestion.from_preset("disc"))
+    assert not classes.find(made.code).revealed
+    assert classes.reveal(made).revealed
+    assert Classes(tmp_path).find(made.code).revealed
+    assert not classes.reveal(made, revealed=False).revealed
+    classes.delete(classes.reveal(made))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM revealed").fetchone() == (0,)

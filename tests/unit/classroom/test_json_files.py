@@ -74,7 +74,7 @@ def test_what_changed_since_is_not_undone_by_the_files(folder):
 
 def test_an_import_that_was_killed_is_done_as_a_whole_by_the_next(folder, monkeypatch):
     with monkeypatch.context() as during:
-        during.setattr("core.classroom.json_files._read_class", lambda folder: 1 / 0)
+        during.setattr("core.classroom.database._read_class", lambda folder: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             Classes(folder).prune()
     assert Classes(folder).prune() == 1
@@ -169,8 +169,8 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
             "student.json is damaged: Expected `str` matching regex",
         ),
         ("prediction.json", "{", "prediction.json is damaged: it is torn, or no JSON."),
-        ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner: 'me'"),
-        ("prediction.json", '{"winner": "challenger", "place": 7}', "prediction.json is damaged: place: 7"),
+        ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner must be "),
+        ("prediction.json", '{"winner": "challenger", "place": 7}', "prediction.json is damaged: place must be "),
     ],
 )
 def test_a_damaged_file_of_a_student_is_named_with_the_student(folder, name, text, fault):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.classroom import codes, limits
+from core.classroom import limits, students
 from core.classroom.limits import CODES, JOINS, Limits, Source, TooOften
 from core.errors import NotAllowed, StoreError
 
@@ -103,9 +103,9 @@ def test_beyond_the_ceiling_of_all_a_right_code_gets_in_within_seconds(clock):
 
 def test_guessing_takes_the_years_that_the_docstring_says():
     guesses_a_year = 365.25 * 24 * 3600 / CODES["all"].every_s
-    found_once_in_years = len(codes.LETTERS) ** (codes.JOIN_LENGTH - 1) / 100 / guesses_a_year
+    found_once_in_years = len(students.LETTERS) ** (students.JOIN_LENGTH - 1) / 100 / guesses_a_year
     assert round(found_once_in_years) == 27
-    assert "27 years" in (codes.__doc__ or "")
+    assert "27 years" in (students.__doc__ or "")
 
 
 def test_what_fails_for_another_reason_costs_nothing(clock):

@@ -40,7 +40,7 @@ def test_a_nickname_can_be_of_any_script(text):
     ],
 )
 def test_what_hides_mixes_or_piles_up_is_refused(text):
-    with pytest.raises(InvalidValue, match=r"nickname: .*; it must be 1 to 24 letters of one script"):
+    with pytest.raises(InvalidValue, match=r"nickname must be 1 to 24 letters of one script"):
         students.check_nickname(text)
 
 
@@ -79,5 +79,5 @@ def test_every_nickname_that_is_allowed_leaves_something_to_compare():
 def test_the_name_of_a_class_may_mix_scripts_and_not_hide_anything():
     assert students.check_class_name("  Физика   7b,  group 2 ") == "Физика 7b, group 2"
     for text in ("Physics\u3164", "a\u202eb", "x" * 61):
-        with pytest.raises(InvalidValue, match=r"name: .* is not possible; it must be 1 to 60 letters"):
+        with pytest.raises(InvalidValue, match=r"name must be 1 to 60 letters"):
             students.check_class_name(text)

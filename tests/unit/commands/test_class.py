@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.__main__ import main, parser
-from core.classroom import codes, results
+from core.classroom import results, students
 from core.classroom.classes import Classes
 from core.commands import classroom, measuring
 from core.jobs import client
@@ -33,7 +33,7 @@ def test_a_class_is_made_listed_and_deleted(classes, capsys):
     assert main(["class", "create", "--name", "Physics 7b", "--preset", "disc", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     of = classes.find(made["code"])
-    assert codes.matches(made["teacher_code"], of.secret_hash)
+    assert students.matches(made["teacher_code"], of.secret_hash)
     assert main(["class", "list"]) == 0
     assert f"{of.code}  Physics 7b: Points in a disc, 0 students" in capsys.readouterr().out
     assert main(["class", "delete", "--code", of.code.lower()]) == 0
@@ -77,14 +77,14 @@ def test_students_are_named_admitted_put_together_and_removed(classes, capsys):
     (line,) = json.loads(capsys.readouterr().out)["students"]
     assert (line["nickname"], line["rows"], line["waiting"], line["fault"]) == ("bob", 1, False, "")
     assert main(["class", "remove", *code, "--nickname", "nobody"]) == 2
-    assert "Nickname: 'nobody'" in capsys.readouterr().err
+    assert "--nickname must be " in capsys.readouterr().err
     assert [student.id for student in classes.students(of)] == [bob.id] != [eve.id]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--code", "KX4-M9P-QS8", "--nickname", "ada"], "code: 'KX4-M9P-QS8' is not possible"),
+        (["--code", "KX4-M9P-QS8", "--nickname", "ada"], "(got 'KX4-M9P-QS8')"),
         (["--code", "KX4-M9P-QS7", "--nickname", "ada\u3164"], "letters of one script"),
     ],
 )
@@ -109,7 +109,7 @@ def test_a_hosts_code_is_printed_with_what_its_file_needs(capsys):
 
     held = Policy.parse(tomllib.loads(text))
     assert held.classes.create == "code"
-    assert codes.matches(code, held.classes.code_hash)
+    assert students.matches(code, held.classes.code_hash)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_what_a_student_is_told_to_type_asks_the_same(words):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--name", "x"], "Preset: nothing was given; it must be one of disc"),
-        (["--name", "<b>", "--preset", "disc"], "name: '<b>' is not possible"),
-        (["--name", "x", "--preset", "disc", "--days", "0"], "days: 0 is not possible"),
+        (["--name", "x"], "--preset must be one of disc"),
+        (["--name", "<b>", "--preset", "disc"], "(got '<b>')"),
+        (["--name", "x", "--preset", "disc", "--days", "0"], "(got 0)"),
     ],
 )
 def test_what_is_not_allowed_is_said_in_one_sentence(classes, capsys, words, sentence):

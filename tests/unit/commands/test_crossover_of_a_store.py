@@ -32,7 +32,7 @@ def test_the_text_names_both_devices_every_size_and_the_basis(command, folder):
     assert "Test GPU" in lines[0]
     assert lines[2].startswith("hidden size  CPU")
     assert len([line for line in lines if line[:1].isdigit()]) == 7
-    assert any(line.startswith("What is counted, with start-up: ") for line in lines)
+    assert any(line.startswith("Included (with start-up): ") for line in lines)
 
 
 def test_several_studies_are_listed_and_each_can_be_chosen(command, folder):
@@ -112,7 +112,7 @@ def test_a_file_that_is_skipped_is_named(command, folder):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(("--axis", "neurons"), "Axis: 'neurons'"), (("--devices", "cpu,gpu"), "Devices: 'gpu'")],
+    [(("--axis", "neurons"), "--axis must be "), (("--devices", "cpu,gpu"), "--devices must be ")],
 )
 def test_words_that_it_does_not_know_are_a_usage_error(command, folder, arguments, words):
     fill(Store(folder), measured(sweep(values=(16, 32))))
@@ -125,3 +125,38 @@ def test_of_very_many_trials_it_says_how_many_are_too_old_to_be_searched(command
     monkeypatch.setattr(gallery_table, "MOST_TRIALS", 1)
     fill(Store(folder), measured(sweep()), measured(sweep("depth", (1, 2), point=Point(hidden_size=64)), prefix="d"))
     assert "trials are searched; " in command("crossover", "--store", folder).err
+
+
+def test_sizes_are_answered_as_measured_interpolated_or_not_at_all(command, folder):
+    fill(Store(folder), measured(sweep()))
+    document = command("at", "--sizes", "16,40,700,5000", "--store", folder, "--json").json
+    small, below, above, beyond = document["sizes"]
+    assert [entry["basis"] for entry in document["sizes"]] == [
+        "measured",
+        "interpolated",
+        "interpolated",
+        "not measured",
+    ]
+    assert small["faster"].startswith("CPU")
+    assert below["faster"] == small["faster"]
+    assert "Test GPU" in above["faster"]
+    assert above["low"] <= (700 / CROSSING) ** 0.5 <= above["high"]
+    assert (beyond["faster"], beyond["speedup"], beyond["reason"]) == ("", None, "outside of the measured sizes")
+    lines = command("at", "--sizes", "16,40,700,5000", "--store", folder).out.splitlines()
+    assert lines[0].split() == ["hidden", "size", "faster", "speedup", "95", "%", "interval", "basis"]
+    assert len(lines) == 5
+
+
+def test_a_size_at_the_crossing_is_inconclusive(command, folder):
+    fill(Store(folder), measured(sweep()))
+    (entry,) = command("at", "--sizes", str(CROSSING), "--store", folder, "--json").json["sizes"]
+    assert (entry["faster"], entry["reason"]) == ("", "either could be faster")
+    assert entry["low"] < 1 < entry["high"]
+
+
+@pytest.mark.parametrize("sizes", ["", "64,", "0", "-3", "inf"])
+def test_sizes_that_are_none_are_refused(command, folder, sizes):
+    fill(Store(folder), measured(sweep()))
+    done = command("at", f"--sizes={sizes}", "--store", folder)
+    assert done.status == 2
+    assert "sizes" in done.err

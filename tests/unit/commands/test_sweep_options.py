@@ -60,27 +60,27 @@ def test_limits_and_settings_reach_the_sweep():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "Axis: nothing was given; it must be one of hidden_size"),
+        ((), "--axis must be one of hidden_size"),
         (("--preset", "mnist-linear"), "its tutorial varies nothing"),
         (("--values", "8,16"), "of which --values or --range give the values"),
         (("--axis", "hidden_size"), "--values 8,16,32 or --range 8:8192"),
-        (("--axis", "hidden_size", "--values", "8:16"), "values: '8:16'"),
-        (("--axis", "hidden_size", "--range", "8,16"), "range: '8,16'"),
+        (("--axis", "hidden_size", "--values", "8:16"), "--values must be "),
+        (("--axis", "hidden_size", "--range", "8,16"), "--range must be "),
         (("--axis", "hidden_size=8,16", "--values", "8"), "given with the values of each"),
         (("--axis", "hidden_size=8,16", "--axis", "depth"), "given with the values of each"),
         (("--axis", "hidden_size=8,16", "--axis", "hidden_size=32"), "different axes"),
-        (("--axis", "neurons=8,16"), "Axis: 'neurons'"),
-        (("--axis", "hidden_size=8,many"), "Hidden size: 'many'"),
-        (("--axis", "hidden_size=0,8"), "Hidden size: 0"),
-        (("--axis", "width=1,2"), "Axis: 'width'"),
-        (("--axis", "hidden_size=8,16", "--axis", "depth=1,2", "--adaptive"), "Adaptive search: "),
-        (("--axis", "hidden_size", "--range", "8:99999999"), "Hidden size: 99,999,999 is not"),
-        (("--axis", "hidden_size=8,16", "--pairs", "1"), "Pairs of blocks at each point: 1"),
-        (("--axis", "hidden_size=8,16", "--pairs", "0"), "Pairs of blocks at each point: 0 is not"),
-        (("--axis", "hidden_size=8,16", "--size", "5"), "Size: 5 is not possible; it must be given with --training"),
-        (("--axis", "hidden_size=8,16", "--budget", "nan"), "Time budget: nan"),
-        (("--axis", "hidden_size=8,16", "--batch-size", "9999"), "Batch size: 9,999"),
-        (("--preset", "disc", "--model", "cnn"), "Preset: 'disc'"),
+        (("--axis", "neurons=8,16"), "--axis must be "),
+        (("--axis", "hidden_size=8,many"), "--hidden-size must be "),
+        (("--axis", "hidden_size=0,8"), "--hidden-size must be "),
+        (("--axis", "width=1,2"), "--axis must be "),
+        (("--axis", "hidden_size=8,16", "--axis", "depth=1,2", "--adaptive"), "Adaptive search must be "),
+        (("--axis", "hidden_size", "--range", "8:99999999"), "--hidden-size must be "),
+        (("--axis", "hidden_size=8,16", "--pairs", "1"), "--pairs must be "),
+        (("--axis", "hidden_size=8,16", "--pairs", "0"), "--pairs must be "),
+        (("--axis", "hidden_size=8,16", "--size", "5"), "--size must be given with --training"),
+        (("--axis", "hidden_size=8,16", "--budget", "nan"), "--budget must be "),
+        (("--axis", "hidden_size=8,16", "--batch-size", "9999"), "--batch-size must be "),
+        (("--preset", "disc", "--model", "cnn"), "--preset must be "),
     ],
 )
 def test_what_contradicts_itself_is_a_usage_error_before_anything_starts(command, words, sentence):
@@ -95,9 +95,9 @@ def test_what_contradicts_itself_is_a_usage_error_before_anything_starts(command
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--size", "8"), "Axis: nothing was given; it must be size, with its values: --axis size --values 64,128"),
-        (("--values", "8,16"), "Axis: nothing was given; it must be size,"),
-        (("--size", "8", "--axis", "size", "--values", "8,16"), "Size: 8 is not possible; it must be left out where"),
+        (("--size", "8"), "--axis must be size, with its values: --axis size --values 64,128"),
+        (("--values", "8,16"), "--axis must be size,"),
+        (("--size", "8", "--axis", "size", "--values", "8,16"), "--size must be left out where"),
     ],
 )
 def test_of_ones_own_training_the_size_is_varied_and_not_said_twice(command, tmp_path, words, sentence):
@@ -106,3 +106,23 @@ def test_of_ones_own_training_the_size_is_varied_and_not_said_twice(command, tmp
     done = command("sweep", "--training", f"{file}:build", *words)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith(sentence)
+
+
+def test_a_range_may_be_restricted_to_sizes_that_can_be_built():
+    words = ("--axis", "hidden_size", "--range", "60:300", "--adaptive")
+    assert all(size % 12 == 0 for size in axes(*words, "--multiples-of", "12")["hidden_size"])
+    assert axes(*words, "--powers-of-two") == {"hidden_size": (64, 128, 256)}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--values", "8,16", "--multiples-of", "8"), "give --range with --multiples-of"),
+        (("--range", "65:100", "--powers-of-two"), "a range with a power of two in it"),
+        (("--range", "65:100", "--multiples-of", "0"), "at least 1"),
+        (("--range", "65:70", "--multiples-of", "64"), "a range with a multiple of 64 in it"),
+    ],
+)
+def test_a_restriction_that_leaves_no_size_is_refused(words, sentence):
+    with pytest.raises(InvalidValue, match=sentence):
+        asked("--axis", "hidden_size", *words)

@@ -99,4 +99,4 @@ def test_without_a_preset_the_usual_limits_hold():
 def test_a_scale_needs_the_preset_that_it_is_of(command, tmp_path):
     done = command("run", "--scale", "class", "--devices", "cpu", "--store", tmp_path)
     assert done.status == 2
-    assert done.err.strip() == ("Scale: 'class' is not possible; it must be given with the --preset that it is of.")
+    assert done.err.strip() == ("--scale must be given with --preset (got 'class').")

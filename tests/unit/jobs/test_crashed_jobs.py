@@ -154,7 +154,7 @@ def test_a_process_of_somebody_else_cannot_be_killed(queue, store, monkeypatch):
     job = queue.submit(experiment(), store)
     queue.claim(ME)
 
-    def refuse(self, ours):
+    def refuse(self, ours, log):
         raise PermissionError("not yours")
 
     monkeypatch.setattr(Process, "kill", refuse)

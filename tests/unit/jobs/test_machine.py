@@ -3,15 +3,16 @@ import json
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 from filelock import Timeout
 
 from core.jobs import machine, process
-from core.jobs.machine import Machine, measurement_lock
+from core.jobs.machine import Machine, MachineUse, UseMeter, measurement_lock
 from core.jobs.process import Process
 from core.jobs.worker_file import Serving, WorkerFile
 from core.results import environment
-from core.results.environment import DeviceInfo
+from core.results.environment import DeviceInfo, LoadReading
 
 CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=2**34, driver="")
 FOUND = Machine(
@@ -96,3 +97,38 @@ def test_the_lock_lies_where_all_users_of_the_machine_meet(monkeypatch):
     monkeypatch.setattr(machine.sys, "platform", "win32")
     monkeypatch.delenv("PROGRAMDATA", raising=False)
     assert Path(measurement_lock().lock_file).parent == Path(tempfile.gettempdir())
+
+
+class TestTheUseOfTheMachine:
+    @pytest.fixture
+    def programs(self, monkeypatch):
+        """Numbers of processes → name and seconds of processor, and the share that they use of four processors."""
+        seen: dict[int, tuple[str, float]] = {}
+        moments = iter([0.0, 2.0])
+        monkeypatch.setattr(machine, "_read_programs", lambda: dict(seen))
+        monkeypatch.setattr(machine.time, "monotonic", lambda: next(moments))
+        monkeypatch.setattr(psutil, "cpu_count", lambda: 4)
+        reading = LoadReading(load=1.0, steal=0.0, switches=0, other_use=0.5)
+        monkeypatch.setattr(machine, "LoadMeter", lambda: type("Meter", (), {"read": lambda _: reading})())
+        return seen
+
+    def test_programs_are_named_by_what_they_used_since_the_last_look_the_busiest_first(self, programs):
+        programs |= {10: ("chromium", 50.0), 11: ("chromium", 9.0), 12: ("ffmpeg", 0.0), 13: ("idle", 900.0)}
+        meter = UseMeter()
+        programs |= {10: ("chromium", 50.5), 11: ("chromium", 9.5), 12: ("ffmpeg", 3.0), 14: ("new", 40.0)}
+        use = meter.read()
+        assert use == MachineUse(processors=2.0, share=0.5, load=1.0, programs=("ffmpeg", "chromium"))
+        assert use.description == "other programs use about half of the processors (ffmpeg, chromium)"
+
+    def test_neither_this_process_nor_what_it_started_is_a_program_of_others(self):
+        assert process.current_process().pid not in machine._read_programs()
+
+    @pytest.mark.parametrize(("processors", "quiet"), [(0.0, True), (0.25, True), (0.3, False)])
+    def test_a_machine_is_quiet_up_to_a_quarter_of_a_processor(self, processors, quiet):
+        assert MachineUse(processors=processors).is_quiet == quiet
+
+    @pytest.mark.parametrize(
+        ("processors", "load", "passing"), [(1.0, 1.0, False), (1.0, 0.2, True), (1.0, 3.0, True), (0.1, 3.0, False)]
+    )
+    def test_quiet_is_near_where_the_load_of_the_last_minute_was_another_one(self, processors, load, passing):
+        assert MachineUse(processors=processors, load=load).is_passing == passing

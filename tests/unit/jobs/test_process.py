@@ -69,6 +69,19 @@ def test_a_process_whose_command_line_is_none_of_ours_is_not_signalled(sleeper):
     assert mark.alive
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files without rights")
+def test_a_process_that_changed_its_command_line_is_known_by_its_log(tmp_path):
+    log = tmp_path / "worker.log"
+    with log.open("wb") as file:
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stderr=file)
+    mark = process.process_from_pid(child.pid)
+    with pytest.raises(PermissionError, match="none of ours"):
+        mark.kill(lambda _: False, tmp_path / "another.log")
+    mark.kill(lambda _: False, log)
+    assert not mark.alive
+    child.wait()
+
+
 def test_a_process_of_another_birth_is_not_signalled(sleeper):
     Process(pid=sleeper.pid, born=process.current_process().born).kill(ours)
     Process(pid=sleeper.pid).kill(ours)
@@ -142,6 +155,15 @@ def test_a_process_has_the_variables_of_who_asked_and_for_the_rest_those_of_who_
         "CUDA_VISIBLE_DEVICES": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
     }
+
+
+def test_only_a_process_of_the_same_interpreter_suits_who_asks_with_a_custom_script(monkeypatch):
+    here = ExecutionContext.capture(whole=True)
+    monkeypatch.setattr(sys, "executable", "/home/me/project/.venv/bin/python")
+    asked = ExecutionContext.capture(whole=True)
+    assert asked.suits(asked)
+    assert not here.suits(asked)
+    assert here.suits(ExecutionContext.capture()), "a built-in training needs no packages of anybody"
 
 
 @linux

@@ -162,7 +162,7 @@ def test_a_step_takes_what_the_middle_block_took_and_before_the_first_the_last_w
 
 def test_each_block_runs_with_the_settings_of_its_contender(data, machine, monkeypatch):
     asked, tf32 = [], []
-    monkeypatch.setattr(contender.capabilities, "set_memory_retention", lambda *, keep: asked.append(keep))
+    monkeypatch.setattr(contender.devices, "set_memory_retention", lambda *, keep: asked.append(keep))
     monkeypatch.setattr(devices, "use_tf32", tf32.append)
     measured = warm(data)
     torch.set_num_threads(2)
@@ -172,6 +172,13 @@ def test_each_block_runs_with_the_settings_of_its_contender(data, machine, monke
     assert (asked, set(tf32)) == ([False], {False})
     started(data, "cpu@1+kept")
     assert set(asked[1:]) == {True}
+
+
+@pytest.mark.parametrize(("words", "timed"), [("cpu@1", False), ("cpu@1+benchmark", True)])
+def test_cudnn_times_its_algorithms_for_the_contender_that_asks_for_it_alone(data, machine, monkeypatch, words, timed):
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", not timed)
+    started(data, words)
+    assert torch.backends.cudnn.benchmark is timed
 
 
 # The end of the training

@@ -98,6 +98,17 @@ def card(monkeypatch):
     monkeypatch.setattr(devices, "open_device", lambda name: devices.Device(CPU))
 
 
+def test_the_device_of_a_contender_is_the_current_one_while_it_trains(data, machine, card, monkeypatch):
+    """Pinning memory for the second GPU would otherwise take memory of the first."""
+    current = []
+    monkeypatch.setattr(torch.accelerator, "set_device_index", current.append)
+    measured = warm(data, "cuda:0@1")
+    assert current == []  # the CPU stands for it
+    monkeypatch.setattr(measured, "_device", devices.Device(torch.device("cuda:1")))
+    measured._use_settings()
+    assert current == [1]
+
+
 def lead_ins(measured, clock, *idle_s):
     """Steps before each of some blocks, before each of which the device idles for so long."""
     steps = []

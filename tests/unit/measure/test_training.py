@@ -30,6 +30,15 @@ def started(data, *, first_step: int = 0) -> Training:
     return training
 
 
+def test_no_operation_joins_thousands_of_losses(data, monkeypatch):
+    joined, real = [], torch.cat
+    monkeypatch.setattr(torch, "cat", lambda parts: joined.append(len(parts)) or real(parts))
+    training = started(data)
+    training._losses = [torch.tensor(float(number)) for number in range(1_100)]
+    assert training.read_losses() == list(map(float, range(1_100)))
+    assert joined == [512, 512, 76, 3]
+
+
 @pytest.mark.slow
 def test_it_is_what_anyone_would_write_by_hand(data):
     network = networks.build(POINT.network, seed=0)

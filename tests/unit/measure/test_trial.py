@@ -1,7 +1,6 @@
 """A measurement visit by visit; one in which something fails: what that ends, and which rows are left."""
 
 import dataclasses
-import time
 import weakref
 from types import SimpleNamespace
 
@@ -23,7 +22,7 @@ PLAIN, LANE = Contender.parse("cpu@1"), Contender.parse("cpu@1+micro5")
 def budget(machine, monkeypatch):
     """A budget is spent by the clock of the machine too."""
     devices.initialise("cpu")  # before, as what that takes is kept for all tests of this process
-    monkeypatch.setattr(time, "perf_counter", lambda: 1.0 + machine.clock() / 1e9)
+    monkeypatch.setattr(trial, "perf_counter", lambda: 1.0 + machine.clock() / 1e9)
 
 
 def run(*contenders, pairs=2, **hooks):
@@ -148,7 +147,7 @@ def test_a_run_that_need_not_be_whole_ends_at_a_look_that_says_enough(monkeypatc
 def test_a_run_that_was_trained_to_its_end_by_then_is_completed_and_tested():
     asked = Experiment(point=POINT, contenders=(PLAIN,), whole=False)
     (row,) = measure(asked, hooks=Hooks(), run_id="b" * 12)
-    assert (row.outcome, len(row.block_pair), bool(row.confusion)) == ("completed", 10, True)
+    assert (row.outcome, len(row.block_pair), bool(row.confusion)) == ("completed", 12, True)
 
 
 # Visits
@@ -260,3 +259,56 @@ def test_the_step_that_all_are_tested_after_is_the_one_that_is_reached_soonest()
     assert common_test_step([at(1_000, 1e-3), at(20, 5e-2)]) == 20, "20 quick steps again are less than 980 slow ones"
     assert common_test_step([at(300, 1e-3)]) == 300
     assert common_test_step([]) == 0
+
+
+# Rounds
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Pauses so far, none of which is waited for."""
+    found = []
+    monkeypatch.setattr(trial, "sleep", found.append)
+    monkeypatch.setattr(contender, "WARM_UP_S", 0.0)
+    monkeypatch.setattr(trial, "TARGET_PAIRS", 10)
+    monkeypatch.setattr(trial, "MOST_PAIRS", 10)
+    return found
+
+
+@pytest.mark.slow
+def test_a_run_is_made_of_rounds_between_which_contenders_are_built_anew(monkeypatch, pauses):
+    built, real = [], MeasuredContender._build
+
+    def build(measured):
+        built.append(str(measured.contender))
+        real(measured)
+
+    monkeypatch.setattr(MeasuredContender, "_build", build)
+    plain, lane = run(PLAIN, LANE, pairs=0, machine_shift=0.04, machine_repeats=3)
+    assert plain.block_round == lane.block_round == (0, 0, 0, 0, 1, 1, 1, 1, 2, 2)
+    assert pauses == [trial.PAUSE_S] * 2
+    assert sorted(built) == ["cpu@1"] * 3 + ["cpu@1+micro5"] * 3
+    assert (plain.machine_shift, plain.machine_repeats) == (0.04, 3)
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_as_before_in_another_round(monkeypatch, pauses):
+    (rounds,) = run(PLAIN, pairs=0)
+    monkeypatch.setattr(trial, "ROUND_PAIRS", 99)
+    (one,) = run(PLAIN, pairs=0)
+    assert set(one.block_round) == {0}
+    assert rounds.loss == one.loss
+    assert rounds.predictions == one.predictions
+
+
+@pytest.mark.slow
+def test_who_does_not_fit_when_built_anew_ends_alone(monkeypatch, pauses):
+    failing(monkeypatch, "begin_round", torch.OutOfMemoryError("CUDA out of memory."))
+    plain, lane = run(PLAIN, LANE, pairs=0)
+    assert (len(plain.block_pair), len(lane.block_pair)) == (10, 4)
+    assert lane.outcome == "out_of_memory"
+
+
+def test_sizes_of_a_sweep_have_no_rounds_of_their_own(pauses):
+    (row,) = run(PLAIN, pairs=6)
+    assert (row.block_round, pauses) == ((), [])

@@ -2,14 +2,15 @@
 
 import pytest
 
-from core.custom.watch import MIN_LOOKS, MOST_KEPT, SHARE, WARM_UP, Pace
+from core.custom.watch import MIN_LOOKS, SHARE, WARM_UP, Pace
+from core.measure.custom.training import MOST_KEPT
 
 
 def test_times_of_steps_that_are_kept_stay_few():
     pace = Pace()
     for number in range(10 * MOST_KEPT):
         pace.look(0, 10**9 if number % 10 == 9 else 10**7)
-    assert len(pace._taken_ns) < MOST_KEPT
+    assert len(pace._times.taken_ns) < MOST_KEPT
     assert pace.uneven[0] == pytest.approx(0.1, abs=0.03)
 
 

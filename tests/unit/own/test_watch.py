@@ -124,7 +124,8 @@ def test_a_read_is_placed_in_ones_own_file_or_cell(loop):
         exec(cell, namespace)
     assert seen.steps.waits_at == "42.py:2"
     assert [found.sentence for found in seen.findings if found.kind == "waits"] == [
-        "each step reads 1 value, for which the host would wait on a GPU, most often at 42.py:2."
+        "each step reads values or sizes 1 time, most often at 42.py:2; "
+        "with tensors on a GPU, each read makes the host wait."
     ]
 
 

@@ -6,7 +6,7 @@ from core.errors import InvalidValue, NotAllowed
 from core.question import describe, lanes, models, policy
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS
-from core.question.models import boosting, cost
+from core.question.models import families, operations
 from core.question.policy import Policy
 from core.question.sweep import Axis, Sweep, size_axes, vary
 
@@ -37,7 +37,7 @@ def test_a_line_about_a_fit_says_its_rows_rounds_and_leaves_and_nothing_of_batch
 
 @pytest.mark.parametrize(("model", "device"), [("hist-boosting", "cuda:0"), ("xgboost", "mps"), ("lightgbm", "xpu:0")])
 def test_a_device_that_the_library_was_not_written_for_is_refused(model, device):
-    with pytest.raises(InvalidValue, match=f"where {boosting.LIBRARIES[model].title} fits its trees"):
+    with pytest.raises(InvalidValue, match=f"where {families.LIBRARIES[model].title} fits its trees"):
         Experiment(point=Point(model=model), contenders=(Contender(device=device),))
     Experiment(point=Point(), contenders=(Contender(device=device),))
 
@@ -61,18 +61,18 @@ def test_a_fit_is_varied_in_rows_rounds_leaves_and_shrinkage_alone(axis):
 
 def test_the_work_of_a_fit_grows_with_rows_rounds_and_classes():
     small = Point(dataset="signal", samples=1_000, model="hist-boosting", rounds=10)
-    assert cost.work(vary(small, {"samples": 2_000})) == 2 * cost.work(small)
-    assert cost.work(vary(small, {"rounds": 30})) == 3 * cost.work(small)
+    assert operations.work(vary(small, {"samples": 2_000})) == 2 * operations.work(small)
+    assert operations.work(vary(small, {"rounds": 30})) == 3 * operations.work(small)
     digits = Point(dataset="digits", samples=1_000, model="hist-boosting", rounds=10)
-    assert cost.work(digits) == cost.work(small) * 10 * 64 // 20
-    assert cost.work(Point()) == Point().network.flops_per_step(64)
+    assert operations.work(digits) == operations.work(small) * 10 * 64 // 20
+    assert operations.work(Point()) == Point().network.flops_per_step(64)
 
 
 def test_what_a_fit_needs_has_a_part_for_all_for_each_row_and_for_each_leaf():
     """Peaks of a first fit, as `tests.benchmarks.boosting --memory` measures them, are below."""
 
     def most(**changes):
-        return cost.step_bytes(vary(FIT, {"samples": 300_000, **changes}), 0) / 2**20
+        return operations.step_bytes(vary(FIT, {"samples": 300_000, **changes}), 0) / 2**20
 
     peaks = {most(samples=300): 10.6, most(samples=3_000): 12.4, most(samples=30_000): 21.6, most(): 104.2}
     assert all(peak < bound for bound, peak in peaks.items())
@@ -92,5 +92,5 @@ def test_a_host_bounds_the_work_and_the_memory_of_a_fit():
 
 def test_every_library_has_a_family_that_says_who_fits_it():
     fits = {name: family for name, family in models.FAMILIES.items() if family.library}
-    assert fits.keys() == boosting.LIBRARIES.keys()
+    assert fits.keys() == families.LIBRARIES.keys()
     assert all(family.library in family.summary and not family.size for family in fits.values())

@@ -20,7 +20,7 @@ PAIR = (Contender(threads=1), Contender())
         (
             Point(epochs=1),
             "Digits, 1,257 samples · Fully connected, hidden size 128, depth 2 · batch 64 · 1 epoch · "
-            "learning rate 0.1 · Copied once",
+            "learning rate 0.1 · Preloaded on the device",
         ),
         (
             Point(dataset="mnist", model="linear", learning_rate=1.0, data_path="per_batch"),
@@ -29,7 +29,7 @@ PAIR = (Contender(threads=1), Contender())
         (
             PRESETS["fashion-cnn"].point,
             "Fashion-MNIST, 60,000 samples · Convolutional, width 1 · batch 1,000 · 1 epoch · learning rate 0.01 · "
-            "As the tutorials do",
+            "Per-sample transforms",
         ),
     ],
 )
@@ -40,12 +40,12 @@ def test_a_training_is_said_in_one_line_with_the_sizes_that_shape_its_model(poin
 
 def test_what_is_varied_is_left_out_or_said_first():
     assert describe.describe_question(Point(), without=["samples", "depth", "batch_size", "learning_rate"]) == (
-        "Digits · Fully connected, hidden size 128 · 100 epochs · Copied once"
+        "Digits · Fully connected, hidden size 128 · 100 epochs · Preloaded on the device"
     )
     axes = (Axis(name="parameters", values=(1_000, 50_000)), Axis(name="learning_rate", values=(0.01, 0.1)))
     assert describe.describe_question(Sweep(point=Point(), axes=axes, contenders=PAIR)) == (
         "Parameters 1,000 to 50,000, learning rate 0.01 to 0.1 · "
-        "Digits, 1,257 samples · Fully connected, depth 2 · batch 64 · 100 epochs · Copied once"
+        "Digits, 1,257 samples · Fully connected, depth 2 · batch 64 · 100 epochs · Preloaded on the device"
     )
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from core.files.project import PROJECT
-from core.measure import capabilities
+from core.measure import devices
 from core.question.devices import DEVICE_KINDS, DEVICES
 from core.question.experiment import Contender
 from core.results.environment import DeviceInfo
@@ -58,7 +58,7 @@ def test_every_kind_is_asked_for_described_refused_and_drawn_by_its_entry(kind):
     assert re.fullmatch(FORMS["device"].pattern, device)
     assert device.replace("3", "N") in DEVICES
     assert re.fullmatch("#[0-9A-F]{6}", facts.colour)
-    refusals = capabilities.refusals(kind, (9, 0))
+    refusals = devices.refusals(kind, (9, 0))
     assert ("graph" in refusals, "tf32" in refusals) == (not facts.graphs, not facts.tf32)
     assert ("bf16" in refusals, "kept" in refusals or kind == "cpu") == (not facts.bf16, True)
     assert DeviceInfo(device=device, kind=kind, name="one", memory_bytes=1, refusals=refusals).kind == kind

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CrossoverError, InvalidValue
-from core.question import catalog, defaults, experiment, models
+from core.question import catalog, experiment, models, presets
 from core.question.experiment import Contender, Experiment, Point, display_name
 from core.question.fields import DATA_PATHS, DTYPES, TRAINING
 from core.question.sweep import Axis, Sweep
@@ -73,7 +73,7 @@ def test_the_training_of_a_row_is_read_from_its_columns(point):
 
 
 def test_a_row_of_a_training_that_is_not_offered_has_no_point():
-    with pytest.raises(InvalidValue, match="batch_size: "):
+    with pytest.raises(InvalidValue, match="batch_size must be "):
         Point.from_row(SimpleNamespace(**{**vars(Point()), "batch_size": 0}))
 
 
@@ -83,13 +83,15 @@ def test_a_training_in_float64_is_another_one_and_one_in_float32_is_as_it_always
     assert longer.id != plain.id
     assert Experiment.from_json(longer.to_json()) == longer
     assert Point.from_json({"dataset": "digits"}).dtype == "float32"
-    with pytest.raises(InvalidValue, match=r"dtype: 'float16'.*one of float32, float64"):
+    with pytest.raises(InvalidValue, match=r"dtype must be .*one of float32, float64.*got 'float16'"):
         Point(dtype="float16")
 
 
 def test_float64_is_refused_where_the_device_has_none_before_anything_is_measured():
     pair = (Contender(), Contender(device="mps"))
-    with pytest.raises(InvalidValue, match=r"dtype: 'float64'.*float32 with the Apple GPU, which has no float64"):
+    with pytest.raises(
+        InvalidValue, match=r"dtype must be .*float32 with the Apple GPU, which has no float64.*got 'float64'"
+    ):
         Experiment(point=Point(dtype="float64"), contenders=pair)
     assert Experiment(point=Point(), contenders=pair).point.dtype == "float32"
 
@@ -122,27 +124,27 @@ def test_the_name_of_a_question_depends_on_the_protocol(monkeypatch):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"hidden_size": "0"}, "hidden_size: 0.*between 1 and 16,384"),
-        ({"hidden_size": "wide"}, "hidden_size: 'wide'.*a whole number"),
-        ({"hidden_size": "12.5"}, "hidden_size: '12.5'.*a whole number"),
-        ({"depth": "17"}, "depth: 17.*between 1 and 16"),
-        ({"model": "doubling-mlp", "depth": "15"}, "depth: 15.*between 2 and 14"),
-        ({"width": "99", "model": "cnn"}, "width: 99.*between 1 and 32"),
-        ({"batch_size": "65537"}, "batch_size: 65,537.*between 1 and 65,536"),
-        ({"batch_size": "1258"}, "batch_size: 1,258.*at most the 1,257 training samples"),
-        ({"samples": "1258"}, "samples: 1,258.*between 10 and 1,257"),
-        ({"epochs": "0"}, "epochs: 0.*between 1 and 10,000"),
-        ({"learning_rate": "nan"}, "learning_rate: nan.*between 1e-06 and 10"),
-        ({"learning_rate": "-1"}, "learning_rate: -1.0.*between 1e-06 and 10"),
-        ({"learning_rate": "fast"}, "learning_rate: 'fast'.*a number"),
-        ({"data_path": "pigeon"}, "data_path: 'pigeon'.*resident, per_batch, loader, tutorial"),
-        ({"data_path": "loader", "loader_workers": "17"}, "loader_workers: 17.*between 0 and 16"),
-        ({"dataset": "cifar"}, "dataset: 'cifar'.*disc, signal, .*digits"),
-        ({"model": "gpt"}, "model: 'gpt'.*linear, mlp"),
-        ({"shuffle": "perhaps"}, "shuffle: 'perhaps'.*true or false"),
-        ({"seed": "-1"}, "seed: -1.*between 0 and"),
-        ({"speed": "11"}, "setting: 'speed'.*one of dataset, samples"),
-        ({"epochs": True}, "epochs: True.*a whole number"),
+        ({"hidden_size": "0"}, "hidden_size must be .*between 1 and 16,384.*got 0"),
+        ({"hidden_size": "wide"}, "hidden_size must be .*a whole number.*got 'wide'"),
+        ({"hidden_size": "12.5"}, "hidden_size must be .*a whole number.*got '12.5'"),
+        ({"depth": "17"}, "depth must be .*between 1 and 16.*got 17"),
+        ({"model": "doubling-mlp", "depth": "15"}, "depth must be .*between 2 and 14.*got 15"),
+        ({"width": "99", "model": "cnn"}, "width must be .*between 1 and 32.*got 99"),
+        ({"batch_size": "65537"}, "batch_size must be .*between 1 and 65,536.*got 65,537"),
+        ({"batch_size": "1258"}, "batch_size must be .*at most the 1,257 training samples.*got 1,258"),
+        ({"samples": "1258"}, "samples must be .*between 10 and 1,257.*got 1,258"),
+        ({"epochs": "0"}, "epochs must be .*between 1 and 10,000.*got 0"),
+        ({"learning_rate": "nan"}, "learning_rate must be .*between 1e-06 and 10.*got nan"),
+        ({"learning_rate": "-1"}, "learning_rate must be .*between 1e-06 and 10.*got -1.0"),
+        ({"learning_rate": "fast"}, "learning_rate must be .*a number.*got 'fast'"),
+        ({"data_path": "pigeon"}, "data_path must be .*resident, per_batch, loader, pinned, tutorial.*got 'pigeon'"),
+        ({"data_path": "loader", "loader_workers": "17"}, "loader_workers must be .*between 0 and 16.*got 17"),
+        ({"dataset": "cifar"}, "dataset must be .*disc, signal, .*digits.*got 'cifar'"),
+        ({"model": "gpt"}, "model must be .*linear, mlp.*got 'gpt'"),
+        ({"shuffle": "perhaps"}, "shuffle must be .*true or false.*got 'perhaps'"),
+        ({"seed": "-1"}, "seed must be .*between 0 and.*got -1"),
+        ({"speed": "11"}, "setting must be .*one of dataset, samples.*got 'speed'"),
+        ({"epochs": True}, "epochs must be .*a whole number.*got True"),
     ],
 )
 def test_bad_input_gets_one_sentence_with_field_value_and_range(fields, sentence):
@@ -203,13 +205,13 @@ def test_contenders_must_differ():
 
 @pytest.mark.parametrize("budget_s", [0, -1, float("nan"), float("inf"), 86_401, "long", True])
 def test_a_budget_out_of_range_is_refused(budget_s):
-    with pytest.raises(InvalidValue, match="budget_s: "):
+    with pytest.raises(InvalidValue, match="budget_s must be "):
         Experiment(point=Point(), budget_s=budget_s)
 
 
 @pytest.mark.parametrize("pairs", [-1, 101, 6.0, "6", True, None])
 def test_a_number_of_pairs_out_of_range_is_refused(pairs):
-    with pytest.raises(InvalidValue, match=r"pairs: .*between 0 and 100"):
+    with pytest.raises(InvalidValue, match=r"pairs must be .*between 0 and 100"):
         Experiment(point=Point(), pairs=pairs)
 
 
@@ -237,30 +239,30 @@ def test_steps_are_full_batches():
     assert (point.steps_per_epoch, point.total_steps) == (3, 12)
 
 
-# The lanes of the CPU
+# Fair lanes
 
 
 MANY = Point(dataset="fashion-mnist", model="cnn", batch_size=512, samples=1024)
 
 
 def names(asked, points=(MANY,), refusals=()):
-    return [str(each) for each in defaults.with_lanes_of_cpu(asked, points, dict.fromkeys(refusals, "it has not"))]
+    refused = {contender.device: dict.fromkeys(refusals, "it has not") for contender in asked}
+    return [str(each) for each in presets.with_fair_lanes(asked, points, refused)]
 
 
-def test_the_lanes_of_the_cpu_come_between_the_two_that_a_search_is_about():
+def test_lanes_of_both_devices_come_in_turns_between_the_two_that_a_search_is_about():
     pair = (Contender(), Contender(device="cuda:0"))
     fair = names(pair)
     assert (fair[0], fair[-1], len(fair)) == ("cpu", "cuda:0", 8)
-    assert fair[1:4] == ["cpu+compiled10", "cpu+compiled", "cpu+kept"]
-    assert "cpu+channels_last" in fair
-    assert "cpu+bf16" not in fair, "it is other mathematics"
+    assert fair[1:5] == ["cpu+compiled10", "cuda:0+graph10", "cpu+compiled", "cuda:0+graph"]
+    assert not {"cpu+bf16", "cuda:0+bf16", "cuda:0+tf32"} & set(fair), "they are other mathematics"
 
 
-def test_lanes_that_the_cpu_does_not_have_or_that_not_every_training_fits_are_left_out():
+def test_lanes_that_a_device_does_not_have_or_that_not_every_training_fits_are_left_out():
     pair = (Contender(), Contender(device="cuda:0"))
-    fair = names(pair, refusals=("compiled", "kept"))
-    assert not any("compiled" in name or "kept" in name for name in fair)
-    assert "cpu+micro256" in fair
+    fair = names(pair, refusals=("compiled", "kept", "graph"))
+    assert not any(word in name for name in fair for word in ("compiled", "kept", "graph"))
+    assert {"cpu+micro256", "cuda:0+fused"} <= set(fair)
     smaller = dataclasses.replace(MANY, batch_size=64)
     assert not any("micro" in name for name in names(pair, (MANY, smaller), refusals=("compiled", "kept")))
 
@@ -279,7 +281,7 @@ def test_a_cpu_that_contends_alone_stays_first():
     assert len(fair) > 4
 
 
-def test_without_the_cpu_there_are_no_lanes_of_it():
+def test_without_the_cpu_fair_lanes_are_refused():
     with pytest.raises(InvalidValue, match="with the CPU among the devices"):
         names((Contender(device="cuda:0"),))
 
@@ -319,7 +321,7 @@ def test_numbers_of_numpy_are_numbers_and_what_is_asked_with_them_goes_into_a_fi
     asked = Sweep(point=point, axes=(axis,), contenders=(Contender(threads=numpy.int64(1)), Contender()))
     assert axis.values == (8, 16, 32)
     assert Sweep.from_json(json.loads(json.dumps(asked.to_json()))) == asked
-    with pytest.raises(InvalidValue, match=r"hidden_size: 64\.0 is not possible; it must be a whole number"):
+    with pytest.raises(InvalidValue, match=r"hidden_size must be a whole number .*\(got 64\.0\)"):
         Point(hidden_size=64.0)
     with pytest.raises(InvalidValue, match="at least one value"):
         Axis(name="hidden_size", values=numpy.array([]))

@@ -51,6 +51,7 @@ def test_a_plus_that_a_link_turned_into_a_space_is_still_one():
         precision=st.sampled_from(list(lanes.LANE_WORDS["precision"])),
         memory_format=st.sampled_from(list(lanes.LANE_WORDS["memory_format"])),
         host_memory=st.sampled_from(list(lanes.LANE_WORDS["host_memory"])),
+        cudnn=st.sampled_from(list(lanes.LANE_WORDS["cudnn"])),
         micro_batch=st.integers(0, lanes.MAX_MICRO_BATCH),
     )
 )
@@ -63,15 +64,15 @@ def test_every_lane_survives_being_written(lane):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cpu+quick", "lane: 'quick'"),
-        ("cpu+compiled0", "lane: 'compiled0'"),
-        ("cpu+compiled101", "steps_per_call: 101"),
+        ("cpu+quick", "lane must be .*got 'quick'"),
+        ("cpu+compiled0", "lane must be .*got 'compiled0'"),
+        ("cpu+compiled101", "steps_per_call must be .*got 101"),
         ("cpu+compiled+graph", "left out, as compiled was given already"),
         ("cpu+tf32+bf16", "left out, as tf32 was given already"),
-        ("cpu+compiled+fused", "optimizer: 'fused'"),
-        ("cpu+eager", "lane: 'eager'"),
-        ("cpu+", "devices: 'cpu\\+'"),
-        ("+compiled", "devices: "),
+        ("cpu+compiled+fused", "optimizer must be .*got 'fused'"),
+        ("cpu+eager", "lane must be .*got 'eager'"),
+        ("cpu+", "devices must be .*got 'cpu\\+'"),
+        ("+compiled", "devices must be "),
     ],
 )
 def test_what_is_no_lane_is_refused_in_one_sentence(text, message):
@@ -80,7 +81,7 @@ def test_what_is_no_lane_is_refused_in_one_sentence(text, message):
 
 
 def test_an_eager_lane_has_one_step_a_call():
-    with pytest.raises(InvalidValue, match="steps_per_call: 2"):
+    with pytest.raises(InvalidValue, match=r"steps_per_call must be .*got 2"):
         Lane(steps_per_call=2)
 
 
@@ -107,9 +108,9 @@ def test_a_device_that_lacks_a_lane_says_why_and_others_have_it():
 @pytest.mark.parametrize(
     ("point", "contender", "message"),
     [
-        ({"batch_size": 100}, "cpu+micro30", "micro_batch: 30.*a smaller divisor of the batch size 100"),
-        ({"batch_size": 100}, "cpu+micro100", "micro_batch: 100"),
-        ({"model": "mlp"}, "cpu+channels_last", "memory_format: 'channels_last'"),
+        ({"batch_size": 100}, "cpu+micro30", "micro_batch must be .*a smaller divisor of the batch size 100.*got 30"),
+        ({"batch_size": 100}, "cpu+micro100", "micro_batch must be .*got 100"),
+        ({"model": "mlp"}, "cpu+channels_last", "memory_format must be .*got 'channels_last'"),
     ],
 )
 def test_a_lane_that_a_training_cannot_have_is_refused_before_anything_runs(point, contender, message):
@@ -150,7 +151,7 @@ def test_other_mathematics_is_refused_in_float64_and_pieces_of_a_batch_of_one():
         assert "float64" in allowed
     assert lanes.unfit(Lane.parse(["compiled10", "kept"]), asked) is None
     assert all(lane.has_same_numerics for host in (True, False) for lane in lanes.worth_trying(asked, on_host=host))
-    with pytest.raises(InvalidValue, match=r"micro_batch: 1.*a batch of one sample has no pieces"):
+    with pytest.raises(InvalidValue, match=r"micro_batch must be .*a batch of one sample has no pieces.*got 1"):
         Experiment(point=Point(batch_size=1), contenders=(Contender.parse("cpu+micro1"),))
 
 
@@ -159,6 +160,30 @@ def test_lanes_that_store_images_by_pixel_are_for_every_family_with_convolutions
     fits = {model for model in models.FAMILIES if lanes.unfit(lane, Training(model=model)) is None}
     assert fits == {"cnn", "resnet"}
     assert lanes.unfit(lane, Training(model="invented-later")) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "model", "field"),
+    [
+        ("benchmark", "mlp", "cudnn"),
+        ("benchmark", "cnn", None),
+        ("fp16", "mlp", None),
+        ("fp16+fused+micro10", "mlp", None),
+        ("fp16+graph10", "mlp", "precision"),
+        ("fp16+compiled", "mlp", "precision"),
+        ("fp16+foreach", "mlp", "precision"),
+    ],
+)
+def test_float16_needs_single_steps_and_timed_algorithms_need_convolutions(words, model, field):
+    found = lanes.unfit(Lane.parse(words.split("+")), Training(model=model, batch_size=100))
+    assert (found and found[0]) == field
+
+
+def test_a_card_is_tried_in_float16_and_with_timed_algorithms_where_it_has_convolutions():
+    card = {lane.words for lane in lanes.worth_trying(Training(batch_size=100, model="cnn"), on_host=False)}
+    assert {("fp16",), ("benchmark",)} < card
+    assert Lane.parse(["benchmark"]).has_same_numerics
+    assert not Lane.parse(["fp16"]).has_same_numerics
 
 
 def test_jobs_of_earlier_versions_are_still_read():

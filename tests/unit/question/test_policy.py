@@ -60,7 +60,7 @@ def test_every_key_of_a_file_is_read(tmp_path):
             mode = false
             create = "command_line"
             [cluster]
-            on = ["workers", "ray://head:10001", "slurm:12", "workers"]
+            on = ["ray", "ray://head:10001", "ray"]
             who_may_ask = "signed_in"
             host_names = true
             """,
@@ -71,39 +71,37 @@ def test_every_key_of_a_file_is_read(tmp_path):
     assert held.run == policy.RunBudget(seconds=60, parameters=1000, epochs=5, points=4)
     assert held.person == policy.PersonBudget(seconds_per_day=600.5, waiting=2)
     assert held.classes == policy.ClassMode(mode=False, create="command_line")
-    assert held.cluster == policy.Cluster(
-        on=("workers", "ray://head:10001", "slurm:12"), who_may_ask="signed_in", host_names=True
-    )
+    assert held.cluster == policy.Cluster(on=("ray", "ray://head:10001"), who_may_ask="signed_in", host_names=True)
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('who_may_run = "all"', "who_may_run: 'all' is not possible; it must be one of everybody, signed_in,"),
-        ("who_may_run = 3", "who_may_run: 3"),
-        ('[cluster]\non = "workers"', "cluster.on: 'workers' is not possible; it must be a list of ways such as"),
-        ('[cluster]\non = ["ray://head"]', "one of workers, ray, ray://HOST:PORT, slurm:MACHINES"),
-        ('[cluster]\non = ["slurm:12; rm"]', "cluster.on: ['slurm:12; rm']"),
-        ('[cluster]\nwho_may_ask = "me"', "cluster.who_may_ask: 'me' is not possible"),
-        ("whomayrun = 3", "key: 'whomayrun' is not possible; it must be one of "),
-        ("[run]\nsecond = 3", "key: 'run.second' is not possible; it must be one of run.seconds, "),
-        ("run = 3", "run: 3 is not possible; it must be a table, written [run]"),
-        ("[run]\nseconds = -1", "run.seconds: -1"),
-        ("[run]\nseconds = nan", "run.seconds: nan"),
-        ("[run]\nepochs = 1.5", "run.epochs: 1.5 is not possible; it must be a whole number"),
-        ("queue_length = true", "queue_length: True"),
-        ("read_only_gallery = 1", "read_only_gallery: 1 is not possible; it must be true or false"),
-        (f'banner = "{"x" * 501}"', "it must be text of at most 500 characters"),
-        ('sign_in_domains = "school.example"', "sign_in_domains: 'school.example'"),
-        ('[class]\ncreate = "code"', "class.code_hash: nothing was given"),
-        ('[class]\ncode_hash = "secret"', "class.code_hash: 'secret'"),
+        ('who_may_run = "all"', "who_may_run must be one of everybody, signed_in,"),
+        ("who_may_run = 3", "who_may_run must be "),
+        ('[cluster]\non = "ray"', "cluster.on must be a list of ways such as"),
+        ('[cluster]\non = ["ray://head"]', "one of ray, ray://HOST:PORT"),
+        ('[cluster]\non = ["ray://head:1; rm"]', "cluster.on must be "),
+        ('[cluster]\nwho_may_ask = "me"', "(got 'me')"),
+        ("whomayrun = 3", "key must be one of "),
+        ("[run]\nsecond = 3", "key must be one of run.seconds, "),
+        ("run = 3", "run must be a table, written [run]"),
+        ("[run]\nseconds = -1", "run.seconds must be "),
+        ("[run]\nseconds = nan", "run.seconds must be "),
+        ("[run]\nepochs = 1.5", "run.epochs must be a whole number"),
+        ("queue_length = true", "queue_length must be "),
+        ("read_only_gallery = 1", "read_only_gallery must be true or false"),
+        (f'banner = "{"x" * 501}"', "must be text of at most 500 characters"),
+        ('sign_in_domains = "school.example"', "sign_in_domains must be "),
+        ('[class]\ncreate = "code"', "class.code_hash must be "),
+        ('[class]\ncode_hash = "secret"', "class.code_hash must be "),
         ("who_may_run = ", "it is torn, or no TOML. Invalid value (at end of document)."),
         ("", 'does not say who may run something: write who_may_run = one of "everybody", "signed_in", "nobody".'),
         ("# who_may_run", "does not say who may run something"),
         ("read_only_gallery = true\n[run]\nepochs = 5", "does not say who may run something"),
         ("\0" * 1067, "it is torn, or no TOML"),
         ("queue_length = " + "[" * 3_000 + "]" * 3_000, "it is nested too deeply"),
-        ("queue_length = " + "[" * 200 + "]" * 200, "queue_length: [[["),
+        ("queue_length = " + "[" * 200 + "]" * 200, "queue_length must be "),
         ("queue_length = 0x" + "f" * 5_000, "a value is too large or nested too deeply"),
         ("queue_length = " + "9" * 5_000, "Exceeds the limit"),
     ],
@@ -212,7 +210,7 @@ def test_what_exceeds_a_budget_is_refused_with_the_budget_and_what_meets_it_is_n
 def test_a_host_may_refuse_lanes_that_compile_first():
     compiled = Experiment(point=Point(), contenders=(Contender(), Contender.parse("cpu+compiled")))
     host = Policy(run=policy.RunBudget(compiled=False))
-    with pytest.raises(NotAllowed, match="Compiled lanes cannot be run on this host"):
+    with pytest.raises(NotAllowed, match="doesn't run compiled variants"):
         host.check(compiled)
     host.check(Experiment(point=Point(), contenders=(Contender(), Contender.parse("cpu+fused"))))
     Policy().check(compiled)
@@ -241,7 +239,7 @@ def test_the_example_for_a_hosted_server_is_read_and_is_safe():
 
 
 def test_the_documentation_explains_every_key_with_its_default():
-    text = (PROJECT / "docs" / "class-mode.md").read_text()
+    text = (PROJECT / "docs" / "hosting.md").read_text()
     for table, part in (
         ("", Policy()),
         ("run.", Policy().run),

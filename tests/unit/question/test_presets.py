@@ -89,7 +89,7 @@ def test_the_class_sweep_varies_what_the_tutorial_varies(name):
 
 
 def test_a_scale_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(InvalidValue, match=r"scale: 'tiny'.*one of class, full"):
+    with pytest.raises(InvalidValue, match=r"scale must be .*one of class, full.*got 'tiny'"):
         preset("disc").point_at_scale("tiny")
     with pytest.raises(InvalidValue, match="one of class, full"):
         preset("disc").axes_at_scale("tiny")

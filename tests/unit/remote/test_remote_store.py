@@ -1,5 +1,8 @@
 """Files at an address, in a folder and on a server that speaks S3."""
 
+import os
+
+import boto3
 import pytest
 
 from core.errors import InvalidValue, StoreError
@@ -124,3 +127,28 @@ def test_settings_of_an_address_are_a_closed_list(kind, setting):
 def test_a_place_of_azure_lies_in_its_container():
     there = RemoteStore("abfs://container@account.dfs.core.windows.net/my lab")
     assert there._path("rows") == "container/my lab/rows"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="making links needs rights on Windows")
+def test_links_in_a_shared_folder_are_neither_listed_nor_followed(tmp_path):
+    shared, private = tmp_path / "shared", tmp_path / "private"
+    for folder in (shared / "rows", private):
+        folder.mkdir(parents=True)
+    (private / "secret.parquet").write_bytes(b"secret")
+    (shared / "rows/link.parquet").symlink_to(private / "secret.parquet")
+    (shared / "linked").symlink_to(private)
+    remote = RemoteStore(f"file://{shared}")
+    remote.write_file("rows/own.parquet", b"own")
+    assert set(remote.list_files()) == {"rows/own.parquet"}
+
+
+def test_an_object_with_an_empty_part_in_its_key_hides_no_other(object_store):
+    remote = RemoteStore(object_store.address())
+    remote.write_file("rows/a.parquet", b"a")
+    client = boto3.client("s3", endpoint_url=f"http://{object_store.endpoint}", region_name="us-east-1")
+    bucket = remote.address.removeprefix("s3://").partition("/")[0].partition("?")[0]
+    prefix = remote._root.partition("/")[2]
+    client.put_object(Bucket=bucket, Key=f"{prefix}/rows//b.parquet".lstrip("/"), Body=b"b")
+    assert set(remote.list_files()) == {"rows/a.parquet"}
+    with pytest.raises(StoreError, match="cannot be used"):
+        remote.read_file("rows//b.parquet")

@@ -23,6 +23,13 @@ from tests.rows import RUN_ID, plant, run, trial
 
 EARLIER = Path(__file__).parent / "earlier"
 
+
+def test_a_row_of_a_system_that_does_not_count_switches_is_read(tmp_path):
+    store = Store(tmp_path / "store")
+    store.add(trial(block_switches=()))
+    assert [row.block_switches for row in store.trials()] == [()]
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a device that cannot be parsed": ({"contender": "cpu@abc"}, "column contender says 'cpu@abc', which is not"),
     "five thousand digits of threads": ({"contender": f"cpu@{'1' * 5_000}"}, "column contender has a text of more"),

@@ -8,6 +8,7 @@ import platform
 import re
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from core.jobs.client import WAITING_POLICY
 from core.results import environment
 from core.results.environment import Environment, LoadMeter, machine_id, physical_cores, usable_cores
 from core.results.schema import SCHEMA
@@ -89,6 +91,16 @@ class TestTheFingerprint:
         monkeypatch.setenv("GOMP_SPINCOUNT", "500")
         assert fresh_read().omp_wait_policy == "ACTIVE, GOMP_SPINCOUNT=500"
 
+    @pytest.mark.parametrize(("platform", "preload"), [("darwin", ""), ("win32", ""), ("linux", "/lib/libiomp5.so")])
+    def test_the_waiting_time_of_intels_and_llvms_runtimes_is_in_the_row(
+        self, fresh_read, monkeypatch, platform, preload
+    ):
+        for name, value in {**WAITING_POLICY, "LD_PRELOAD": preload}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(environment.sys, "platform", platform)
+        monkeypatch.setattr(psutil.Process, "cpu_affinity", lambda _: [0], raising=False)
+        assert fresh_read().omp_wait_policy == "PASSIVE, KMP_BLOCKTIME=1"
+
 
 class TestTheNameOfAMachine:
     def test_it_is_twelve_hexadecimal_digits_and_always_the_same(self):
@@ -102,6 +114,61 @@ class TestTheNameOfAMachine:
 
     def test_some_megabytes_that_a_new_kernel_keeps_for_itself_do_not_make_another_machine(self):
         assert machine_id(**{**FACTS, "memory_bytes": 16 * 2**30 - 100 * 2**20}) == machine_id(**FACTS)
+
+    def test_boxes_that_differ_in_their_gpu_alone_are_two_and_one_without_is_as_before(self):
+        names = [machine_id(**FACTS, gpus=gpus) for gpus in ((), ("NVIDIA T4",), ("NVIDIA L4",), ("NVIDIA T4",) * 2)]
+        assert len(set(names)) == 4
+        assert names[0] == machine_id(**FACTS)
+
+    def test_gpus_are_read_from_nvidias_library_and_amds_files(self, tmp_path, monkeypatch):
+        names = {0: "NVIDIA L4", 1: "NVIDIA A10"}
+        library = SimpleNamespace(
+            nvmlInit=lambda: None,
+            nvmlDeviceGetCount=lambda: 2,
+            nvmlDeviceGetHandleByIndex=lambda index: index,
+            nvmlDeviceGetName=names.__getitem__,
+        )
+        monkeypatch.setitem(sys.modules, "pynvml", library)
+        assert environment._read_gpus(tmp_path) == ["NVIDIA A10", "NVIDIA L4"]
+        card = {"vendor": "0x1002\n", "device": "0x744c\n"}
+        files = {f"sys/class/drm/card0/device/{name}": text for name, text in card.items()}
+        assert environment._read_gpus(put(tmp_path, {**files, "dev/kfd": ""}))[0] == "AMD 0x744c"
+        monkeypatch.setitem(sys.modules, "pynvml", None)
+        assert environment._read_gpus(tmp_path / "none") == []
+
+    def test_linux_within_windows_is_a_system_of_its_own(self, fresh_read, monkeypatch):
+        plain = fresh_read()
+        fresh_read.cache_clear()
+        monkeypatch.setattr(platform, "release", lambda: "5.15.167.4-microsoft-standard-WSL2")
+        assert fresh_read().system == f"{plain.system} WSL"
+        assert fresh_read().machine_id != plain.machine_id
+
+
+@pytest.mark.usefixtures("eight_cores")
+class TestGroupsOfCores:
+    """Six threads of three fast cores, and two slow ones; two sockets of four threads."""
+
+    @pytest.fixture
+    def hybrid(self, tmp_path):
+        topology = "sys/devices/system/cpu/cpu{}/topology"
+        cores = [0, 0, 1, 1, 2, 2, 3, 4]
+        files = {f"{topology.format(n)}/thread_siblings_list": f"core {core}" for n, core in enumerate(cores)}
+        files |= {f"{topology.format(n)}/physical_package_id": f"{n // 4}\n" for n in range(8)}
+        return put(tmp_path, {**files, "sys/devices/cpu_core/cpus": "0-5\n"})
+
+    def test_fast_cores_are_those_that_linux_lists_apart(self, hybrid, tmp_path):
+        assert environment.performance_cores(hybrid) == 3
+        assert environment.performance_cores(tmp_path / "none") == 0
+
+    @pytest.mark.parametrize(("said", "cores"), [("6", 6), ("", 0)])
+    def test_fast_cores_of_a_mac_are_those_of_its_first_level(self, monkeypatch, said, cores):
+        monkeypatch.setattr(environment.sys, "platform", "darwin")
+        monkeypatch.setattr(environment, "_output", lambda *command: said)
+        assert environment.performance_cores() == cores
+
+    def test_a_socket_has_the_cores_that_share_its_number(self, hybrid, tmp_path):
+        assert environment.socket_cores(hybrid) == 3
+        assert environment.socket_cores(tmp_path / "none") == 0
 
 
 @pytest.mark.usefixtures("eight_cores")
@@ -230,11 +297,17 @@ class TestTheLoadMeter:
         monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
         assert LoadMeter().read().steal == 0.0
 
+    @pytest.mark.parametrize("platform", ["darwin", "win32"])
+    def test_a_system_that_does_not_count_involuntary_switches_says_so(self, monkeypatch, platform):
+        monkeypatch.setattr(environment.sys, "platform", platform)
+        monkeypatch.setattr(psutil, "getloadavg", lambda: (1.0, 1.0, 1.0))
+        assert LoadMeter().read().switches is None
+
     def test_the_real_system_can_be_read(self):
         reading = LoadMeter().read()
         assert reading.load >= 0.0
         assert 0.0 <= reading.steal <= 1.0
-        assert reading.switches >= 0
+        assert reading.switches is None or reading.switches >= 0
 
 
 class TestTheNameOfTheProcessor:
@@ -282,52 +355,3 @@ class TestTheNameOfTheProcessor:
         monkeypatch.setattr(platform, "system", lambda: "Windows")
         monkeypatch.setattr(platform, "processor", lambda: "Intel64 Family 6")
         assert environment._cpu_name() == "Intel64 Family 6"
-
-
-def git(folder: Path, *command: str) -> str:
-    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *command], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-class TestTheCommit:
-    @pytest.fixture
-    def checkout(self, tmp_path):
-        git(tmp_path, "init", "--quiet")
-        (tmp_path / "code.py").write_text("1\n")
-        git(tmp_path, "add", "code.py")
-        git(tmp_path, "commit", "--quiet", "--message", "first")
-        return tmp_path
-
-    def test_it_is_twelve_digits_of_the_newest(self, checkout):
-        assert environment._commit(checkout) == git(checkout, "rev-parse", "HEAD")[:12]
-
-    def test_a_tag_does_not_stand_for_it(self, checkout):
-        git(checkout, "tag", "--annotate", "v1", "--message", "v1")
-        assert environment._commit(checkout) == git(checkout, "rev-parse", "HEAD")[:12]
-
-    def test_a_changed_file_adds_a_plus(self, checkout):
-        (checkout / "code.py").write_text("2\n")
-        assert environment._commit(checkout) == git(checkout, "rev-parse", "HEAD")[:12] + "+"
-
-    def test_a_new_file_that_is_not_tracked_does_not(self, checkout):
-        (checkout / "notes.txt").write_text("mine\n")
-        assert not environment._commit(checkout).endswith("+")
-
-    def test_a_copy_of_the_code_within_another_checkout_has_none(self, checkout):
-        (checkout / "crossover").mkdir()
-        assert environment._commit(checkout / "crossover") == ""
-
-    def test_a_checkout_without_a_commit_has_none(self, tmp_path):
-        git(tmp_path, "init", "--quiet")
-        assert environment._commit(tmp_path) == ""
-
-    @pytest.mark.parametrize(
-        "failure", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5), PermissionError("git")]
-    )
-    def test_where_git_is_missing_or_hangs_there_is_none(self, checkout, monkeypatch, failure):
-        def run(command, **options):
-            raise failure
-
-        monkeypatch.setattr(subprocess, "run", run)
-        assert environment._commit(checkout) == ""

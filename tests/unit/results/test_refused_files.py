@@ -74,6 +74,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes | pa.Table], str]] = {
     "no number": (lambda: to_table([trial(warmup_s=(1.0, math.nan, 1.0))]), "warmup_s has a value that is not"),
     "a negative count": (lambda: to_table([trial(samples=-1)]), "samples"),
     "blocks of unequal number": (lambda: to_table([trial(block_load=(1.0,))]), "not equally long"),
+    "switches of one block": (lambda: to_table([trial(block_switches=(1,))]), "not equally long"),
     "losses of unequal number": (lambda: to_table([trial(loss=(1.0,))]), "not equally long"),
     "a gap in a list": (lambda: having("busy_step_s", [[1.0, None]]), "busy_step_s has an entry without a value"),
     "a block of no steps": (lambda: to_table([trial(pairs=2, block_steps=(0, 1))]), "block_steps has a value below 1"),

@@ -2,7 +2,6 @@
 
 import json
 
-from core.answer import study
 from core.answer.charts import run_charts as charts
 from core.answer.expectations import expect_speedup
 from tests import studies
@@ -10,8 +9,8 @@ from tests import studies
 
 def test_what_is_expected_differs_from_what_was_measured_in_colour_and_shape_and_lies_on_the_same_scales():
     found = studies.sweep("a", sizes=(16, 64, 256, 1024))
-    told = expect_speedup(study.study_evidence(found, "steady"), 100)
-    spec = charts.expectation_chart(study.crossover(found), told)
+    told = expect_speedup(found.evidence("steady"), 100)
+    spec = charts.expectation_chart(found.crossover(), told)
     rows = {row["layer"]: row for row in spec["data"]["values"]}
     assert rows["expected"]["size"] == 100
     assert rows["expected"]["low"] < rows["expected"]["speedup"] < rows["expected"]["high"]

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.answer import causes, study
+from core.answer import causes
 from core.answer.charts import gallery_charts, look
 from core.answer.charts.gallery_charts import StudyCurves
+from core.answer.contribution import UNCONFIRMED
 from core.answer.result import Crossing, Crossover, Size
 from tests import rows
 from tests.studies import OTHER_MACHINE, sweep
@@ -23,6 +24,7 @@ def frame(trials: int, *, kinds=("cpu", "cuda", "mps")) -> pd.DataFrame:
             "device_kind": pd.Categorical(draw.choice(kinds, trials)),
             "parameters": parameters.astype(int),
             "step_s": parameters * 1e-9,
+            "source": "measured here",
         }
     )
 
@@ -30,9 +32,7 @@ def frame(trials: int, *, kinds=("cpu", "cuda", "mps")) -> pd.DataFrame:
 def curve(of, name: str) -> StudyCurves:
     base, other = of.runs[0]
     devices = (f"{base.contender}, {name}", f"{other.contender}, {name}")
-    return StudyCurves(
-        name=name, devices=devices, answer=study.crossover(of), kinds=(base.device_kind, other.device_kind)
-    )
+    return StudyCurves(name=name, devices=devices, answer=of.crossover(), kinds=(base.device_kind, other.device_kind))
 
 
 HERE = sweep("a")
@@ -41,7 +41,7 @@ PARTS = {64.0: causes.part_times(rows.trial()), 16.0: causes.part_times(rows.tri
 
 EVERY_CHART = {
     "trials": gallery_charts.step_times_chart(frame(100)),
-    "small": gallery_charts.study_thumbnail(study.crossover(HERE), ("cpu", "cuda")),
+    "small": gallery_charts.study_thumbnail(HERE.crossover(), ("cpu", "cuda")),
     "together": gallery_charts.study_times_chart(HERE_AND_THERE),
     "speedups": gallery_charts.study_speedups_chart(HERE_AND_THERE),
     "parts": gallery_charts.parts_over_sizes_chart(PARTS, "hidden_size"),
@@ -72,6 +72,7 @@ def test_fifty_thousand_trials_are_few_marks_and_none_is_lost():
 
 def test_a_bin_says_the_median_and_the_middle_half_of_its_trials():
     known = pd.DataFrame({"device_kind": ["cpu"] * 5, "parameters": [1000] * 5, "step_s": [1.0, 2.0, 3.0, 4.0, 9.0]})
+    known = known.assign(source="measured here")
     (row,) = values(gallery_charts.step_times_chart(known))
     assert (row["low"], row["step"], row["high"], row["trials"]) == (2.0, 3.0, 4.0, 5)
 
@@ -79,9 +80,20 @@ def test_a_bin_says_the_median_and_the_middle_half_of_its_trials():
 def test_trials_without_times_or_parameters_are_left_out():
     known = pd.DataFrame(
         {"device_kind": ["cpu"] * 3, "parameters": [1000, 1000, 0], "step_s": [1.0, float("nan"), 1.0]}
-    )
+    ).assign(source="measured here")
     assert [row["trials"] for row in values(gallery_charts.step_times_chart(known))] == [1]
     alt.Chart.from_dict(gallery_charts.step_times_chart(known.iloc[1:2]), validate=True)
+
+
+def test_a_point_of_unconfirmed_contributions_alone_is_hollow():
+    made = frame(200, kinds=("cpu", "cuda"))
+    contributed = (made["device_kind"] == "cuda").to_numpy()
+    spec = gallery_charts.step_times_chart(made.assign(source=np.where(contributed, UNCONFIRMED, "gallery")))
+    alt.Chart.from_dict(spec, validate=True)
+    assert {(row["kind"], row["hollow"]) for row in values(spec)} == {("CPU", False), ("NVIDIA GPU", True)}
+    _, solid, hollow = spec["layer"]
+    assert (solid["mark"]["filled"], solid["transform"]) == (True, [{"filter": "!datum.hollow"}])
+    assert (hollow["mark"]["filled"], hollow["transform"]) == (False, [{"filter": "datum.hollow"}])
 
 
 @pytest.mark.parametrize("name", ["trials", "small", "together"])
@@ -93,7 +105,7 @@ def test_devices_differ_in_colour_and_in_shape(name):
 
 
 def test_a_small_chart_shades_the_interval_of_each_crossing():
-    answer = study.crossover(HERE)
+    answer = HERE.crossover()
     (zone,) = EVERY_CHART["small"]["layer"][0]["data"]["values"]
     assert (zone["from"], zone["to"]) == (answer.low, answer.high)
 

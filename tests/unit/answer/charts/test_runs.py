@@ -7,7 +7,7 @@ import math
 import altair as alt
 import pytest
 
-from core.answer import speedup, training_time
+from core.answer import speedup, training_cost
 from core.answer.charts import look, run_charts
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Experiment, Point, display_name
@@ -145,7 +145,7 @@ def test_losses_stand_at_their_epochs_and_seconds():
     over_time = values(EVERY_CHART["loss over time"], "cuda:0")
     assert [point["x"] for point in over_epochs] == [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
     assert [point["y"] for point in over_epochs] == list(row.loss)
-    assert [point["x"] for point in over_time] == list(training_time.training_seconds(row, row.loss_step))
+    assert [point["x"] for point in over_time] == list(training_cost.training_seconds(row, row.loss_step))
 
 
 def test_values_that_a_log_scale_cannot_show_are_left_out_and_counted():
@@ -196,7 +196,7 @@ def test_a_long_curve_is_a_line_alone_and_a_short_one_has_points():
 def test_epoch_times_have_a_unit_that_reads_well():
     spec = EVERY_CHART["epoch times"]
     assert mark(spec, "line")["y"]["title"] == "time per epoch (ms, log scale)"
-    expected = [seconds * 1e3 for seconds in training_time.epoch_times(RUN[0])]
+    expected = [seconds * 1e3 for seconds in training_cost.epoch_times(RUN[0])]
     assert [row["y"] for row in values(spec, "cpu")] == pytest.approx(expected)
     assert [row["x"] for row in values(spec, "cpu")] == list(range(1, len(expected) + 1))
 

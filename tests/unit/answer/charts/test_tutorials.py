@@ -8,8 +8,9 @@ import altair as alt
 import pytest
 
 from core.answer.charts import lesson_charts, look
-from core.answer.export import pictures
-from core.answer.lessons import equivalence, loader, small_models
+from core.answer.export import rendering
+from core.answer.lessons import equivalence, loader, small_models, tutorials
+from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, compared, measured, seeds, ways
 
@@ -54,7 +55,7 @@ def test_a_chart_fits_its_container_and_any_theme(spec):
 
 @pytest.mark.slow
 def test_every_chart_can_be_put_on_paper():
-    drawn = pictures.draw_svgs(list(EVERY_CHART.values()))
+    drawn = rendering.draw_svgs(list(EVERY_CHART.values()))
     assert [text[:4] for text in drawn] == ["<svg"] * len(EVERY_CHART)
 
 
@@ -89,6 +90,32 @@ def test_where_the_gpu_is_said_to_win_is_a_line_across_the_chart():
     assert values(lesson_charts.tutorial_times_chart(GRID), layer="wins") == []
 
 
+@pytest.mark.parametrize("name", ["signal", "disc", "fashion-cnn"])
+def test_both_charts_of_a_tutorial_have_one_axis(name):
+    comparison = compared(name, measured(name))
+    axes = [
+        {str(layer["encoding"]["x"]) for layer in chart(comparison)["layer"] if layer["mark"]["type"] == "point"}
+        for chart in (lesson_charts.tutorial_times_chart, lesson_charts.tutorial_speedups_chart)
+    ]
+    assert axes[0] == axes[1]
+    assert len(axes[0]) == 1
+
+
+def test_the_published_line_is_at_the_same_places_before_and_after_the_prediction():
+    covered = tutorials.cover_published(PRESETS["signal"], "class")
+    before, after = (lesson_charts.tutorial_times_chart(shown) for shown in (covered, SIGNAL))
+
+    def line(spec):
+        return [(row["place"], row["value"]) for row in values(spec, series="published: CPU x86_64")]
+
+    def scale(spec):
+        return next(part["encoding"]["x"]["scale"] for part in spec["layer"] if part["mark"]["type"] == "point")
+
+    assert line(before) == line(after)
+    assert len(line(before)) == 5
+    assert scale(before) == scale(after)
+
+
 def test_a_speedup_of_the_whole_grid_is_a_line_and_even_is_another():
     assert [row["value"] for row in values(lesson_charts.tutorial_speedups_chart(GRID), layer="claim")] == [2.0]
     assert [row["value"] for row in values(lesson_charts.tutorial_speedups_chart(SIGNAL), layer="even")] == [1.0]
@@ -111,7 +138,7 @@ def test_the_line_of_our_clock_is_at_the_median_also_of_an_even_number_of_readin
 def test_a_foreign_name_is_drawn_and_never_an_expression(name):
     variants = tuple(dataclasses.replace(entry, title=f"{name} {entry.name}") for entry in CLOCK.content.variants)
     spec = lesson_charts.clocks_chart(dataclasses.replace(CLOCK.content, variants=variants), {})
-    (text,) = pictures.draw_svgs([spec])
+    (text,) = rendering.draw_svgs([spec])
     assert all(html.escape(word, quote=False) in text for word in name.split())
 
 

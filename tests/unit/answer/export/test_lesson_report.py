@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.answer.charts import run_charts
-from core.answer.export import lesson_report, pictures
-from core.answer.export.lesson_report import (
-    Handout,
-    HandoutFigure,
-    HandoutListing,
-    HandoutReply,
-    HandoutSection,
-    HandoutTable,
-)
+from core.answer.export import lesson_report, rendering
+from core.answer.export.lesson_report import Handout, HandoutReply
+from core.answer.lessons.section import Section, SectionFigure, SectionListing, SectionTable
 from core.errors import CrossoverError
 from tests import rows
 from tests.hostile import GFM
@@ -28,12 +22,12 @@ RUN = rows.run(device_name=HOSTILE)
 
 
 def paper(text: str = HOSTILE, trials=RUN) -> Handout:
-    section = HandoutSection(
+    section = Section(
         title=text,
         sentences=(text,),
-        figures=(HandoutFigure(title=text, spec=run_charts.epoch_times_chart(trials)),),
-        tables=(HandoutTable(title=text, header=("Device", text), rows=((text, "1"),)),),
-        listings=(HandoutListing(title=text, code=text, output=text),),
+        figures=(SectionFigure(title=text, spec=run_charts.epoch_times_chart(trials)),),
+        tables=(SectionTable(title=text, header=("Device", text), rows=((text, "1"),)),),
+        listings=(SectionListing(title=text, code=text, output=text),),
         notes=(text,),
     )
     return Handout(
@@ -107,7 +101,7 @@ def test_markdown_outside_of_code_keeps_no_punctuation_with_a_meaning():
     ],
 )
 def test_only_what_markdown_would_not_show_as_it_is_gets_a_backslash(written, shown):
-    section = HandoutSection(title="T", sentences=(written,))
+    section = Section(title="T", sentences=(written,))
     text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
     assert f"\n\n{shown}\n\n" in text
 
@@ -123,7 +117,7 @@ def test_the_address_of_the_page_can_be_followed_and_nothing_else_can():
 
 @pytest.mark.parametrize("inside", ["```", "a ````` b", "no fence"])
 def test_code_in_markdown_is_fenced_by_more_than_it_holds(inside):
-    section = HandoutSection(title="Code", listings=(HandoutListing(title="Lines", code=inside, output="x"),))
+    section = Section(title="Code", listings=(SectionListing(title="Lines", code=inside, output="x"),))
     text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
     longest = max((len(found) for found in re.findall("`+", inside)), default=0)
     fence = re.search(r"^(`{3,})python$", text, flags=re.MULTILINE)
@@ -132,10 +126,10 @@ def test_code_in_markdown_is_fenced_by_more_than_it_holds(inside):
 
 
 def test_a_table_of_markdown_has_as_many_cells_in_each_line_whatever_is_in_them():
-    section = HandoutSection(
+    section = Section(
         title="T",
         tables=(
-            HandoutTable(
+            SectionTable(
                 title="T",
                 header=("a|b", "c"),
                 rows=(("x | y", "z"), ("---", "")),
@@ -148,8 +142,8 @@ def test_a_table_of_markdown_has_as_many_cells_in_each_line_whatever_is_in_them(
 
 
 def test_both_forms_hold_name_expectation_answer_sentence_table_and_machine():
-    section = HandoutSection(
-        title="Seen", sentences=("It is so.",), tables=(HandoutTable(title="T", header=("h",), rows=(("c",),)),)
+    section = Section(
+        title="Seen", sentences=("It is so.",), tables=(SectionTable(title="T", header=("h",), rows=(("c",),)),)
     )
     plain = Handout(
         title="Lesson",
@@ -185,7 +179,7 @@ def test_a_chart_that_cannot_be_drawn_leaves_the_rest_of_the_report(monkeypatch)
     def refused(*_: object) -> list[str]:
         raise CrossoverError("This chart cannot be drawn.")
 
-    monkeypatch.setattr(pictures, "draw_svgs", refused)
+    monkeypatch.setattr(rendering, "draw_svgs", refused)
     text = lesson_report.handout_html(paper("plain"))
     assert lesson_report.NOT_DRAWN in text
     assert "Measured on" in text
@@ -193,8 +187,8 @@ def test_a_chart_that_cannot_be_drawn_leaves_the_rest_of_the_report(monkeypatch)
 
 def test_all_charts_of_a_report_are_drawn_by_one_process_and_none_by_this_one(monkeypatch):
     monkeypatch.delitem(sys.modules, "vl_convert", raising=False)  # other tests draw in this process
-    made, real = [], pictures._convert_chart
-    monkeypatch.setattr(pictures, "_convert_chart", lambda kind, what: made.append(kind) or real(kind, what))
+    made, real = [], rendering._convert_chart
+    monkeypatch.setattr(rendering, "_convert_chart", lambda kind, what: made.append(kind) or real(kind, what))
     several = Handout(**{**vars(paper("plain")), "sections": paper("plain").sections * 3})
     assert lesson_report.handout_html(several).count("<svg") == 3
     assert made == ["drawings"]
@@ -204,11 +198,11 @@ def test_all_charts_of_a_report_are_drawn_by_one_process_and_none_by_this_one(mo
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_a_report_is_letter_for_letter_what_it_was(form):
     """Written by the first version, which put the pieces together without templates."""
-    section = HandoutSection(
+    section = Section(
         title="Seen",
         sentences=("It is so.", "", "a|b"),
-        tables=(HandoutTable(title="T", header=("h", "i"), rows=(("c", "<d>"), ("", "e"))),),
-        listings=(HandoutListing(title="L", code="x = 1\n", output=""),),
+        tables=(SectionTable(title="T", header=("h", "i"), rows=(("c", "<d>"), ("", "e"))),),
+        listings=(SectionListing(title="L", code="x = 1\n", output=""),),
         notes=("N",),
     )
     report = Handout(
@@ -217,7 +211,7 @@ def test_a_report_is_letter_for_letter_what_it_was(form):
         date="today",
         link="http://here/x",
         predictions=(HandoutReply(question="Before?", text="one\n\ntwo"),),
-        sections=(section, HandoutSection(title="Bare")),
+        sections=(section, Section(title="Bare")),
         answers=(HandoutReply(question="After?", text=""),),
         machine=(("torch", "9"),),
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answer.charts import run_charts
-from core.answer.export import pictures
+from core.answer.export import rendering
 from core.errors import CrossoverError
 from tests.hostile import UNSEEN
 from tests.rows import run
@@ -27,21 +27,21 @@ def spec():
 
 
 def test_a_png_is_as_wide_as_is_said(spec):
-    data = pictures.draw_picture(spec, "png")
+    data = rendering.draw_picture(spec, "png")
     assert data.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", data[16:24])
-    assert width >= pictures.PICTURE_WIDTH * pictures.SCALE
+    assert width >= rendering.PICTURE_WIDTH * rendering.SCALE
     assert height > 200
 
 
 def test_an_svg_is_a_well_formed_picture_with_the_axes_titles(spec):
-    data = pictures.draw_picture(spec, "svg")
+    data = rendering.draw_picture(spec, "svg")
     assert ElementTree.fromstring(data).tag == "{http://www.w3.org/2000/svg}svg"
     assert b"loss" in data.lower()
 
 
 def test_a_page_holds_the_chart_and_all_that_draws_it(spec):
-    text = pictures.chart_page(spec, "Loss over time").decode()
+    text = rendering.chart_page(spec, "Loss over time").decode()
     assert "<title>Loss over time</title>" in text
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
     assert "vegaEmbed" in text
@@ -52,8 +52,8 @@ def test_a_page_holds_the_chart_and_all_that_draws_it(spec):
 
 def test_no_text_of_a_row_leaves_the_place_of_data_in_a_page(spec):
     rows = [{**row, "name": HOSTILE} for row in spec["data"]["values"]]
-    plain = pictures.chart_page(spec, "x").decode()
-    text = pictures.chart_page({**spec, "data": {"values": rows}}, HOSTILE).decode()
+    plain = rendering.chart_page(spec, "x").decode()
+    text = rendering.chart_page({**spec, "data": {"values": rows}}, HOSTILE).decode()
     assert text.lower().count("<script") == plain.lower().count("<script")
     assert text.lower().count("</script") == plain.lower().count("</script")
     assert text.count("<img") == plain.count("<img")  # the library has one
@@ -62,21 +62,21 @@ def test_no_text_of_a_row_leaves_the_place_of_data_in_a_page(spec):
 
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(CrossoverError, match="cannot be drawn"):
-        pictures.draw_picture({"mark": 7}, "svg")
+        rendering.draw_picture({"mark": 7}, "svg")
 
 
 def test_several_charts_are_drawn_at_once_in_their_order(spec):
-    drawn = pictures.draw_svgs([spec, {**spec, "width": 300}], width=640)
+    drawn = rendering.draw_svgs([spec, {**spec, "width": 300}], width=640)
     widths = [float(re.search(r'width="([\d.]+)"', text)[1]) for text in drawn]
     assert widths[0] >= 640 > widths[1] >= 300
     assert all('fill="white"' in text for text in drawn)
     assert spec["width"] == "container"
-    assert pictures.draw_svgs([]) == []
+    assert rendering.draw_svgs([]) == []
 
 
 @given(text=st.text())
 def test_what_is_drawn_has_no_letter_that_ends_the_drawing(text):
-    (found,) = pictures.clean_spec({text: [text, 1.5, None]}).items()
+    (found,) = rendering.clean_spec({text: [text, 1.5, None]}).items()
     assert not UNSEEN.search(found[0] + found[1][0])
     assert found[1][1:] == [1.5, None]
     assert len(found[0]) == len(text.replace("\r\n", "\n"))
@@ -84,5 +84,5 @@ def test_what_is_drawn_has_no_letter_that_ends_the_drawing(text):
 
 def test_this_process_keeps_no_engine(spec, monkeypatch):
     monkeypatch.delitem(sys.modules, "vl_convert", raising=False)  # other tests draw in this process
-    pictures.draw_picture(spec, "svg")
+    rendering.draw_picture(spec, "svg")
     assert "vl_convert" not in sys.modules

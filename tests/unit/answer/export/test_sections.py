@@ -173,7 +173,7 @@ def test_why_a_gain_is_not_known_is_said_below_the_table_once_for_all_ways_it_is
     cells = [row[3] for row in section.tables[0].rows]
     assert "not known" in cells
     assert max(map(len, cells)) <= len("not known")
-    assert [note for note in section.notes if "is not known for Copied once: " in note]
+    assert [note for note in section.notes if "is not known for Preloaded on the device: " in note]
 
 
 def test_devices_have_their_titles_in_the_tables_of_lessons():

@@ -11,12 +11,13 @@ from core.answer.study import Study
 from core.question import custom
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep
+from core.text import align_columns
 from tests import rows
 
 FIELDS = {
     *("outcome", "estimate", "low", "high", "axis", "basis", "baseline", "challenger"),
     *("tie", "also_close", "crossings", "sizes", "noise", "level", "reason", "sentence"),
-    *("clear", "contradicting", "assumed", "cautions", "busy"),
+    *("clear", "contradicting", "assumed", "cautions", "busy", "condition"),
 }
 SIZES = (
     Size(
@@ -103,21 +104,21 @@ def test_the_document_of_no_crossing_has_no_numbers_of_one():
 def test_the_text_begins_with_the_sentence_and_has_a_line_for_each_size():
     lines = report.crossover_text(crossover(), notes=["The column who was not used."]).splitlines()
     assert lines[0] == "The GPU wins from 510 neurons."
-    assert lines[2].split() == ["hidden", "size", "cpu", "cuda:0", "speedup", "95", "%", "interval", "faster"]
-    assert [line.split()[-1] for line in (lines[3], lines[5])] == ["cpu", "cuda:0"]
-    assert lines[4].endswith("neither: either could be faster")
-    assert lines[6].endswith("not known: out of memory")
+    assert lines[2].split() == ["hidden", "size", "cpu", "cuda:0", "speedup", "95", "%", "interval", "verdict"]
+    assert [line.split()[-3:] for line in (lines[3], lines[5])] == [["cpu", "is", "faster"], ["cuda:0", "is", "faster"]]
+    assert lines[4].endswith("No winner: either could be faster")
+    assert lines[6].endswith("Not known: out of memory")
     assert "0.500×   0.450× to 0.550×" in lines[3]
-    assert lines[-2:] == ["What is counted, steps only: time of the steps alone.", "The column who was not used."]
+    assert lines[-2:] == ["Included (steps only): time of the steps alone.", "The column who was not used."]
 
 
 def test_the_winner_is_named_by_the_speedup_even_where_both_are_of_one_kind():
     lines = report.crossover_text(crossover(baseline="cpu@1", challenger="cpu@8")).splitlines()
-    assert (lines[3].split()[-1], lines[5].split()[-1]) == ("cpu@1", "cpu@8")
+    assert (lines[3].split()[-3], lines[5].split()[-3]) == ("cpu@1", "cpu@8")
 
 
 def test_columns_begin_below_each_other():
-    assert report.align_columns([("a", "bb", "c"), ("aaa", "b", "")]) == ["a    bb  c", "aaa  b"]
+    assert align_columns([("a", "bb", "c"), ("aaa", "b", "")]) == ["a    bb  c", "aaa  b"]
 
 
 def test_the_epoch_is_the_median_step_times_the_steps_of_an_epoch():

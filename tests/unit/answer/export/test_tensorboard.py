@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from core.answer import training_time
+from core.answer import training_cost
 from core.answer.export import tensorboard
-from core.answer.export.recording import trial_recording
+from core.answer.export.tensorboard import trial_recording
 from core.errors import StoreError
 from tests import rows
 
@@ -38,7 +38,7 @@ def test_loss_epochs_blocks_and_accuracies_are_read_back_as_they_were(tmp_path):
     assert scalars(found, "loss/train") == [
         (step, pytest.approx(loss)) for step, loss in zip(trial.loss_step, trial.loss, strict=True)
     ]
-    epochs = training_time.epoch_times(trial)
+    epochs = training_cost.epoch_times(trial)
     assert scalars(found, "epoch_s/each") == [(number, pytest.approx(s)) for number, s in enumerate(epochs, start=1)]
     assert [value for _, value in scalars(found, "step_s/block")] == pytest.approx(trial.step_s)
     assert scalars(found, "accuracy/test") == [(1_900, pytest.approx(255 / 270))]

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from core.answer import study
 from core.answer.gallery import side_by_side
 from tests import rows
 from tests.studies import OTHER_MACHINE, TRAINING, sweep
@@ -17,7 +16,7 @@ def said(comparison):
 
 
 def test_a_study_differs_from_itself_in_nothing():
-    answer = study.crossover(HERE)
+    answer = HERE.crossover()
     found = side_by_side.compare_studies(HERE, HERE, (answer, answer))
     assert found.differences == ()
     assert found.alike > 30
@@ -25,7 +24,7 @@ def test_a_study_differs_from_itself_in_nothing():
 
 def test_only_what_differs_is_said_of_two_machines():
     there = sweep("b", **{**OTHER_MACHINE, "device_name": "Other device"})
-    answers = study.crossover(HERE), study.crossover(there)
+    answers = HERE.crossover(), there.crossover()
     found = side_by_side.compare_studies(HERE, there, answers)
     differences = said(found)
     assert differences["Machine", "processor"] == ("Test CPU", "Other CPU")
@@ -35,7 +34,7 @@ def test_only_what_differs_is_said_of_two_machines():
 
 
 def test_a_side_without_an_answer_has_none():
-    found = side_by_side.compare_studies(HERE, sweep("b"), (study.crossover(HERE), None))
+    found = side_by_side.compare_studies(HERE, sweep("b"), (HERE.crossover(), None))
     assert said(found)["Answer", "in words"][1] == ""
 
 
@@ -50,7 +49,7 @@ def test_two_runs_differ_in_their_settings_and_answers():
     first, second = rows.run(), rows.run({"cpu": 1e-3, "cuda:0": 1e-4}, run_id="b" * 12, point=TRAINING)
     differences = said(side_by_side.compare_runs(first, second))
     assert differences["Settings", "data set"] == ("Digits (1,797 images)", "Signal and background (synthetic)")
-    assert "× as fast as the CPU" in differences["Answer", "GPU against CPU"][1]
+    assert "× faster than the CPU" in differences["Answer", "GPU against CPU"][1]
     assert ("Machine", "processor") not in differences
 
 

@@ -129,6 +129,17 @@ def test_a_trial_in_two_stores_counts_where_it_is_found_first(store, tmp_path):
     }
 
 
+def test_contributed_rows_are_unconfirmed_until_another_machine_with_the_same_card_agrees(store, tmp_path):
+    first = run(origin="contributed-0123456789ab.zip")
+    second = run(run_id="f" * 12, machine_id="a" * 12, origin="contributed-ba9876543210.zip")
+    plain = run(run_id="e" * 12, machine_id="b" * 12, origin="lab.parquet")
+    assert set(frame_of(Store(tmp_path / "one"), first)["source"]) == {"contributed"}
+    assert set(frame_of(Store(tmp_path / "other"), [*first, *plain])["source"]) == {"contributed", "imported"}
+    found = frame_of(store, [*first, *second])
+    assert set(found["source"]) == {"contributed, confirmed"}
+    assert isinstance(found["source"].dtype, pd.CategoricalDtype)
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_rows_of_one_trial_the_most_complete_has_the_line(store, order):
     rows = [trial(outcome="interrupted", steps=90), trial(steps=50), trial(outcome="stopped", steps=99)]

@@ -73,8 +73,8 @@ def test_ways_are_put_side_by_side_slowest_first():
         ("tutorial", 4),
         ("resident", 0),
     ]
-    assert found.ways[0].title == "As the tutorials do, no workers"
-    assert found.ways[1].title == "As the tutorials do, 4 workers"
+    assert found.ways[0].title == "Per-sample transforms, no workers"
+    assert found.ways[1].title == "Per-sample transforms, 4 workers"
     assert found.gain == pytest.approx(50)
     assert found.sentence.startswith("On the CPU the same training is 50.0× as fast (95 % interval 50.0× to 50.0×)")
     assert "with its data copied once as with its data transformed one sample at a time" in found.sentence

@@ -6,7 +6,7 @@ import pytest
 
 from core import units
 from core.answer.charts import gallery_charts
-from core.answer.export import lesson_report
+from core.answer.lessons import cases
 from core.answer.lessons.cases import SAME_CAUSES, diagnose_case, find_causes, remedy_gains, remedy_verdict
 from core.answer.speedup import step_time
 from core.question.experiment import display_name
@@ -163,7 +163,7 @@ def test_every_cause_that_can_be_run_has_what_is_named_for_it():
 
 def test_a_report_has_the_source_the_cause_and_what_was_measured():
     one = find_case("simple-2d")
-    told = lesson_report.case_text(one, run_of(one, (1e-4, 2e-4)), run_of(one, (4e-4, 2e-4), remedied=True))
+    told = cases.case_text(one, run_of(one, (1e-4, 2e-4)), run_of(one, (4e-4, 2e-4), remedied=True))
     for wanted in (
         one.address,
         one.date,
@@ -172,8 +172,8 @@ def test_a_report_has_the_source_the_cause_and_what_was_measured():
         "batches of 1,000",
     ):
         assert wanted in told
-    assert "Measured" not in lesson_report.case_text(one)
-    assert "Nothing of it runs here." in lesson_report.case_text(find_case("overheated"))
+    assert "Measured" not in cases.case_text(one)
+    assert "Nothing of it runs here." in cases.case_text(find_case("overheated"))
 
 
 def test_a_report_has_the_median_step_that_every_answer_has():
@@ -182,17 +182,22 @@ def test_a_report_has_the_median_step_that_every_answer_has():
     wanted = ", ".join(
         f"{display_name(row.contender)} {units.format_duration(step_time(row).median_s)}" for row in before
     )
-    assert f"{wanted} a step" in lesson_report.case_text(one, before)
+    assert f"{wanted} a step" in cases.case_text(one, before)
+
+
+def _figures_chart(name):
+    case = find_case(name)
+    return gallery_charts.case_figures_chart(case.figures, case.unit)
 
 
 def test_the_published_picture_is_hollow_and_empty_without_a_figure():
-    spec = gallery_charts.case_figures_chart(find_case("keras-lstm"))
+    spec = _figures_chart("keras-lstm")
     assert [row["value"] for row in spec["data"]["values"]] == [5, 35]
     bars = spec["layer"][0]["mark"]
     assert bars["filled"] is False
-    assert gallery_charts.case_figures_chart(find_case("overheated")) == {}
+    assert _figures_chart("overheated") == {}
 
 
 def test_figures_of_a_thread_have_no_more_digits_than_it_told():
-    spec = gallery_charts.case_figures_chart(find_case("many-threads"))
+    spec = _figures_chart("many-threads")
     assert [row["shown"] for row in spec["data"]["values"]] == ["3.1", "0.4"]

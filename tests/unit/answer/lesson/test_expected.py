@@ -20,12 +20,12 @@ PAIR = ("cpu", "cuda:0")
 @pytest.mark.parametrize(
     ("fits", "place", "said"),
     [
-        ((1,), 1, "You expected: alike. You were right. It took 1 s."),
-        ((1,), 0, "You expected: slower. It was not so. What fits is: alike. It took 1 s."),
-        ((0, 1), 0, "You expected: slower. That fits, and so does another answer. It took 1 s."),
-        ((0, 1), 2, "You expected: faster. It was not so. What fits is: slower or alike. It took 1 s."),
-        ((), 0, "You expected: slower. It was not so. It took 1 s."),
-        (None, 0, "You expected: slower. What was measured does not decide that. It took 1 s."),
+        ((1,), 1, "You predicted: alike. You were right. It took 1 s."),
+        ((1,), 0, "You predicted: slower. It was not so. What fits is: alike. It took 1 s."),
+        ((0, 1), 0, "You predicted: slower. That fits, and so does another answer. It took 1 s."),
+        ((0, 1), 2, "You predicted: faster. It was not so. What fits is: slower or alike. It took 1 s."),
+        ((), 0, "You predicted: slower. It was not so. It took 1 s."),
+        (None, 0, "You predicted: slower. What was measured does not decide that. It took 1 s."),
     ],
 )
 def test_every_case_has_a_sentence_of_its_own(fits, place, said):
@@ -103,6 +103,15 @@ def test_on_a_cpu_nothing_is_queued_so_what_differs_is_noise():
     found = outcomes.clock_outcome([exhibited.exhibit()])
     assert found.fits == (1,), "the clock without a drain says half in this exhibit, by noise alone"
     assert "noise" in found.fact
+
+
+def test_what_is_right_for_a_gpu_is_right_on_a_machine_without_one():
+    found = outcomes.clock_outcome([exhibited.exhibit()])
+    assert found.is_right(0)
+    said = found.sentence(("too little", "the right time", "too much", "it depends"), 0)
+    assert "Right for a GPU; this machine has none, so here it made no difference." in said
+    assert "It was not so" not in said
+    assert "It was not so" in found.sentence(("too little", "the right time", "too much", "it depends"), 2)
 
 
 def test_a_module_is_moved_in_place_and_a_tensor_is_not():

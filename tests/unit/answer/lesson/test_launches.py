@@ -3,44 +3,15 @@
 import dataclasses
 
 import pytest
-import torch
-from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.answer.lessons.small_models import compare_batch_sizes, count_launches, summarize_launches
 from core.errors import NotComparable
-from core.measure import networks
 from core.question import models
 from core.question.experiment import Contender, Experiment, Point
 from tests import rows
+from tests.dispatched import count_dispatched
 
 VIEWS = {"t", "view", "detach", "reshape", "transpose", "expand", "_unsafe_view"}
-
-
-class _Counter(TorchDispatchMode):
-    """Counts what is dispatched and starts work."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        namespace, name = str(function).split(".")[:2]
-        self.count += namespace == "aten" and name not in VIEWS
-        return function(*args, **(kwargs or {}))
-
-
-def dispatched(network: models.Network, *, foreach: bool) -> int:
-    """torch's own count of one step, on a device that computes nothing."""
-    module = networks.build(network, 0).to("meta")
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.1, foreach=foreach)
-    samples = torch.empty(8, *network.input_shape, device="meta")
-    labels = torch.empty(8, dtype=torch.int64, device="meta")
-    with _Counter() as counter:
-        optimizer.zero_grad()
-        functional.cross_entropy(module(samples), labels).backward()
-        optimizer.step()
-    return counter.count
 
 
 FAMILIES = [
@@ -58,7 +29,9 @@ FAMILIES = [
 @pytest.mark.parametrize(("family", "sizes"), FAMILIES)
 def test_the_count_is_torchs_own(family, sizes, shape, foreach):
     network = models.network(family, input_shape=shape, classes=10, **sizes)
-    assert count_launches(network, foreach=foreach) == dispatched(network, foreach=foreach)
+    assert count_launches(network, foreach=foreach) == count_dispatched(
+        network, views=VIEWS, device="meta", foreach=foreach
+    )
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from core.answer.custom_findings import CustomSteps, list_findings
+from core.answer.custom_findings import NOTHING_ODD, CustomSteps, custom_cause, list_findings, weigh_long_steps
+from tests.own_trainings import own_run
 
 FLOOR = (2e-6, 3e-6, 2e-7)
 
@@ -95,7 +96,7 @@ def test_nothing_is_said_of_what_was_not_measured():
         (
             {"waits": (1,) * 4, "waits_at": "mine.py:7"},
             "waits",
-            "reads 1 value, for which the host would wait on a GPU, most often at mine.py:7.",
+            "each step reads values or sizes 1 time, most often at mine.py:7; with tensors on a GPU, each read makes",
         ),
         (
             {"syncs": (2,) * 4, "syncs_at": "mine.py:7"},
@@ -132,3 +133,64 @@ def test_a_stretch_that_one_step_alone_has_is_none_of_each_step():
 
 def test_a_step_that_a_busy_machine_makes_longer_is_not_said_to_be_made_of_calls():
     assert list_findings(steps(step_s=0.1)) == []
+
+
+TENTH_S = (0.01,) * 9 + (0.5,)
+
+
+def test_long_steps_are_weighed_by_their_share_of_the_time():
+    often, cost, times = weigh_long_steps(TENTH_S)
+    assert (often, times) == (0.1, pytest.approx(50))
+    assert cost == pytest.approx(0.49 / 0.59)
+    assert weigh_long_steps((0.01,) * 10) == weigh_long_steps(()) == (0.0, 0.0, 0.0)
+
+
+def test_long_steps_are_named_first_with_their_line_and_what_is_left_is_of_usual_steps():
+    known = steps(step_s=0.059, uneven=weigh_long_steps(TENTH_S), long_at="mine.py:9 in evaluate, an evaluation")
+    (found,) = list_findings(known)
+    assert (found.kind, found.share) == ("uneven", pytest.approx(0.83, abs=0.01))
+    assert found.sentence == (
+        "10 % of its steps take 50.0 times as long as the usual one, which costs 83 % of the time, most of it at "
+        "mine.py:9 in evaluate, an evaluation. Leave evaluation out of build and step, for example by an interval "
+        "that is never reached."
+    )
+    assert sum(known.costs.values()) == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_first_step_that_takes_far_longer_than_the_others_is_named_with_its_line():
+    known = steps(first_s=60.0, first_at="mine.py:9 in estimate_loss, an evaluation")
+    (found,) = list_findings(known)
+    assert found.sentence.startswith(
+        "the first step took 1 min, 6,000 times as long as a step, most of it at mine.py:9 in estimate_loss"
+    )
+    assert list_findings(steps(first_s=0.5)) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "sentence"),
+    [
+        ({}, "The cause is not known: the operations of steps on 2 CPU threads were not examined."),
+        ({"own_operations": (100,) * 4}, NOTHING_ODD),
+        (
+            {"own_operations": (100,) * 4, "own_single_s": (1.0,) * 98 + (4.0,) * 2},
+            NOTHING_ODD,
+        ),
+    ],
+    ids=["unexamined", "examined", "hardly-uneven"],
+)
+def test_the_work_itself_decides_only_where_its_steps_were_examined(known, sentence):
+    baseline, challenger = own_run(**known)
+    assert custom_cause(baseline, challenger) == sentence
+
+
+def test_steps_that_hold_too_little_of_the_time_decide_nothing():
+    assert steps(uneven=(0.1, 0.25, 4.0)).examined == pytest.approx(0.75)
+    assert steps(operations=()).examined == 0.0
+
+
+def test_long_steps_without_a_line_come_after_what_is_known_of_usual_steps():
+    uneven = {"step_s": 0.059, "uneven": weigh_long_steps(TENTH_S), "loader_s": 0.0065}
+    assert [found.kind for found in list_findings(steps(**uneven))] == ["loader", "uneven"]
+    placed = list_findings(steps(**uneven, long_at="mine.py:9 in evaluate"))
+    watched = list_findings(steps(**uneven, looked=100))
+    assert [found.kind for found in placed] == [found.kind for found in watched] == ["uneven", "loader"]

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.answer import interference
-from core.answer.speedup import speedup, verdict_sentence
+from core.answer.speedup import speedup
+from core.answer.verdict import verdict_sentence
 from tests.rows import trial
 
 CARD = trial(contender="cuda:0", pairs=20)

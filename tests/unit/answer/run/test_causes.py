@@ -1,5 +1,7 @@
 """The parts of a step and the cause in words, on rows whose numbers are chosen."""
 
+import dataclasses
+
 import pytest
 
 from core.answer import causes
@@ -96,6 +98,23 @@ def test_launch_overhead_is_the_cause_when_the_device_is_mostly_idle():
     assert cause_of(forward=1, busy_s=0.22e-3) == (
         "On the GPU 78 % of a step is launch overhead: it waits for the host to launch its kernels."
     )
+
+
+def test_the_share_of_launches_comes_with_the_range_of_its_readings_and_is_named_only_if_all_agree():
+    """As on a laptop whose clock moves while the device is kept busy."""
+
+    def cause(*busy_s):
+        gpu = dataclasses.replace(taken_apart("cuda:0", forward=1), busy_step_s=busy_s)
+        return causes.difference_cause(taken_apart(forward=1), gpu)
+
+    assert cause(0.17e-3, 0.2e-3, 0.22e-3, 0.25e-3, 0.29e-3) == (
+        "On the GPU 78 % (71 % to 83 %) of a step is launch overhead: it waits for the host to launch its kernels."
+    )
+    assert cause(0.3e-3, 0.4e-3, 0.45e-3, 0.5e-3, 0.52e-3) == (
+        "For 45 % (30 % to 52 %) of a step the GPU is busy, and for the rest it waits for the host."
+    )
+    assert "busy: its own speed" not in cause(0.7e-3, 0.8e-3, 0.85e-3, 0.9e-3, 0.95e-3)
+    assert "busy: its own speed" in cause(0.81e-3, 0.8e-3, 0.85e-3, 0.9e-3, 0.95e-3)
 
 
 def test_an_idle_device_that_also_waits_for_data_is_not_blamed_on_launches_alone():

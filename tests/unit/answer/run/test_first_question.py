@@ -4,12 +4,12 @@ import pytest
 
 from core.answer import expectations
 from core.answer.speedup import speedup
-from core.question import defaults
+from core.question import presets
 from core.question.experiment import Contender, Experiment, Point
 from core.results.store import GALLERY, Store
 from tests import rows
 
-THREADS = defaults.default_contenders(["cpu"], 2)
+THREADS = presets.default_contenders(["cpu"], 2)
 
 
 def stored(**steps):

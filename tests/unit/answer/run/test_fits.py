@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from core.answer import causes, training_time
+from core.answer import causes, training_cost
 from core.answer.charts import run_charts
 from core.answer.export import report
 from core.question.experiment import Contender, Experiment, Point
@@ -32,7 +32,7 @@ def test_threads_share_a_fit_and_its_start_up_is_paid_back_after_fits():
     one, two = of(startup_device_s=0.0, startup_build_s=2.0, startup_first_step_s=0.3, loss=(0.3,), loss_step=(1,))
     assert "2 threads do a fit 1.99× as fast as 1 thread" in causes.difference_cause(one, two)
     later = dataclasses.replace(two, startup_build_s=3.0)
-    said = training_time.find_break_even(one, later).sentence
+    said = training_cost.find_break_even(one, later).sentence
     assert "fits" in said
     assert "epoch" not in said
     assert causes.fit_losses_sentence([one, two]).endswith("is 0.300 on 1 CPU thread and 0.300 on 2 CPU threads.")

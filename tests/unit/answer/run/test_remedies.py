@@ -170,7 +170,7 @@ def other_run(run_id="e" * 12, step_s=1e-3, started_at="2026-10-01T00:00:00+00:0
 def test_another_data_path_is_compared_by_the_time_of_an_epoch():
     plain = rows.run()[0]
     (one,) = remedies.effects_from_other_runs(plain, [other_run(step_s=2e-3, data_path="per_batch")])
-    assert one.title == "data path “Copied for every batch” instead of “Copied once”"
+    assert one.title == "data path “Copied for every batch” instead of “Preloaded on the device”"
     assert one.value == pytest.approx(0.5, rel=0.05)
     assert not one.helps
 

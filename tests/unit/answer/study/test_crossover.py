@@ -157,13 +157,13 @@ def test_more_readings_narrow_the_interval():
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (Evidence(size=-8.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
-        (Evidence(size=0.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
-        (Evidence(size=math.nan, baseline_s=(1.0,), challenger_s=(1.0,)), "^size: "),
+        (Evidence(size=-8.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size must be "),
+        (Evidence(size=0.0, baseline_s=(1.0,), challenger_s=(1.0,)), "^size must be "),
+        (Evidence(size=math.nan, baseline_s=(1.0,), challenger_s=(1.0,)), "^size must be "),
         (Evidence(size=9.0, baseline_s=(0.0,), challenger_s=(1.0,)), "seconds"),
         (Evidence(size=9.0, baseline_s=(math.inf,), challenger_s=(1.0,)), "seconds"),
-        (Evidence(size=9.0, baseline_s=(1.0, 1.0), challenger_s=(1.0,)), "readings: .*pairs"),
-        (Evidence(size=9.0, baseline_s=(1.0,)), "readings: .*both devices"),
+        (Evidence(size=9.0, baseline_s=(1.0, 1.0), challenger_s=(1.0,)), "readings must be .*pairs"),
+        (Evidence(size=9.0, baseline_s=(1.0,)), "readings must be .*both devices"),
         (Evidence(size=8.0, baseline_s=(1.0,), challenger_s=(1.0,)), "once"),
     ],
 )

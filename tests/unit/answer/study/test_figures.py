@@ -1,13 +1,13 @@
-"""The figures of some answers, digit by digit: whoever changes one of these changes the method of docs/crossover.md."""
+"""The figures of some answers, digit by digit: a change of one is a change of docs/statistics.md."""
 
 import math
 
 import numpy as np
 import pytest
 
+from core.answer import curve_estimate, judgement
 from core.answer.crossover import locate_crossover
-from core.answer.estimate import curve, judgement
-from core.answer.estimate.curve import Noise, Readings
+from core.answer.curve_estimate import Noise, Readings
 from core.answer.result import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))
@@ -105,12 +105,12 @@ def test_more_than_ten_sizes_share_the_risk_of_a_wrong_sign():
 
 def test_the_figures_of_the_curve_at_the_sizes_between_them_and_beyond():
     rising = readings([-1.2, -0.5, -0.1, 0.7, 1.0, 1.9], range(3, 9), sd=0.02, freedom=40)
-    found = curve.SpeedupCurve(rising, 3.0, 8.5).evaluate(np.array([3.0, 4.5, 5.2, 8.5]))
+    found = curve_estimate.SpeedupCurve(rising, 3.0, 8.5).evaluate(np.array([3.0, 4.5, 5.2, 8.5]))
     assert list(found.mean) == exactly([-1.19976554, -0.309664389, 0.0560660747, 2.33581799])
     assert list(found.sd) == exactly([0.0102249929, 0.305069053, 0.243074712, 0.483974126])
     assert list(found.above) == exactly([0.0, 0.0908248484, 0.773146475, 0.999042537])
     noisy = readings([-0.3, -0.1, 0.05, 0.2], [1, 1.6, 2.3, 3.5], sd=0.1, freedom=6)
-    found = curve.SpeedupCurve(noisy, 1.0, 3.0).evaluate(np.array([1.0, 2.0, 3.0]))
+    found = curve_estimate.SpeedupCurve(noisy, 1.0, 3.0).evaluate(np.array([1.0, 2.0, 3.0]))
     assert list(found.mean) == exactly([-0.275764522, -0.0312687035, 0.141572652])
     assert list(found.sd) == exactly([0.0415294864, 0.0604515138, 0.0758239596])
     assert list(found.above) == exactly([8.8169236e-06, 0.203329122, 0.988493223])
@@ -118,5 +118,5 @@ def test_the_figures_of_the_curve_at_the_sizes_between_them_and_beyond():
 
 def test_the_figures_of_single_sizes():
     known, unknown = readings([0.01, -0.02, 0.3], [3, 4, 5], sd=0.02, freedom=8), readings([0], [3], sd=None, freedom=0)
-    assert list(curve.half_width(known, 0.025)) == exactly([0.029522604] * 3)
-    assert list(curve.half_width(unknown, 0.025)) == exactly([0.0838357218])
+    assert list(curve_estimate.half_width(known, 0.025)) == exactly([0.029522604] * 3)
+    assert list(curve_estimate.half_width(unknown, 0.025)) == exactly([0.0838357218])

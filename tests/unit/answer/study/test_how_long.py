@@ -18,7 +18,7 @@ GRID = Sweep(point=POINT, axes=(Axis.from_range("hidden_size", 8, 512),), conten
 
 @pytest.mark.parametrize("took_s", [18, 21, 29, 36, 42, 47, 49, 53])
 def test_searches_of_small_networks_took_what_is_expected_of_them(took_s):
-    """Those of docs/crossover.md, of 6 to 20 sizes."""
+    """Those of docs/statistics.md, of 6 to 20 sizes."""
     least, most = expectations.estimate_sweep_s(SEARCH, (2e10, 4e10))
     assert least < took_s < most < 180
 

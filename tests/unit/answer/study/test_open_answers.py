@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answer.estimate import curve
-from core.answer.estimate.curve import CurvePosterior
+from core.answer import curve_estimate
+from core.answer.curve_estimate import CurvePosterior
 from core.answer.result import Evidence
 from tests.unit.answer.study.made_up import RISING, SIZES, answer, evidence, scaled
 
@@ -17,7 +17,7 @@ def test_the_band_is_as_far_above_the_curve_as_below_it_and_is_one_of_95_percent
         zeros = np.zeros(len(places))
         return CurvePosterior(mean=zeros + 0.3, sd=zeros + 0.1, above=np.linspace(0, 1, len(places)))
 
-    monkeypatch.setattr(curve.SpeedupCurve, "evaluate", flat)
+    monkeypatch.setattr(curve_estimate.SpeedupCurve, "evaluate", flat)
     band = answer(evidence(RISING)).band
     for column, height in ((band.speedup, 0.3), (band.low, 0.3 - 0.196), (band.high, 0.3 + 0.196)):
         assert column == pytest.approx([math.exp(height)] * len(band.sizes))
@@ -38,7 +38,7 @@ def test_sizes_below_one_are_sizes():
 
 def test_a_difference_that_is_too_small_to_matter_is_named():
     found = answer(evidence([*RISING[:5], 1.05, *RISING[6:]], noise=0.001))
-    assert found.sizes[5].reason == "the difference is within 10 %"
+    assert found.sizes[5].reason == "the difference is within 10 %, too small to matter"
 
 
 @pytest.mark.parametrize(("speedup", "favoured"), [(2.0, "cuda:0"), (0.5, "cpu")])

@@ -1,6 +1,6 @@
 """Answers of three hundred made-up sweeps, as they were recorded: what makes the estimator faster leaves them alone.
 
-Who changes the method of docs/crossover.md on purpose writes them anew, with `python -m` and the name of this module.
+Who changes the method of docs/statistics.md on purpose writes them anew, with `python -m` and the name of this module.
 """
 
 import math

@@ -23,7 +23,7 @@ def of(point, device="cpu"):
 
 def test_an_axis_of_samples_is_one_of_rows_where_trees_are_fitted():
     fits = of(POINT)
-    answer = study.crossover(fits)
+    answer = fits.crossover()
     assert (fits.axis, answer.axis) == ("samples", "rows")
     assert "rows" in answer.sentence
     text = report.crossover_text(answer) + report.study_line(fits)
@@ -34,7 +34,7 @@ def test_an_axis_of_samples_is_one_of_rows_where_trees_are_fitted():
 
 
 def test_samples_of_networks_stay_samples():
-    answer = study.crossover(of(Point(dataset="signal", samples=1_000)))
+    answer = of(Point(dataset="signal", samples=1_000)).crossover()
     assert answer.axis == "samples"
     assert "training samples" in answer.sentence
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from core.answer import causes, study, training_time
+from core.answer import causes, study, training_cost
 from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Point
 from core.question.fields import field_title
@@ -43,7 +43,7 @@ def test_runs_that_differ_in_one_size_are_a_study_and_have_a_crossover():
     (found,) = study.studies(trials())
     assert (found.axis, found.baseline, found.challenger) == ("hidden_size", "cpu", "cuda:0")
     assert found.sizes == SIZES
-    answer = study.crossover(found)
+    answer = found.crossover()
     assert answer.outcome == "crossing"
     assert 128 < answer.low < answer.high < 256
     assert answer.basis == "steady"
@@ -83,7 +83,7 @@ def test_rows_of_two_protocols_put_together_by_hand_are_refused(column):
         for row in found.runs[-1]
     )
     with pytest.raises(NotComparable, match=field_title(column)):
-        study.crossover(dataclasses.replace(found, runs=(*found.runs[:-1], odd)))
+        dataclasses.replace(found, runs=(*found.runs[:-1], odd)).crossover()
 
 
 def test_of_two_runs_of_one_size_the_newest_counts():
@@ -109,7 +109,7 @@ def test_one_size_is_no_study_unless_asked_for():
 def test_the_same_runs_are_a_study_of_parameters_where_that_is_asked():
     (found,) = study.studies(trials(), axis="parameters")
     assert found.sizes == tuple(pair[0].parameters for pair in found.runs)
-    assert "parameters" in study.crossover(found).sentence
+    assert "parameters" in found.crossover().sentence
 
 
 def test_the_number_of_samples_may_vary_with_what_follows_from_it():
@@ -150,7 +150,7 @@ def test_the_accelerator_is_the_challenger_wherever_it_was_named():
 
 
 def step_s(found, basis):
-    entry = study.study_evidence(found, basis)[0]
+    entry = found.evidence(basis)[0]
     return entry.baseline_s[0], entry.challenger_s[0]
 
 
@@ -161,7 +161,7 @@ def test_each_basis_adds_its_share_of_what_is_paid_once():
     steady = step_s(found, "steady")
     assert steady == (cpu.step_s[0], gpu.step_s[0])
     assert step_s(found, "with_transfer") == pytest.approx([s + 0.001 / steps for s in steady])
-    paid_once = [training_time.startup_s(row) / steps for row in (cpu, gpu)]
+    paid_once = [training_cost.startup_s(row) / steps for row in (cpu, gpu)]
     assert step_s(found, "cold_start") == pytest.approx([s + once for s, once in zip(steady, paid_once, strict=True)])
 
 
@@ -179,15 +179,15 @@ def test_a_copy_that_each_step_pays_is_not_counted_twice():
 
 def test_a_longer_start_up_moves_the_crossover_up():
     (found,) = study.studies(trials())
-    steady, cold = (study.crossover(found, basis) for basis in ("steady", "cold_start"))
+    steady, cold = (found.crossover(basis) for basis in ("steady", "cold_start"))
     assert cold.basis == "cold_start"
     assert cold.estimate > steady.estimate
 
 
 def test_a_start_up_that_was_not_measured_is_an_obstacle_on_that_basis_only():
     (found,) = study.studies(trials(startup_device_s=None))
-    assert not any(entry.obstacle for entry in study.study_evidence(found, "steady"))
-    assert all("not measured" in entry.obstacle for entry in study.study_evidence(found, "cold_start"))
+    assert not any(entry.obstacle for entry in found.evidence("steady"))
+    assert all("not measured" in entry.obstacle for entry in found.evidence("cold_start"))
 
 
 def test_out_of_memory_is_an_obstacle_at_its_size_alone():
@@ -198,7 +198,7 @@ def test_out_of_memory_is_an_obstacle_at_its_size_alone():
         for row in run(2048)
     ]
     (found,) = study.studies(trials() + lost)
-    answer = study.crossover(found)
+    answer = found.crossover()
     assert answer.outcome == "crossing"
     assert "memory" in answer.sizes[-1].reason
 
@@ -212,24 +212,24 @@ def test_sizes_without_comparable_rows_are_named_as_such():
 
 def test_the_cause_is_that_of_the_measured_size_below_the_crossing():
     (found,) = study.studies(trials())
-    answer = study.crossover(found)
-    size, words = study.study_cause(found, answer)
+    answer = found.crossover()
+    size, words = found.cause(answer)
     assert (size, words) == (128, causes.difference_cause(*found.runs[SIZES.index(128)]))
-    base, other = study.study_parts(found)
+    base, other = found.part_times()
     assert list(base) == list(other) == list(SIZES)
     assert other[32] == causes.part_times(found.runs[1][1])
 
 
 def test_without_a_crossing_or_a_breakdown_there_is_no_cause():
     (found,) = study.studies(trials())
-    answer = study.crossover(found)
-    assert study.study_cause(found, dataclasses.replace(answer, estimate=None)) is None
+    answer = found.crossover()
+    assert found.cause(dataclasses.replace(answer, estimate=None)) is None
     whole = {f"breakdown_{part}_s": () for part in causes.PART_TITLES}
     apart = dataclasses.replace(
         found, runs=tuple((base, dataclasses.replace(other, **whole)) for base, other in found.runs)
     )
-    assert study.study_cause(apart, answer) is None
-    assert [list(sizes) for sizes in study.study_parts(apart)] == [list(SIZES), []]
+    assert apart.cause(answer) is None
+    assert [list(sizes) for sizes in apart.part_times()] == [list(SIZES), []]
 
 
 def in_turns(sizes, rounds):
@@ -246,9 +246,9 @@ def in_turns(sizes, rounds):
 
 def test_sizes_that_were_measured_in_turns_were_come_back_to():
     (turns,) = study.studies(in_turns(SIZES, 6))
-    assert {entry.visits for entry in study.study_evidence(turns, "steady")} == {6}
+    assert {entry.visits for entry in turns.evidence("steady")} == {6}
     lone = dataclasses.replace(turns, runs=turns.runs[:1])
-    assert [entry.visits for entry in study.study_evidence(lone, "steady")] == [1]
+    assert [entry.visits for entry in lone.evidence("steady")] == [1]
 
 
 def test_sizes_that_were_measured_one_after_the_other_were_visited_once():
@@ -259,16 +259,16 @@ def test_sizes_that_were_measured_one_after_the_other_were_visited_once():
             ends = tuple(end + place * 10**15 for end in row.block_end_ns)
             rows_after.append(dataclasses.replace(row, block_begin_ns=begins, block_end_ns=ends))
     (once,) = study.studies(rows_after)
-    assert {entry.visits for entry in study.study_evidence(once, "steady")} == {1}
+    assert {entry.visits for entry in once.evidence("steady")} == {1}
     (turns,) = study.studies(in_turns(SIZES, 6))
-    first = [answer.sizes[0] for answer in map(study.crossover, (once, turns))]
+    first = [answer.sizes[0] for answer in (each.crossover() for each in (once, turns))]
     widths = [size.high / size.low for size in first]
     assert widths[0] > widths[1]
 
 
 def test_an_axis_or_a_basis_that_there_is_not_is_refused_in_a_sentence():
-    with pytest.raises(InvalidValue, match="axis: 'neurons' is not possible; it must be one of hidden_size"):
+    with pytest.raises(InvalidValue, match="axis must be one of hidden_size"):
         study.studies(trials(), axis="neurons")
     (found,) = study.studies(trials(), axis="hidden_size")
-    with pytest.raises(InvalidValue, match="basis: 'cold' is not possible; it must be one of steady"):
-        study.crossover(found, "cold")
+    with pytest.raises(InvalidValue, match="basis must be one of steady"):
+        found.crossover("cold")

@@ -7,7 +7,7 @@ import pytest
 from core.errors import DeviceUnavailable, InvalidValue
 from core.files.project import PROJECT
 from core.jobs import process
-from core.jobs.machine import measurement_lock
+from core.jobs.machine import MachineUse, measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
@@ -111,6 +111,75 @@ def test_devices_are_not_touched_while_somebody_else_measures(queue, make_worker
     with measurement_lock():
         assert make_worker(initialise=lambda device: used.append(device) or 0.5).run() == "idle"
     assert used == []
+
+
+BUSY = MachineUse(processors=1.0, share=0.5, load=1.0, programs=("ffmpeg",))
+
+
+@pytest.fixture
+def machine_use(monkeypatch):
+    """Let the machine be as busy as a list says, look by look; its last entry stays. Returns reported phases."""
+    phases, report = [], Reporter.progress
+
+    def progress(reporter, now):
+        phases.append(now.phase)
+        report(reporter, now)
+
+    def be(*uses):
+        left = list(uses)
+        meter = type("Meter", (), {"read": lambda _: left.pop(0) if len(left) > 1 else left[0]})
+        monkeypatch.setattr(worker, "UseMeter", meter)
+        monkeypatch.setattr(worker, "QUIET_LOOK_S", 0.0)
+        monkeypatch.setattr(Reporter, "progress", progress)
+        return phases
+
+    return be
+
+
+def test_a_job_that_waits_for_quiet_says_what_uses_the_machine_and_is_measured_once_it_is_quiet(
+    queue, store, make_worker, machine_use
+):
+    phases = machine_use(BUSY, BUSY, MachineUse())
+    job = queue.submit(experiment(QUICK), store, quiet_s=3_600)
+    make_worker().run()
+    said = "waiting for a quiet machine: other programs use about half of the processors (ffmpeg)"
+    assert phases[:2] == [said, said]
+    done = queue.job(job.id)
+    assert (done.state, done.progress.note) == ("finished", "")
+
+
+def test_a_machine_that_stays_busy_is_measured_anyway_and_the_report_says_so(queue, store, make_worker, machine_use):
+    machine_use(BUSY)
+    job = queue.submit(experiment(QUICK), store, quiet_s=0.01)
+    make_worker().run()
+    done = queue.job(job.id)
+    assert done.state == "finished"
+    assert done.progress.note == (
+        "The machine was not quiet within 0.01 s, so the measurement starts anyway: other programs use about half of "
+        "the processors (ffmpeg)."
+    )
+
+
+def test_a_page_that_anybody_may_see_names_no_programs(queue, store, make_worker, machine_use):
+    phases = machine_use(BUSY, MachineUse())
+    queue.submit(experiment(QUICK), store, quiet_s=60, asked_by="browser-1")
+    make_worker().run()
+    assert phases[0] == "waiting for a quiet machine: other programs use about half of the processors"
+
+
+def test_a_job_that_does_not_ask_for_quiet_is_measured_at_once(queue, store, make_worker, machine_use):
+    phases = machine_use(BUSY)
+    queue.submit(experiment(QUICK), store)
+    make_worker().run()
+    assert not any("quiet" in phase for phase in phases)
+
+
+def test_a_stop_ends_the_wait_for_a_quiet_machine(queue, store, make_worker, machine_use, monkeypatch):
+    machine_use(BUSY)
+    job = queue.submit(experiment(QUICK), store, quiet_s=3_600)
+    monkeypatch.setattr(worker.UseMeter, "read", lambda _: (queue.files(job.id).request_stop(), BUSY)[1])
+    make_worker().run()
+    assert queue.job(job.id).state == "stopped"
 
 
 def test_a_process_that_fitted_gradient_boosting_takes_no_other_job(queue, store, make_worker):
@@ -287,7 +356,7 @@ def test_an_invalid_experiment_is_refused_with_the_sentence_of_the_error(queue, 
 
     job = queue.submit(experiment(QUICK), store)
     make_worker(measure=measure).run()
-    assert queue.job(job.id).message == "Threads: 999 is not possible; it must be at most the 4 this process may use."
+    assert queue.job(job.id).message == "Threads must be at most the 4 this process may use (got 999)."
 
 
 def test_the_command_line_names_the_folder_of_jobs(queue, store, monkeypatch):

@@ -1,5 +1,6 @@
 """Taking a step apart: the parts on a real training, and the busy time on a device whose work is delayed."""
 
+import contextlib
 import itertools
 import statistics
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from core.errors import LaneUnavailable
 from core.measure import batches, breakdown, datasets, networks
 from core.measure.devices import Device
 from core.measure.timer import Timer
@@ -98,7 +100,8 @@ def test_the_filler_takes_twice_as_long_as_its_steps_of_which_half_are_tried_whe
         return lambda: device.launch(seconds)
 
     monkeypatch.setattr(breakdown, "_filler", filler)
-    breakdown.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+    with contextlib.suppress(LaneUnavailable):
+        breakdown.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
     assert asked == pytest.approx(filler_s)
 
 
@@ -131,7 +134,8 @@ def test_without_filler_the_launches_would_be_counted_so_that_nothing_is_known(m
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5)
     monkeypatch.setattr(breakdown, "_filler", lambda *_, **__: lambda: None)
-    assert breakdown.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4) == ()
+    with pytest.raises(LaneUnavailable, match="could not all be queued"):
+        breakdown.busy_step_s(FakeTraining(device, 2e-5), Timer(device=device, clock=clock), GPU, step_s=5e-4)
 
 
 @pytest.mark.parametrize(("depth", "known"), [(1_000, True), (300, True), (30, True), (5, False)])
@@ -140,9 +144,29 @@ def test_no_more_is_queued_than_the_queue_of_a_device_holds(monkeypatch, depth, 
     clock = FakeClock()
     device = FakeDevice(clock=clock, launch_s=5e-5, depth=depth)
     monkeypatch.setattr(breakdown, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
-    values = breakdown.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
-    assert len(values) == (breakdown.BUSY_REPEATS if known else 0)
-    assert all(value == pytest.approx(1e-4, rel=0.01) for value in values)
+    with contextlib.nullcontext() if known else pytest.raises(LaneUnavailable, match="more than a queue holds"):
+        values = breakdown.busy_step_s(FakeTraining(device, 1e-4), Timer(device=device, clock=clock), GPU, step_s=5e-4)
+        assert values == pytest.approx((1e-4,) * breakdown.BUSY_REPEATS, rel=0.01)
+
+
+def test_a_step_of_more_launches_than_a_queue_holds_is_recorded_and_replayed(monkeypatch):
+    """As cells of an LSTM on tokens, with 2,284 launches a step, on a queue of 1,024."""
+    clock = FakeClock()
+    device = FakeDevice(clock=clock, launch_s=5e-6, depth=1_024)
+    monkeypatch.setattr(breakdown, "_filler", lambda timer, _, seconds: lambda: device.launch(seconds))
+    training, recorded = FakeTraining(device, 2e-3), []
+    monkeypatch.setattr(training, "rehearsal", lambda: queueing(device, 2e-3 / 2_284, 2_284))
+
+    def record(work):
+        recorded.append(work)
+        return lambda: device.launch(2e-3)
+
+    timer = Timer(device=device, clock=clock)
+    values = breakdown.busy_step_s(training, timer, GPU, step_s=2_284 * 5e-6, record=record)
+    assert values == pytest.approx((2e-3,) * breakdown.BUSY_REPEATS, rel=0.01)
+    assert len(recorded) == 1
+    breakdown.busy_step_s(FakeTraining(device, 2e-3), timer, GPU, step_s=1e-2, record=record)
+    assert len(recorded) == 1, "what can be queued is not recorded"
 
 
 def test_a_long_filler_is_made_of_few_launches(monkeypatch):

@@ -2,20 +2,26 @@
 
 import json
 import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
+import lightgbm
 import numpy as np
 import pytest
 import torch
 
 from core.errors import DeviceUnavailable, LibraryFailed, OutOfMemory
+from core.files.project import PROJECT
 from core.measure import boosting as libraries
 from core.measure import contender as contenders
 from core.measure import datasets, trial
 from core.measure.boosting import BoostingContender, BoostingTraining
 from core.measure.timer import Timer
 from core.question.experiment import Contender, Experiment, Point
-from core.question.models.boosting import LIBRARIES, explain_missing_library, importlib
+from core.question.models.families import LIBRARIES, explain_missing_library, importlib
 from tests.fakes import FakeClock
 
 POINT = Point(dataset="signal", samples=200, model="hist-boosting", rounds=3, leaves=4)
@@ -48,6 +54,9 @@ class Library:
     def __call__(self, point, device, threads):
         self.threads.append(threads)
         return self
+
+    def set_params(self, **_):
+        """Nothing: it writes no log."""
 
     def fit(self, samples, labels):
         if self.error:
@@ -148,16 +157,95 @@ def test_a_library_that_falls_back_to_the_cpu_is_found_out(place):
     place("xgboost", Library(device="cpu"))
     libraries.first_use.cache_clear()
     with pytest.raises(DeviceUnavailable, match="XGBoost as it is installed here cannot train on cuda:0: it trains on"):
-        libraries.first_use("xgboost", "cuda:0")
+        libraries.first_use("xgboost", "cuda:0", "NVIDIA T4")
     place("xgboost", Library(device="cuda:0"))
-    assert libraries.first_use("xgboost", "cuda:0") >= 0
+    assert libraries.first_use("xgboost", "cuda:0", "NVIDIA T4") >= 0
     libraries.first_use.cache_clear()
 
 
 def test_a_build_without_gpus_says_so_in_its_own_words(place):
     place("lightgbm", Library(error=RuntimeError("CUDA Tree Learner was not enabled in this build.\nPlease recompile")))
     with pytest.raises(DeviceUnavailable, match="cannot train on cuda:1: CUDA Tree Learner was not enabled in this"):
-        libraries.first_use("lightgbm", "cuda:1")
+        libraries.first_use("lightgbm", "cuda:1", "NVIDIA T4")
+
+
+class OpenClLibrary(Library):
+    """LightGBM without CUDA on a machine with several OpenCL platforms, of which one that is not there is the first."""
+
+    def __init__(self, *names):
+        super().__init__()
+        self.names, self.asked = names, []
+
+    def __call__(self, point, device, threads):
+        self.asked.append(dict(libraries._LIGHTGBM_GPU))
+        return self
+
+    def set_params(self, verbosity):
+        assert verbosity == 1
+
+    def fit(self, samples, labels):
+        if self.asked[-1]["device_type"] == "cuda":
+            raise RuntimeError("CUDA Tree Learner was not enabled in this build.")
+        if not self.names:
+            raise RuntimeError("No OpenCL device found")
+        platform = self.asked[-1]["gpu_platform_id"]
+        name = self.names[platform if 0 <= platform < len(self.names) else 0]
+        lightgbm.basic._LOGGER.info(f"[LightGBM] [Info] Using GPU Device: {name}, Vendor: Somebody\n")
+
+    get_booster = None
+
+
+@pytest.fixture
+def fresh_lightgbm(place):
+    """Puts something in the place of LightGBM, which has not used a GPU yet."""
+    libraries.first_use.cache_clear()
+    yield lambda library: place("lightgbm", library)
+    libraries.first_use.cache_clear()
+    libraries._LIGHTGBM_GPU = {"device_type": "cuda"}
+
+
+def test_lightgbm_is_asked_for_the_platform_whose_device_is_the_one_asked_for(fresh_lightgbm):
+    library = fresh_lightgbm(OpenClLibrary("Intel(R) Iris(R) Xe Graphics", "NVIDIA GeForce RTX 4050 Laptop GPU"))
+    assert libraries.first_use("lightgbm", "cuda:0", "NVIDIA GeForce RTX 4050 Laptop GPU") >= 0
+    assert library.asked[-1] == {"device_type": "gpu", "gpu_platform_id": 1}
+    made = libraries._lightgbm(of("lightgbm"), "cuda:0", 1).get_params()
+    assert (made["device_type"], made["gpu_platform_id"], made["gpu_device_id"]) == ("gpu", 1, 0)
+
+
+def test_lightgbm_on_another_device_is_refused_with_its_name_and_both_reasons(fresh_lightgbm):
+    fresh_lightgbm(OpenClLibrary("pthread-AMD EPYC"))
+    with pytest.raises(DeviceUnavailable) as refused:
+        libraries.first_use("lightgbm", "cuda:0", "NVIDIA T4")
+    assert str(refused.value) == (
+        "LightGBM as it is installed here cannot train on cuda:0: CUDA Tree Learner was not enabled in this build; "
+        "it trains on pthread-AMD EPYC instead."
+    )
+
+
+def test_lightgbm_without_opencl_says_opencls_own_reason_too(fresh_lightgbm):
+    fresh_lightgbm(OpenClLibrary())
+    with pytest.raises(DeviceUnavailable, match="not enabled in this build; No OpenCL device found"):
+        libraries.first_use("lightgbm", "cuda:0", "NVIDIA T4")
+
+
+@pytest.mark.slow
+def test_a_real_opencl_on_the_cpu_is_not_taken_for_a_gpu(tmp_path):
+    """OpenCL compiles its kernels at the first use, which takes a minute or two."""
+    pytest.importorskip("pocl_binary_distribution", reason="needs OpenCL: pip install pocl-binary-distribution")
+    libraries_of_pocl = next(Path(find_spec("pyopencl").submodule_search_locations[0]).glob(".libs"))
+    (tmp_path / "pocl.icd").write_text(str(next(libraries_of_pocl.glob("libpocl*"))))
+    code = (
+        "from core.errors import DeviceUnavailable\n"
+        "from core.measure import boosting\n"
+        "boosting.OPENCL_PLATFORMS = (-1,)\n"
+        "try:\n    boosting.first_use('lightgbm', 'cuda:0', 'NVIDIA T4')\n"
+        "except DeviceUnavailable as error:\n    print(error)\n"
+    )
+    variables = {"OCL_ICD_VENDORS": str(tmp_path), "LD_LIBRARY_PATH": str(libraries_of_pocl)}
+    done = subprocess.run(
+        (sys.executable, "-c", code), cwd=PROJECT, env=os.environ | variables, capture_output=True, text=True
+    )
+    assert "it trains on pthread-" in done.stdout
 
 
 @pytest.mark.parametrize(

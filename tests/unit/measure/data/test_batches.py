@@ -82,3 +82,23 @@ def test_batches_are_made_on_the_host_and_placed_on_the_device(data, data_path):
     placed = feed.place(drawn)
     assert {tensor.device for tensor in drawn} == {CPU}
     assert {tensor.device for tensor in placed} == {meta}
+
+
+@pytest.mark.parametrize(("data_path", "pins"), [("loader", False), ("pinned", True), ("tutorial", False)])
+def test_batches_are_pinned_only_where_that_is_asked_for(data, monkeypatch, data_path, pins):
+    """The tutorials copy from ordinary memory, and a pinned copy of a small batch costs more than it spares."""
+    asked = []
+    monkeypatch.setattr(batches, "_loader", lambda *_, pinned, **__: asked.append(pinned))
+    for device in ("cuda:0", "xpu:0", "mps", "cpu"):
+        batches.feed(point(data_path=data_path), data, data.train, torch.device(device))
+    assert asked == [pins, pins, False, False]
+
+
+def test_batches_that_are_joined_for_several_steps_stay_in_pinned_memory(data, monkeypatch):
+    pinned, real = [], torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *shape, pin_memory, **how: pinned.append(shape) or real(*shape, **how))
+    drawn = [(data.train.samples[place : place + 4], data.train.labels[place : place + 4]) for place in (0, 4)]
+    samples, labels = batches._join_batches(iter(drawn), 2, pinned=True)
+    assert pinned == [((8, *data.train.samples.shape[1:]),), ((8,),)]
+    assert torch.equal(samples, data.train.samples[:8])
+    assert torch.equal(labels, data.train.labels[:8])

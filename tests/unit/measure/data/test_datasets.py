@@ -161,7 +161,7 @@ def test_torn_image_files_are_an_answer_too(tmp_path, monkeypatch):
 
 
 def test_more_samples_than_the_files_hold_is_refused(load):
-    with pytest.raises(InvalidValue, match=r"samples: 401.*at most the 400 training images"):
+    with pytest.raises(InvalidValue, match=r"samples must be at most the 400 training images"):
         load("mnist", samples=401)
 
 

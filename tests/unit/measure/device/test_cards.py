@@ -25,6 +25,7 @@ class FakeNvml:
         handles: name of a card → what it is known by from then on.
         whole: part of a card → card.
         pids: of what computes, by what is asked.
+        drawing: pids of what draws windows.
     """
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class FakeNvml:
             "CurrentClocksEventReasons": 0x1,
         }
         self.utilisation, self.violation_ns = 7, 0
+        self.drawing: list[int] = []
 
     def __getattr__(self, name: str):
         if name.startswith("NVML_"):
@@ -78,6 +80,9 @@ class FakeNvml:
 
     def nvmlDeviceGetComputeRunningProcesses(self, card):
         return [SimpleNamespace(pid=pid) for pid in self.pids[card]]
+
+    def nvmlDeviceGetGraphicsRunningProcesses(self, card):
+        return [SimpleNamespace(pid=pid) for pid in self.drawing]
 
 
 @pytest.fixture
@@ -145,7 +150,6 @@ def test_a_counter_that_was_set_back_counts_for_nothing(library):
     [
         ("nvmlDeviceGetClockInfo", {"block_clock_before_mhz", "block_clock_mhz"}),
         ("nvmlDeviceGetTemperature", {"block_temperature_c"}),
-        ("nvmlDeviceGetCurrentClocksEventReasons", {"block_throttle"}),
         ("nvmlDeviceGetViolationStatus", {"block_throttled_s"}),
         ("nvmlDeviceGetUtilizationRates", {"block_use_before"}),
     ],
@@ -156,10 +160,39 @@ def test_what_a_driver_refuses_is_not_known_and_the_rest_is(library, function, u
     assert {name for name, value in seen.items() if value is None} == unknown
 
 
+def test_a_value_that_is_refused_once_is_read_again(library, monkeypatch):
+    """A row whose list lacks one value has none at all."""
+    refusals = iter([True])
+    answer = library._answer
+
+    def refuse_once(name, card, value):
+        if name == "nvmlDeviceGetTemperature" and next(refusals, False):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
+        return answer(name, card, value)
+
+    monkeypatch.setattr(library, "_answer", refuse_once)
+    assert around(library)["block_temperature_c"] == 41
+
+
 @pytest.mark.parametrize(("pids", "others"), [([], None), (["me"], 0), (["me", 7, 8], 2), ([4711], 0), ([4711, 7], 1)])
 def test_other_processes_are_counted_without_ours_under_whatever_number_it_is_listed(library, pids, others):
     library.pids["card"] = [os.getpid() if pid == "me" else pid for pid in pids]
     assert around(library)["block_other_processes"] == others
+
+
+def test_programs_that_draw_windows_are_no_company(library, monkeypatch):
+    """On a desktop with Linux they are listed as C+G; on Windows each window is, and nothing tells them apart."""
+    library.pids["card"], library.drawing = [os.getpid(), 7, 8, 9], [7, 8]
+    assert around(library)["block_other_processes"] == 1
+    library.pids["card"] = [os.getpid(), 7, 8]
+    assert around(library)["block_other_processes"] == 0
+    monkeypatch.setattr(gpu_telemetry.sys, "platform", "win32")
+    assert around(library)["block_other_processes"] is None
+
+
+def test_an_older_driver_tells_what_lowers_the_clock_by_the_functions_older_name(library):
+    library.refused = {"nvmlDeviceGetCurrentClocksEventReasons"}
+    assert around(library, CurrentClocksThrottleReasons=0x20)["block_throttle"] == 0x20
 
 
 def test_a_process_that_came_or_went_meanwhile_was_there(library):

@@ -113,6 +113,39 @@ def test_memory_of_a_card_is_asked_of_the_card(monkeypatch):
     assert devices.Device(torch.device("cpu")).free_bytes() > 2**20
 
 
+def test_an_intel_gpu_whose_driver_does_not_tell_free_memory_has_all_that_is_not_used(monkeypatch):
+    def refuse(device):
+        raise RuntimeError(
+            "The device (Intel(R) Arc(TM) B580 Graphics) doesn't support querying the available free memory."
+        )
+
+    monkeypatch.setattr(torch.xpu, "mem_get_info", refuse)
+    monkeypatch.setattr(torch.xpu, "memory_allocated", lambda device: 30)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda device: SimpleNamespace(total_memory=100))
+    assert devices.Device(torch.device("xpu:0")).free_bytes() == 70
+
+
+def test_strict_fp32_is_strict_whatever_was_set_before_by_either_api():
+    backends = torch.backends
+    try:
+        for disturb in (
+            lambda: setattr(backends, "fp32_precision", "tf32"),
+            lambda: torch.set_float32_matmul_precision("medium"),
+            lambda: setattr(backends.cudnn, "allow_tf32", True),
+            lambda: setattr(backends.cuda.matmul, "fp32_precision", "tf32"),
+        ):
+            disturb()
+            devices.use_strict_fp32()
+            kinds_of_operation = (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn, backends.mkldnn.matmul)
+            assert [kind.fp32_precision for kind in kinds_of_operation] == ["ieee"] * 4
+            assert torch.get_float32_matmul_precision() == "highest", "torch.compile reads it"
+            devices.use_tf32(True)
+            assert (backends.cuda.matmul.fp32_precision, backends.cudnn.conv.fp32_precision) == ("tf32", "tf32")
+            assert (torch.get_float32_matmul_precision(), backends.cudnn.allow_tf32) == ("high", True)
+    finally:
+        devices.use_strict_fp32()
+
+
 @pytest.mark.parametrize("kind", ["cuda", "xpu", "mps"])
 def test_memory_is_given_back_to_a_card_and_nothing_is_asked_of_the_cpu(monkeypatch, kind):
     emptied = []

@@ -6,16 +6,16 @@ import sys
 import pytest
 
 from core.files.project import PROJECT
-from core.measure import capabilities, devices
+from core.measure import devices
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point
 
-if capabilities.why_not("cpu"):
-    pytest.skip(capabilities.why_not("cpu"), allow_module_level=True)
+if devices.why_not("cpu"):
+    pytest.skip(devices.why_not("cpu"), allow_module_level=True)
 
 COUNT = """
 import ctypes, resource
-from core.measure import capabilities as host_memory
+from core.measure import devices as host_memory
 
 def pages(size):
     "Pages that the system had to give for a block that was there before."
@@ -52,7 +52,7 @@ def test_what_is_kept_is_not_asked_for_again():
 @pytest.mark.slow
 def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_own(monkeypatch):
     asked = []
-    monkeypatch.setattr(capabilities, "set_memory_retention", lambda *, keep: asked.append(keep))
+    monkeypatch.setattr(devices, "set_memory_retention", lambda *, keep: asked.append(keep))
     contenders = tuple(map(Contender.parse, ("cpu@1", "cpu@1+kept")))
     point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=20)
     plain, kept = measure(Experiment(point=point, contenders=contenders, budget_s=20, pairs=3), hooks=Hooks())
@@ -65,7 +65,7 @@ def test_each_contender_of_a_run_has_its_own_way_and_the_next_measurement_its_ow
 @pytest.mark.slow
 def test_what_a_run_kept_goes_back_when_it_ends(monkeypatch):
     asked = []
-    monkeypatch.setattr(capabilities, "set_memory_retention", lambda *, keep: asked.append(keep))
+    monkeypatch.setattr(devices, "set_memory_retention", lambda *, keep: asked.append(keep))
     point = Point(dataset="disc", samples=100, hidden_size=4, batch_size=50, epochs=2)
     measure(Experiment(point=point, contenders=(Contender.parse("cpu@1+kept"),), budget_s=20), hooks=Hooks())
     assert asked[0] is True
@@ -74,10 +74,10 @@ def test_what_a_run_kept_goes_back_when_it_ends(monkeypatch):
 
 def test_a_cpu_has_it_here_and_a_gpu_always():
     assert "kept" not in devices.find("cpu").refusals
-    assert "in any case" in capabilities.why_not("cuda")
+    assert "in any case" in devices.why_not("cuda")
 
 
 def test_without_glibc_nothing_is_done_and_the_reason_told(monkeypatch):
-    monkeypatch.setattr(capabilities, "_glibc", lambda: None)
-    capabilities.set_memory_retention(keep=True)
-    assert "glibc" in capabilities.why_not("cpu")
+    monkeypatch.setattr(devices, "_glibc", lambda: None)
+    devices.set_memory_retention(keep=True)
+    assert "glibc" in devices.why_not("cpu")

@@ -19,13 +19,21 @@ def machine(monkeypatch):
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(torch.version, "hip", None)
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    for name in missing_gpu.HIDING:
+    for name in (*missing_gpu.HIDING, *missing_gpu.NOTEBOOK_HOSTS):
         monkeypatch.delenv(name, raising=False)
     machine = SimpleNamespace(tools=(), system="Linux")
+    monkeypatch.setattr(missing_gpu, "_find_vendors", lambda: set(machine.vendors))
+    machine.vendors = ()
     return machine
 
 
-def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0):
+CUDA_13 = "pip install --force-reinstall torch torchvision --index-url https://download.pytorch.org/whl/cu130"
+CUDA_12 = "pip install --force-reinstall torch torchvision --index-url https://download.pytorch.org/whl/cu126"
+ROCM = "pip install --force-reinstall torch torchvision --index-url https://download.pytorch.org/whl/rocm7.2"
+XPU = "pip install --force-reinstall torch torchvision --index-url https://download.pytorch.org/whl/xpu"
+
+
+def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0, capability=(8, 9)):
     """What NVML says where it is installed."""
 
     def start():
@@ -33,7 +41,11 @@ def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0):
             raise pynvml.NVMLError(error)
 
     library = SimpleNamespace(
-        nvmlInit=start, nvmlSystemGetDriverVersion=lambda: driver, nvmlSystemGetCudaDriverVersion=lambda: cuda
+        nvmlInit=start,
+        nvmlSystemGetDriverVersion=lambda: driver,
+        nvmlSystemGetCudaDriverVersion=lambda: cuda,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetCudaComputeCapability=lambda _: list(capability),
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
 
@@ -42,10 +54,11 @@ def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0):
     ("tool", "cuda", "system", "words"),
     [
         ("nvidia-smi", None, "Linux", "built without CUDA"),
-        ("nvidia-smi", "13.0", "Linux", "CUDA 13.0 cannot use it: update the driver"),
+        ("nvidia-smi", "13.0", "Linux", "CUDA 13.0 cannot use it. Update the driver to version 580 or later"),
         ("rocm-smi", "13.0", "Linux", "built without ROCm"),
+        ("amd-smi", "13.0", "Linux", "built without ROCm"),
         ("", "13.0", "Darwin", "MPS needs Apple silicon"),
-        ("", "13.0", "Linux", "there is no NVIDIA or AMD driver"),
+        ("", "13.0", "Linux", "PyTorch sees no GPU on this machine"),
     ],
 )
 def test_a_missing_accelerator_is_explained(machine, monkeypatch, tool, cuda, system, words):
@@ -54,11 +67,58 @@ def test_a_missing_accelerator_is_explained(machine, monkeypatch, tool, cuda, sy
     assert words in missing_gpu.hint()
 
 
-def test_a_driver_that_is_too_old_is_named_with_the_cuda_that_it_runs(machine, monkeypatch):
-    nvidia(monkeypatch, driver="535.104.05", cuda=12_020)
-    assert missing_gpu.hint().startswith(
-        "The NVIDIA driver 535.104.05 is too old: it runs CUDA 12.2, and this PyTorch is built for CUDA 13.0."
-    )
+@pytest.mark.parametrize(
+    ("driver", "capability", "built", "command"),
+    [
+        (("581.80", 13_000), (8, 9), None, CUDA_13),  # an RTX 4050 on Windows, where PyPI's PyTorch has no CUDA
+        (("550.54.15", 12_040), (7, 5), "13.0", CUDA_12),  # a rented T4 with an older driver
+        (("550.54.15", 12_040), (7, 5), None, CUDA_12),
+        (("580.65.06", 13_000), (6, 1), None, CUDA_12),  # a GTX 1080, for which CUDA 13 makes no code
+        (("470.256.02", 11_040), (7, 5), None, "Update it to version 580 or later."),
+    ],
+)
+def test_the_hint_ends_with_one_command_for_driver_and_card(machine, monkeypatch, driver, capability, built, command):
+    nvidia(monkeypatch, driver=driver[0], cuda=driver[1], capability=capability)
+    monkeypatch.setattr(torch.version, "cuda", built)
+    assert missing_gpu.hint().endswith(command)
+
+
+@pytest.mark.parametrize(("vendor", "ending"), [("AMD", ROCM), ("Intel", XPU), ("NVIDIA", "then restart.")])
+def test_a_card_that_the_kernel_knows_is_seen_without_its_tools(machine, vendor, ending):
+    machine.vendors = (vendor,)
+    assert vendor in missing_gpu.hint()
+    assert missing_gpu.hint().endswith(ending)
+
+
+def test_with_uv_the_command_is_uvs(machine, monkeypatch):
+    machine.tools, machine.vendors = ("uv",), ("AMD",)
+    assert missing_gpu.hint().endswith("uv pip install --reinstall torch torchvision --torch-backend=rocm7.2")
+
+
+def test_a_virtual_environment_on_colab_is_named_as_the_reason(machine, monkeypatch):
+    nvidia(monkeypatch, driver="550.54.15", cuda=12_040)
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab_20261101")
+    monkeypatch.setattr(missing_gpu.sys, "prefix", "/content/.venv")
+    assert "hides the PyTorch that Colab has" in missing_gpu.hint()
+    assert missing_gpu.hint().endswith("pip install -r requirements.txt")
+
+
+def test_makers_are_read_from_the_kernels_files(tmp_path):
+    for number, vendor in enumerate(("0x8086", "0x1a03", "0x10de")):
+        card = tmp_path / f"sys/class/drm/card{number}/device"
+        card.mkdir(parents=True)
+        (card / "vendor").write_text(f"{vendor}\n")
+    assert missing_gpu._find_vendors(tmp_path) == {"Intel", "NVIDIA"}
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kfd").touch()
+    assert missing_gpu._find_vendors(tmp_path) == {"Intel", "NVIDIA", "AMD"}
+    assert missing_gpu._find_vendors(tmp_path / "none") == set()
+
+
+def test_a_rocm_build_that_may_not_open_the_card_says_who_may(machine, monkeypatch):
+    machine.vendors = ("AMD",)
+    monkeypatch.setattr(torch.version, "hip", "7.2")
+    assert "members of the groups render and video" in missing_gpu.hint()
 
 
 @pytest.mark.parametrize(
@@ -66,7 +126,7 @@ def test_a_driver_that_is_too_old_is_named_with_the_cuda_that_it_runs(machine, m
     [
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "docker run --gpus all"),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "restart the machine"),
-        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "there is no NVIDIA or AMD driver"),
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "PyTorch sees no GPU on this machine"),
     ],
 )
 def test_what_nvml_says_of_its_driver_is_told(machine, monkeypatch, error, words):
@@ -86,7 +146,7 @@ def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, to
 
 def test_a_variable_hides_nothing_where_there_is_no_driver(machine, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert "there is no NVIDIA or AMD driver" in missing_gpu.hint()
+    assert "PyTorch sees no GPU on this machine" in missing_gpu.hint()
 
 
 def test_a_variable_of_amd_is_named_too(machine, monkeypatch):
@@ -137,9 +197,17 @@ def card(monkeypatch):
 def test_a_card_without_kernels_is_named_with_those_there_are(card):
     card(["sm_75", "sm_80"], name="Tesla K80", major=3, minor=7)
     assert missing_gpu.hint() == (
-        "cuda:0 (Tesla K80, compute capability 3.7) is left out: this PyTorch has kernels for sm_75, sm_80 only, "
-        "so install a build that has them for it."
+        "cuda:0 (Tesla K80, compute capability 3.7) is left out: this PyTorch has kernels for sm_75, sm_80 only. "
+        "No build of PyTorch 2.9 or later has them for it."
     )
+
+
+def test_the_build_for_a_card_without_kernels_depends_on_the_card(card, monkeypatch):
+    monkeypatch.setattr(missing_gpu.shutil, "which", lambda _: None)
+    card(["sm_75", "sm_120"], name="GTX 1080", major=6, minor=1)
+    assert missing_gpu.hint().endswith(CUDA_12)
+    card(["sm_50", "sm_90"], name="RTX 5090", major=12, minor=0)
+    assert missing_gpu.hint().endswith(CUDA_13)
 
 
 @pytest.mark.parametrize(("architecture", "left_out"), [("gfx90a:sramecc+:xnack-", False), ("gfx1103", True)])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.measure import compile_cache
-from core.measure.compile_cache import COMPILED_VARIABLE, CompiledCode
+from core.measure import execution
+from core.measure.execution import COMPILED_VARIABLE, CompiledCode
 
 FUNCTION = {"steps": 1, "threads": 2, "network": "Linear"}
 
@@ -17,8 +17,8 @@ FUNCTION = {"steps": 1, "threads": 2, "network": "Linear"}
 def torch_compiles(monkeypatch):
     """What torch does within `compiling`, in ten seconds, or in one where it finds its code and wants it."""
     now, hits, folders = [0.0], [0], []
-    monkeypatch.setattr(compile_cache.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(compile_cache, "_count_cache_hits", lambda: hits[0])
+    monkeypatch.setattr(execution.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(execution, "_count_cache_hits", lambda: hits[0])
 
     def compile_it(function=FUNCTION, *, wants=True, fails=False):
         with CompiledCode(function).compiling() as compilations:
@@ -60,8 +60,8 @@ def test_another_function_has_code_of_its_own(torch_compiles, changes):
 def test_another_torch_and_another_machine_compile_for_themselves(torch_compiles, monkeypatch):
     torch_compiles()
     for changes in ({"torch_version": "9.9"}, {"machine_id": "another"}):
-        here = dataclasses.replace(compile_cache.environment.read_environment(), **changes)
-        monkeypatch.setattr(compile_cache.environment, "read_environment", lambda here=here: here)
+        here = dataclasses.replace(execution.environment.read_environment(), **changes)
+        monkeypatch.setattr(execution.environment, "read_environment", lambda here=here: here)
         assert torch_compiles() == (10.0, 10.0)
 
 
@@ -99,7 +99,7 @@ def test_where_there_can_be_no_folder_everything_is_compiled_as_ever(torch_compi
 
 
 def test_of_too_many_functions_those_used_last_are_kept(torch_compiles, root, monkeypatch):
-    monkeypatch.setattr(compile_cache, "MOST_FUNCTIONS", 2)
+    monkeypatch.setattr(execution, "MOST_FUNCTIONS", 2)
     for threads in (1, 2, 3):
         torch_compiles({"threads": threads})
         for age, folder in enumerate(reversed(torch_compiles.folders)):

@@ -176,7 +176,7 @@ def test_a_graph_is_recorded_on_a_stream_of_its_own_device(monkeypatch):
         current.pop()
 
     @contextlib.contextmanager
-    def capture(graph, *, stream=None):
+    def capture(graph, *, stream=None, capture_error_mode="global"):
         recorded.append(stream)
         yield
 

@@ -63,6 +63,23 @@ def test_bfloat16_is_another_training_with_weights_that_stay_fp32(data):
     assert {weight.dtype for weight in mine.weights()} == {torch.float32}
 
 
+@pytest.mark.parametrize("words", ["fp16", "fp16+micro5"])
+def test_float16_scales_the_loss_and_skips_a_step_whose_gradients_overflow(data, words):
+    mine = started(data, Lane.parse(words.split("+")))
+    assert losses(mine, 20) == pytest.approx(losses(started(data), 20), rel=0.05)
+    assert {weight.dtype for weight in mine.weights()} == {torch.float32}
+    before, scale = mine.weights(), mine.parts.scaler.get_scale()
+    assert scale > 1
+    mine.step((data.train.samples[:20] * 1e30, data.train.labels[:20]))
+    assert all(torch.equal(a, b) for a, b in zip(before, mine.weights(), strict=True))
+    assert mine.parts.scaler.get_scale() < scale
+
+
+def test_the_update_in_float16_is_the_fused_one_which_never_asks_the_device_whether_to_skip(data):
+    assert started(data, Lane(precision="fp16")).optimizer.defaults["fused"]
+    assert not started(data, Lane(precision="bf16")).optimizer.defaults["fused"]
+
+
 def test_micro_batches_add_up_to_the_gradient_of_the_batch(data):
     batch = data.train.samples[:20], data.train.labels[:20]
     gradients = []

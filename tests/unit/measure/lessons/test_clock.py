@@ -7,8 +7,7 @@ import pytest
 
 from core.measure import datasets, devices
 from core.measure.demonstrations import clock
-from core.measure.demonstrations.clock import REPEATS, Lesson, Stopwatch
-from core.measure.demonstrations.stage import Stage, Stopped
+from core.measure.demonstrations.clock import REPEATS, Lesson, Stage, Stopped, Stopwatch
 from core.measure.timer import MIN_BLOCK_S
 from core.measure.trial import Hooks
 from core.question.demonstrations import RECIPES, Demonstration, Recipe

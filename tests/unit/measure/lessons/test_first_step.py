@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from core.measure.demonstrations import moving
-from core.measure.demonstrations.stage import Stage
+from core.measure.demonstrations.clock import Stage
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Contender, Point
 from tests.exhibited import DIGITS

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from core.measure.demonstrations import moving
-from core.measure.demonstrations.stage import Stage, Stopped
+from core.measure.demonstrations.clock import Stage, Stopped
 from core.measure.trial import Hooks
 from core.question.demonstrations import Demonstration
 from core.results.exhibits import Snippet

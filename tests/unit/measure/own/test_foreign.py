@@ -94,3 +94,12 @@ def test_a_file_that_takes_itself_away_trains_all_the_same(built):
     training = built(away)
     training.advance(1)
     assert training.steps == 1
+
+
+@pytest.mark.parametrize(
+    "line", ['"cuda" in device', "device.startswith('cuda')", "__import__('json').dumps({'device': device})"]
+)
+def test_a_device_that_is_used_as_a_string_is_explained(built, line):
+    text = FUNCTION.replace("def build(size, device):\n", f"def build(size, device):\n    {line}\n")
+    with pytest.raises(CustomTrainingFailed, match=r"Write str\(device\) where the script needs a string"):
+        built(text)

@@ -188,8 +188,8 @@ def told(**times):
 
 def test_a_loader_whose_interval_contains_one_is_told_as_not_known():
     given = (1.0,) * 7
-    assert "it cannot be told whether it helps" in told(given=given, resident=(0.5, 2.0) * 3 + (0.9,))[0]
-    assert "it cannot be told" not in told(given=given, resident=(0.5,) * 7)[0]
+    assert "inconclusive" in told(given=given, resident=(0.5, 2.0) * 3 + (0.9,))[0]
+    assert "inconclusive" not in told(given=given, resident=(0.5,) * 7)[0]
 
 
 def test_larger_batches_are_told_by_the_sample_and_that_they_learn_differently():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.answer import lane_check, remedies
+from core.answer import remedies, speedup
 from core.measure.custom import variants
 from core.results import parquet
 from tests.own_trainings import FUNCTION, PLAIN
@@ -59,7 +59,7 @@ def test_lanes_take_turns_with_plain_steps_and_are_held_against_their_losses(own
     assert [parquet.find_refusal(row) for row in rows] == [""] * 3
     assert len(kept.lane_loss) == len(kept.reference_loss) == len(kept.nudged_loss) == 20
     assert kept.lane_loss == kept.reference_loss == rounded.reference_loss != rounded.lane_loss
-    assert lane_check.check_lane(kept).within
+    assert speedup.check_lane(kept).within
     assert (len(plain.own_operations) > 0, kept.own_operations, rounded.own_operations) == (True, (), ())
     (found,) = remedies.lane_remedies(rows)
     assert [(one.title, one.standing) for one in (*found.same, *found.other)] == [

@@ -8,6 +8,7 @@ import torch
 from core.answer import custom_findings
 from core.answer import custom_findings as answers
 from core.errors import CustomTrainingFailed
+from core.measure import devices
 from core.measure.custom.training import CustomTraining
 from core.measure.custom.user_code import load_builder
 from core.results import parquet
@@ -67,7 +68,7 @@ def test_thread_counts_are_tried_on_a_training_that_is_thrown_away(own):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (changed(step="loss_of_step = float(batch[0].sum())"), "reads 1 value,"),
+        (changed(step="loss_of_step = float(batch[0].sum())"), "each step reads values or sizes 1 time, most often at"),
         (changed(step="print(batch[0].sum())"), "prints"),
         (changed(build="torch.set_default_dtype(torch.float64)"), "float64"),
         (PLAIN.replace("lr=0.1", "lr=0.0"), "trains nothing"),
@@ -182,3 +183,47 @@ def test_files_of_its_folder_are_imported_as_from_there(own, tmp_path):
     )
     assert rows[0].outcome == "timed"
     assert torch.get_default_dtype() == torch.float32
+
+
+# Arithmetic as the script sets it
+
+SETS = """
+import torch
+SEEN = []
+def build(size, device):
+    {setting}
+    weight = torch.zeros(size, device=device, requires_grad=True)
+    def step():
+        SEEN.append(({getter}))
+        ((weight - 1) ** 2).sum().backward()
+        weight.grad = None
+    return step
+"""
+GETTER = "torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precision"
+
+
+@pytest.mark.parametrize(
+    ("setting", "getter", "seen", "host"),
+    [
+        ("pass", GETTER, ("none", "tf32"), "ieee"),
+        ("torch.set_float32_matmul_precision('high')", GETTER, ("tf32", "tf32"), "tf32"),
+        ("torch.set_float32_matmul_precision('high')", "torch.get_float32_matmul_precision()", "high", "tf32"),
+        ("torch.backends.fp32_precision = 'tf32'", GETTER, ("tf32", "tf32"), "tf32"),
+        ("torch.backends.cudnn.conv.fp32_precision = 'ieee'", GETTER, ("none", "ieee"), "ieee"),
+        ("torch.backends.cuda.matmul.fp32_precision = 'tf32'", GETTER, ("tf32", "tf32"), "ieee"),
+    ],
+)
+def test_a_script_computes_in_every_step_as_its_build_set_it(own, setting, getter, seen, host):
+    """Also where the settings are PyTorch's present ones, of which the older getters raise."""
+    before = set(sys.modules)
+    rows = own(SETS.format(setting=setting, getter=getter), contenders=("cpu@1", "cpu@2"))
+    (module,) = (sys.modules[name] for name in set(sys.modules) - before if name.startswith("mine_"))
+    assert set(module.SEEN) == {seen}
+    assert len(module.SEEN) > 10
+    assert {(row.outcome, row.fp32_precision) for row in rows} == {("timed", host)}
+
+
+def test_what_holds_on_a_gpu_is_said_for_each_kind_of_operation_where_they_differ():
+    assert devices.PYTORCH_FP32.describe(on_host=False) == "matmul ieee, convolution tf32, recurrent tf32"
+    assert devices.TF32.describe(on_host=False) == "tf32"
+    assert devices.Fp32Precision().describe(on_host=False) == devices.Fp32Precision().describe(on_host=True) == "ieee"

@@ -1,5 +1,7 @@
 """What counts as a wait: values that are read on the device, and not those that a data set reads on the host."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -36,3 +38,18 @@ def test_a_loss_that_is_read_among_batches_is_waited_for():
 
 def test_a_value_on_the_host_is_waited_for_by_nobody_who_trains_on_another_device():
     assert waits(lambda: torch.ones(1).item(), "meta") == 0
+
+
+@pytest.mark.parametrize(
+    ("pinned", "non_blocking", "waited"), [(True, True, 0), (False, True, 1), (True, False, 1), (False, False, 1)]
+)
+def test_a_copy_to_pinned_memory_that_is_only_queued_is_waited_for_by_nobody(monkeypatch, pinned, non_blocking, waited):
+    monkeypatch.setattr(torch.Tensor, "is_pinned", lambda _: pinned)
+    counter = OperationCounter(torch.device("cuda:0"), lambda: "here")
+    there, here = SimpleNamespace(device=torch.device("cuda:0")), torch.ones(1)
+    monkeypatch.setattr(
+        "core.measure.custom.op_counter._tensors", lambda args: [each for each in args if hasattr(each, "device")]
+    )
+    counter._count_copy((there,), {"non_blocking": non_blocking}, [here])
+    counter._count_copy((here, there, non_blocking), {}, [here])
+    assert counter.counts["waits"] == 2 * waited

@@ -1,5 +1,6 @@
 """The first use of a device in a process of its own: when one is started, what it says, and what becomes of that."""
 
+import itertools
 import json
 import subprocess
 import time
@@ -30,26 +31,33 @@ def processes(monkeypatch):
         return SimpleNamespace(stdout=found.said)
 
     monkeypatch.setattr(startup.subprocess, "run", run)
-    startup._measure_in_fresh_process.cache_clear()
+    startup._measure_in_fresh_processes.cache_clear()
     yield found
-    startup._measure_in_fresh_process.cache_clear()
+    startup._measure_in_fresh_processes.cache_clear()
 
 
-def test_a_process_is_started_once_for_each_device_kind_of_layers_and_lane(processes):
+def test_three_processes_are_started_for_each_device_kind_of_layers_and_lane(processes):
     asked = [(CARD, MLP), (CARD, LINEAR), (CARD, CNN), (Contender.parse("cuda:1"), MLP), (CARD, MLP)]
-    assert [startup.cold_s(*each) for each in asked] == [1.25] * 5
+    assert [startup.cold_s(*each) for each in asked] == [(1.25,) * 3] * 5
     startup.cold_s(Contender.parse("cuda:0@1+bf16"), MLP)
     startup.cold_s(Contender.parse("cuda:0@2+graph10+bf16"), MLP)
-    assert processes.asked == [
+    started = [
         ["cuda:0", "--layers", "fully connected"],
         ["cuda:0", "--layers", "convolution"],
         ["cuda:1", "--layers", "fully connected"],
         ["cuda:0+bf16", "--layers", "fully connected"],
     ]
+    assert processes.asked == [each for each in started for _ in range(3)]
+
+
+def test_a_slow_first_use_is_read_once(processes, monkeypatch):
+    now = itertools.count(0.0, startup.READINGS_S + 1)
+    monkeypatch.setattr(startup.time, "monotonic", lambda: next(now) / 2)
+    assert len(startup.cold_s(CARD, MLP)) == 1
 
 
 def test_none_is_started_for_a_cpu(processes):
-    assert startup.cold_s(Contender.parse("cpu@1"), MLP) is None
+    assert startup.cold_s(Contender.parse("cpu@1"), MLP) == ()
     assert processes.asked == []
 
 
@@ -67,7 +75,7 @@ def test_none_is_started_for_a_cpu(processes):
 )
 def test_where_it_fails_nothing_is_known_and_it_is_not_tried_again(processes, said, error):
     processes.said, processes.error = said, error
-    assert startup.cold_s(CARD, MLP) is startup.cold_s(CARD, MLP) is None
+    assert startup.cold_s(CARD, MLP) == startup.cold_s(CARD, MLP) == ()
     assert len(processes.asked) == 1
 
 
@@ -95,9 +103,7 @@ def test_a_device_is_used_with_one_step_in_its_lane(kind, lane):
 @pytest.mark.slow
 def test_a_real_process_says_what_a_first_use_takes(monkeypatch):
     """As on an accelerator; the device is the CPU."""
-    startup._measure_in_fresh_process.cache_clear()
     assert startup._measure_in_fresh_process(Contender.parse("cpu+bf16"), "convolution") > 0
-    startup._measure_in_fresh_process.cache_clear()
 
 
 def test_the_command_prints_its_parts(capsys):
@@ -124,6 +130,7 @@ def measured(name):
 def test_a_row_has_the_first_use_of_the_fresh_process_and_says_so(card, processes):
     row = measured("cuda:0@1")
     assert (row.startup_device_s, row.startup_fresh) == (1.25, True)
+    assert row.startup_device_readings_s == (1.25,) * 3
 
 
 def test_where_the_process_failed_a_row_has_that_of_the_measuring_process_and_says_so(card, processes):

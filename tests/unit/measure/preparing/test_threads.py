@@ -28,13 +28,31 @@ def tried(pace, counts=(1, 2, 4, 8, 16), *, late=thread_search.no_deadline):
         (1, 1, (1,)),
         (2, 2, (1, 2)),
         (3, 3, (1, 2, 3)),
-        (8, 4, (1, 2, 4, 8)),
+        (8, 4, (1, 2, 4, 6, 8)),
         (12, 6, (1, 2, 4, 6, 8, 12)),
-        (64, 48, (1, 2, 4, 8, 16, 32, 48, 64)),
+        (64, 48, (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)),
     ],
 )
-def test_powers_of_two_the_cores_and_all_threads_are_tried(usable, physical, counts):
-    assert thread_search.list_doublings(usable, physical) == counts
+def test_powers_of_two_what_lies_midway_the_cores_and_all_threads_are_tried(usable, physical, counts):
+    assert thread_search.list_thread_counts(usable, physical) == counts
+
+
+@pytest.mark.parametrize(
+    ("usable", "cores", "tried_too"),
+    [
+        (12, (12, 8, 0), 8),  # M2 Pro with 8 fast cores of 12
+        (10, (10, 6, 0), 6),  # M3 Pro with 6 fast cores
+        (16, (10, 6, 10), 10),  # i7-13620H: 6 fast cores, 10 in all
+        (192, (96, 0, 48), 48),  # two sockets of 48 cores
+        (14, (14, 10, 0), 10),  # M4 Pro with 10 fast cores
+    ],
+)
+def test_fast_cores_and_those_of_a_socket_are_tried(usable, cores, tried_too, monkeypatch):
+    named = dict(zip(("physical_cores", "performance_cores", "socket_cores"), cores, strict=True))
+    for name, count in {**named, "usable_cores": usable}.items():
+        monkeypatch.setattr(thread_search.environment, name, lambda count=count: count)
+    assert tried_too in thread_search.candidates()
+    assert 0 not in thread_search.candidates()
 
 
 def test_no_more_are_tried_after_two_losses_in_a_row():
@@ -80,7 +98,7 @@ def test_a_hand_tuner_is_faster_by_more_than_a_twentieth_in_at_most_one_of_twent
     lost = []
     for case in cases(2, seed=1):
         processor = case.readings.processor
-        counts = thread_search.list_doublings(processor.usable, processor.physical)
+        counts = thread_search.list_thread_counts(processor.usable, processor.physical)
         _, times = tried(case.readings, counts)
         lost.append(case.loss(thread_search.rank_thread_counts(times)[0]) > 0.05)
     assert len(lost) == 792

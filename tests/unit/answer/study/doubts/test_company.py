@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer import crossover, diagnostics, study
+from core.answer import crossover, interference, study
 from core.answer.export import report
 from core.answer.result import Evidence
 from core.question.experiment import Point
@@ -34,45 +34,81 @@ RISING = (0.3, 0.6, 1.2, 2.4, 4.8)
 
 
 def test_a_quiet_sweep_has_no_mark():
-    answer = study.crossover(measured(RISING))
+    answer = measured(RISING).crossover()
     assert (answer.outcome, answer.busy) == ("crossing", "")
     assert report.crossover_document(answer)["busy"] == ""
 
 
-def test_a_crossing_on_a_busy_machine_is_marked_though_no_size_has_enough_blocks_of_its_own():
-    quiet, answer = study.crossover(measured(RISING)), study.crossover(measured(RISING, share=0.6))
+def loaded(speedups, waiting, *, first=0.0, other_use=0.5):
+    """A sweep whose second contender waited for a processor, at each size for such a share of its time."""
+    quiet = measured(speedups)
+    runs = [
+        (
+            dataclasses.replace(one, block_waiting=(first,) * 3, block_other_use=(other_use,) * 3),
+            dataclasses.replace(two, block_waiting=(share,) * 3, block_other_use=(other_use,) * 3),
+        )
+        for (one, two), share in zip(quiet.runs, waiting, strict=True)
+    ]
+    return dataclasses.replace(quiet, runs=tuple(runs))
+
+
+def test_a_sweep_that_the_load_may_have_turned_is_told_as_that_of_the_loaded_machine():
+    quiet, answer = measured(RISING).crossover(), loaded(RISING, (0.95,) * 5, first=0.9).crossover()
     assert (answer.outcome, answer.estimate) == ("crossing", quiet.estimate)
-    assert answer.busy == (
-        "Measured on a busy machine: other programs took processor time from 2 CPU "
-        "threads in 67 % of the blocks, and they "
-        "slow 2 threads of the processor more than 1 thread."
+    assert answer.condition == "with other programs using about half of the processors"
+    assert answer.sentence.startswith(f"On this machine as loaded as it was, {answer.condition}: ")
+    assert answer.sentence.endswith(" On a quiet machine this can be different.")
+    assert answer.sentence in report.crossover_text(answer)
+
+
+def test_a_lead_that_the_waits_cannot_turn_at_any_size_stands():
+    answer = loaded((0.2,) * 5, (0.5,) * 5).crossover()
+    assert (answer.outcome, answer.condition) == ("cpu_always", "")
+    assert answer.busy == "Measured on a busy machine: other programs used about half of the processors."
+    assert loaded((0.2,) * 5, (0.9,) * 5).crossover().is_conditional
+
+
+def test_sizes_that_hold_for_a_loaded_machine_only_never_mix_with_others():
+    answer = loaded(RISING, (0.0, 0.0, 0.0, 0.0, 0.0)).crossover()
+    assert not answer.is_conditional
+    answer = loaded((0.3, 0.6, 1.2, 0.5, 4.8), (0.0, 0.0, 0.0, 0.9, 0.0)).crossover()
+    assert answer.condition == ""
+    left_out = answer.sizes[3]
+    assert (left_out.verdict, left_out.reason) == (
+        "missing",
+        "measured with other programs using about half of the processors",
     )
-    assert answer.sentence == f"{quiet.sentence} {answer.busy}"
-    assert answer.busy in report.crossover_text(answer)
 
 
-def test_a_device_that_other_programs_may_have_made_win_everywhere_is_not_said_to():
+def test_what_is_left_of_a_loaded_sweep_is_what_the_load_cannot_have_made():
+    answer = loaded(RISING, (0.9,) * 5).crossover()
+    assert (answer.outcome, answer.condition) == ("gpu_always", "")
+    assert [size.verdict for size in answer.sizes] == ["missing"] * 2 + ["gpu_faster"] * 3
+
+
+def test_two_sizes_of_three_pairs_on_a_loaded_machine_are_not_told_without_a_mark():
+    few = loaded((0.15,) * 5, (0.97,) * 5, other_use=0.9)
+    answer = dataclasses.replace(few, runs=few.runs[:2]).crossover()
+    assert answer.is_conditional
+    assert "with other programs using about 90 % of the processors" in answer.sentence
+
+
+def test_rows_that_did_not_count_waits_are_judged_by_their_switches():
     ahead = (0.2, 0.2, 0.2, 0.2, 0.2)
-    assert study.crossover(measured(ahead)).outcome == "cpu_always"
-    answer = study.crossover(measured(ahead, share=1.0))
-    assert answer.outcome == "undecided"
-    assert answer.sentence.startswith("No crossover can be told, counting the steps alone: this machine was too busy: ")
-    assert answer.busy
-    assert answer.sentence.count("other programs took processor time") == 1
-    assert "Only powers of two" in study.crossover(measured(ahead)).sentence
-    assert "Only powers of two" not in answer.sentence
-    assert study.crossover(measured((5.0,) * 5, share=1.0)).outcome == "gpu_always"
+    assert measured(ahead).crossover().condition == ""
+    assert measured(ahead, share=1.0).crossover().is_conditional
+    assert not measured((5.0,) * 5, share=1.0).crossover().is_conditional  # more threads lead all the same
 
 
 def test_blocks_that_spread_over_all_sizes_are_seen_together():
-    answer = study.crossover(measured((2.0,) * 5, slow_every=7))
+    answer = measured((2.0,) * 5, slow_every=7).crossover()
     assert answer.busy.startswith("Measured on a busy machine: one block in ten of 2 CPU threads took at least")
 
 
 def test_several_crossings_of_a_busy_machine_have_no_usual_cause():
     waves = (0.3, 3.0, 0.3, 3.0, 0.3)
-    assert "are the usual cause" in study.crossover(measured(waves)).sentence
-    answer = study.crossover(measured(waves, share=1.0))
+    assert "are the usual cause" in measured(waves).crossover().sentence
+    answer = measured(waves, share=1.0).crossover()
     assert answer.outcome == "several"
     assert "the usual cause" not in answer.sentence + answer.reason
 
@@ -85,5 +121,5 @@ def test_readings_of_a_table_are_marked_by_their_spread(loud):
         for size in SIZES
     ]
     answer = crossover.locate_crossover(evidence, axis="size", baseline="cpu", challenger="gpu")
-    answer = diagnostics.mark_interference(answer, diagnostics.evidence_interference(evidence, "cpu", "gpu"))
-    assert ("Measured on a busy machine: one block in ten of" in answer.sentence) is loud
+    answer = interference.mark_interference(answer, interference.evidence_interference(evidence, "cpu", "gpu"))
+    assert ("The readings spread as they do on a busy machine: one reading in ten of" in answer.sentence) is loud

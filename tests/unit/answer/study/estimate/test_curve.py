@@ -6,8 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from core.answer.estimate import curve
-from core.answer.estimate.curve import Noise, Readings
+from core.answer import curve_estimate
+from core.answer.curve_estimate import Noise, Readings
 
 
 def readings(values, *, sizes=None, spread=0.2, sd=0.02, freedom=40, visits=0.0):
@@ -23,17 +23,17 @@ def readings(values, *, sizes=None, spread=0.2, sd=0.02, freedom=40, visits=0.0)
 
 
 def posterior(known, places):
-    return curve.SpeedupCurve(known, float(places.min()), float(places.max())).evaluate(places)
+    return curve_estimate.SpeedupCurve(known, float(places.min()), float(places.max())).evaluate(places)
 
 
 def test_with_much_known_of_the_noise_the_interval_is_the_normal_one():
     known = readings([0.0], sd=0.02, freedom=100_000)
     expected = statistics.NormalDist().inv_cdf(0.975) * 0.02 * math.sqrt(0.2)
-    assert float(curve.half_width(known, 0.025)[0]) == pytest.approx(expected, rel=0.02)
+    assert float(curve_estimate.half_width(known, 0.025)[0]) == pytest.approx(expected, rel=0.02)
 
 
 def test_with_little_known_of_the_noise_the_interval_is_wider():
-    little, much = (float(curve.half_width(readings([0.0], freedom=n), 0.025)[0]) for n in (3, 300))
+    little, much = (float(curve_estimate.half_width(readings([0.0], freedom=n), 0.025)[0]) for n in (3, 300))
     assert little > 1.3 * much
 
 
@@ -67,9 +67,9 @@ def test_thousands_of_sizes_are_thinned_to_the_nearest():
 
 def test_neighbours_are_close_sizes_and_not_those_an_octave_away():
     octave = readings([-1.0, 1.0, -1.0])
-    assert list(curve.nearby_medians(octave)) == [-1.0, 1.0, -1.0]
+    assert list(curve_estimate.nearby_medians(octave)) == [-1.0, 1.0, -1.0]
     close = readings([-0.5, 0.4, -0.5, -0.6], sizes=[5.0, 5.1, 5.2, 8.0])
-    assert curve.nearby_medians(close)[1] == -0.5
+    assert curve_estimate.nearby_medians(close)[1] == -0.5
 
 
 @pytest.mark.parametrize("beyond", [0.5, 1.0, 2.0])
@@ -104,38 +104,40 @@ def test_sizes_that_are_further_away_than_the_nearest_have_no_say(asked, far):
 def test_sizes_that_scatter_around_a_curve_tell_what_visits_shift_and_widen_every_interval():
     line, scatter = np.linspace(-2, 2.5, 10), 0.25 * np.array([1, -1, 0, 1, 0, -1, 1, -1, 1, -1])
     smooth, rough = (readings(values, visits=1.0) for values in (line, line + scatter))
-    calm, shaken = (curve.SpeedupCurve(known, 3.0, 12.0) for known in (smooth, rough))
+    calm, shaken = (curve_estimate.SpeedupCurve(known, 3.0, 12.0) for known in (smooth, rough))
     assert calm.scatter < 0.08 < 0.15 < shaken.scatter < 0.5
     assert calm.visits.sum() == pytest.approx(1)
-    narrow, wide = (curve.half_width(smooth, 0.025, fitted.visits)[0] for fitted in (calm, shaken))
-    assert float(curve.half_width(smooth, 0.025)[0]) < narrow < wide
+    narrow, wide = (curve_estimate.half_width(smooth, 0.025, fitted.visits)[0] for fitted in (calm, shaken))
+    assert float(curve_estimate.half_width(smooth, 0.025)[0]) < narrow < wide
 
 
 def test_sizes_that_were_measured_in_turns_have_no_visit_of_their_own():
     in_turns = readings(np.linspace(-2, 2.5, 10))
-    fitted = curve.SpeedupCurve(in_turns, 3.0, 12.0)
+    fitted = curve_estimate.SpeedupCurve(in_turns, 3.0, 12.0)
     assert fitted.scatter == 0
-    assert curve.half_width(in_turns, 0.025, fitted.visits) == pytest.approx(curve.half_width(in_turns, 0.025))
+    assert curve_estimate.half_width(in_turns, 0.025, fitted.visits) == pytest.approx(
+        curve_estimate.half_width(in_turns, 0.025)
+    )
 
 
 def test_drawn_curves_scatter_as_the_curve_is_uncertain():
     known = readings([-0.9, -0.4, -0.1, 0.3, 1.0], spread=1.0, sd=0.2)
-    fitted = curve.SpeedupCurve(known, 3.0, 7.0)
+    fitted = curve_estimate.SpeedupCurve(known, 3.0, 7.0)
     drawn, expected = fitted.draw_samples(), fitted.evaluate(known.sizes)
-    assert drawn.shape == (curve.DRAWS, 5)
+    assert drawn.shape == (curve_estimate.DRAWS, 5)
     assert drawn.mean(axis=0) == pytest.approx(expected.mean, abs=0.02)
     assert drawn.std(axis=0) == pytest.approx(expected.sd, rel=0.1)
 
 
 def test_drawn_curves_hang_together_from_size_to_size():
     known = readings([-0.4, 0.0, 0.0, 0.5], sizes=[3.0, 5.0, 5.05, 7.0], spread=1.0, sd=0.2)
-    drawn = curve.SpeedupCurve(known, 3.0, 7.0).draw_samples()
+    drawn = curve_estimate.SpeedupCurve(known, 3.0, 7.0).draw_samples()
     apart, beside = (np.corrcoef(drawn[:, one], drawn[:, other])[0, 1] for one, other in ((0, 3), (1, 2)))
     assert beside > 0.9 > apart
 
 
 def test_of_thousands_of_sizes_the_curves_are_drawn_at_those_that_take_part():
     sizes = np.linspace(3, 12, 5_000)
-    fitted = curve.SpeedupCurve(readings(0.55 * (sizes - 7), sizes=sizes), 3.0, 12.0)
-    assert fitted.draw_samples().shape == (curve.DRAWS, curve.MAX_CURVE_SIZES)
-    assert len(fitted.sizes) == curve.MAX_CURVE_SIZES
+    fitted = curve_estimate.SpeedupCurve(readings(0.55 * (sizes - 7), sizes=sizes), 3.0, 12.0)
+    assert fitted.draw_samples().shape == (curve_estimate.DRAWS, curve_estimate.MAX_CURVE_SIZES)
+    assert len(fitted.sizes) == curve_estimate.MAX_CURVE_SIZES

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from core.answer.estimate.curve import Noise, Readings
-from core.answer.estimate.judgement import judge_readings
+from core.answer.curve_estimate import Noise, Readings
+from core.answer.judgement import judge_readings
 from core.answer.statistics import TIE
 
 BELOW, ABOVE = (-1.2, -0.9, -0.7), (0.7, 0.9, 1.2)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.answer.estimate.curve import (
+from core.answer.curve_estimate import (
     LEAST_NOISE,
     Noise,
     combine_noise,

@@ -2,11 +2,8 @@
 
 import dataclasses
 
-import pytest
-
-from core.answer import many_machines, study
+from core.answer import machine_comparison, study
 from core.answer.charts import class_charts as charts
-from core.results.store import Store
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
@@ -24,34 +21,12 @@ def measured(machine_id, *, started_at="2026-11-21T09:30:00+00:00", points=ASKED
     return found
 
 
-def kept(tmp_path, *rows):
-    store = Store(tmp_path / "store")
-    for row in rows:
-        store.add(row)
-    return store
-
-
-@pytest.mark.slow
-def test_the_newest_answer_of_each_point_counts_machine_by_machine(tmp_path):
-    old, new = measured(FIRST), measured(FIRST, started_at="2026-11-22T09:30:00+00:00", points=ASKED.points[:1], mark=1)
-    store = kept(tmp_path, *old, *new, *measured(SECOND))
-    found = many_machines.rows(store, ASKED, {FIRST, SECOND})
-    assert {row.machine_id for row in found} == {FIRST, SECOND}
-    assert len(found) == 2 * 2 * len(ASKED.points)
-    assert new[0].run_id in {row.run_id for row in found}
-    assert old[0].run_id not in {row.run_id for row in found}
-
-
-def test_rows_of_machines_that_were_not_asked_are_left_out(tmp_path):
-    store = kept(tmp_path, *measured(FIRST), *measured(SECOND))
-    assert {row.machine_id for row in many_machines.rows(store, ASKED, {SECOND})} == {SECOND}
-    assert many_machines.rows(store, ASKED, set()) == []
-
-
 def test_every_machine_has_a_study_and_a_crossover_of_its_own():
-    found = many_machines.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
+    found = machine_comparison.group_by_machine(
+        study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED
+    )
     assert list(found) == [FIRST, SECOND]
-    answers = {name: study.crossover(entry, "steady") for name, entry in found.items()}
+    answers = {name: entry.crossover("steady") for name, entry in found.items()}
     assert all(answer.outcome == "crossing" for answer in answers.values())
 
 
@@ -61,12 +36,14 @@ def test_only_studies_of_other_machines_that_ask_the_same_stand_beside_one():
         study.studies(rows, axis="hidden_size")[0]
         for rows in (measured(FIRST), measured(SECOND), measured(SECOND, asked=other, mark=1))
     )
-    assert many_machines.same_question(first, [first, second, longer]) == [second]
+    assert machine_comparison.find_same_question(first, [first, second, longer]) == [second]
 
 
 def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossing():
-    found = many_machines.by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
-    crossing, always = (study.crossover(entry, "steady") for entry in found.values())
+    found = machine_comparison.group_by_machine(
+        study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED
+    )
+    crossing, always = (entry.crossover("steady") for entry in found.values())
     always = dataclasses.replace(always, outcome="gpu_always", crossings=(), estimate=None, low=None, high=None)
     spec = charts.machine_crossovers_chart(
         {"lab-1": crossing, "<b>lab-2</b>": always}, dict.fromkeys(("lab-1", "<b>lab-2</b>"), "cpu")
@@ -84,8 +61,7 @@ def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossi
 
 def test_a_machine_that_has_measured_up_to_a_size_says_nothing_of_larger_ones():
     whole, part = (
-        study.crossover(study.studies(rows, axis="hidden_size")[0], "steady")
-        for rows in (measured(FIRST), measured(SECOND))
+        study.studies(rows, axis="hidden_size")[0].crossover("steady") for rows in (measured(FIRST), measured(SECOND))
     )
     part = dataclasses.replace(part, outcome="cpu_always", crossings=(), sizes=part.sizes[:2])
     spec = charts.machine_crossovers_chart({"lab-1": whole, "lab-2": part}, dict.fromkeys(("lab-1", "lab-2"), "cpu"))
@@ -93,8 +69,8 @@ def test_a_machine_that_has_measured_up_to_a_size_says_nothing_of_larger_ones():
 
 
 def test_machines_that_are_alike_are_told_apart_by_a_number():
-    assert many_machines.label([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
-    assert many_machines.label([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
-    assert many_machines.label([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", (
+    assert machine_comparison.name_machines([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
+    assert machine_comparison.name_machines([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
+    assert machine_comparison.name_machines([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", (
         "an earlier version does not tell its threads"
     )

@@ -1,0 +1,251 @@
+"""Decisions from readings: the signs of sizes, where they change, and the clear sizes of an undecided study.
+
+The noise of single readings is that of their size. The shift of a measurement round is estimated from the scatter of
+sizes (`curve`). Where readings change sides more often than rounds leave certain, nothing is decided in between: a
+disturbed machine looks the same. The signs of single sizes are reported only under a condition: the curve through all
+sizes must make it unlikely that the faster device changes more often. Several sizes that are each undecided may decide
+that jointly.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import curve_estimate
+from .curve_estimate import Readings, SpeedupCurve, Vector
+from .result import Clear, Crossing, Outcome
+from .statistics import TIE
+
+SIGN_RISK, USUAL_SIZE_COUNT = 0.05, 10
+"""Probability with which the sign of one size may be decided wrongly if both devices are equally fast there, for up to
+so many sizes; with more sizes it is lowered in proportion. Only sizes at a crossing are that close."""
+
+CROSSING_TAIL = 0.025
+"""Probability that the model leaves out at either end of the interval (simulated in docs/statistics.md)."""
+
+MISFIT = 0.1
+"""Probability at which the model contradicts a decided size next to the crossing, and is not used any further."""
+
+CURVE_DECIDES = 0.005
+"""Probability below which the curve decides a size that its own readings leave open."""
+
+DOUBTFUL_SHARE = 0.1
+"""Probability that the faster device changes more often than the decided signs do, from which the signs are not
+believed. One undecided size decides nothing, yet six of them in a row may contradict a single crossing.
+"""
+
+JUMP = 2.5
+"""Ratio to the neighbouring slope from which a curve is assumed to jump between two sizes."""
+
+PLACES_PER_OCTAVE = 16
+"""Places in each doubling at which the curve is computed between two sizes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """The decisions from readings.
+
+    Attributes:
+        curve: posterior of the curve.
+        risk: probability with which the sign of a single size may be wrong.
+        widths: half-width of the interval of each size's log speedup.
+        signs: 1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
+        outcome: key of `core.answer.result.OUTCOMES`.
+        crossings: places where the decided signs change.
+        clear: ranges where one device wins for certain; empty unless the outcome is `undecided`.
+        contradicting: places of sizes that contradict their neighbours, by no more than a round could.
+        doubtful: sizes (logarithm to base 2), the most informative first on whether the faster device changes
+            more often than the decided signs do; empty unless that is why the outcome is `undecided`.
+    """
+
+    curve: SpeedupCurve
+    risk: float
+    widths: Vector
+    signs: Vector
+    outcome: Outcome
+    crossings: tuple[Crossing, ...] = ()
+    clear: tuple[Clear, ...] = ()
+    contradicting: tuple[int, ...] = ()
+    doubtful: tuple[float, ...] = ()
+
+
+def judge_readings(readings: Readings) -> Judgement:
+    """Decide the outcome from readings of two sizes or more."""
+    risk = SIGN_RISK * min(1.0, USUAL_SIZE_COUNT / len(readings.sizes))
+    fitted = SpeedupCurve(readings, float(readings.sizes[0]), float(readings.sizes[-1]))
+    widths = curve_estimate.half_width(readings, risk / 2, fitted.visits)
+    signs = _signs(readings, widths, fitted)
+    alone = curve_estimate.half_width(readings, risk / 2) if readings.visits.any() else widths
+    contradicting = _contradicting(readings, alone, signs)
+    signs[list(contradicting)] = 0
+    crossings = () if contradicting else tuple(_crossings(readings, signs, fitted))
+    outcome: Outcome = "undecided" if contradicting else _outcome(readings, signs, crossings, fitted)
+    doubtful: tuple[float, ...] = ()
+    if not contradicting and outcome != "several":
+        drawn = fitted.draw_samples()
+        changes = _count_changes(drawn)
+        often = changes > len(crossings)
+        together = _curve_signs(readings, widths, signs, fitted) if (changes < 2).mean() < CROSSING_TAIL else signs
+        more = tuple(_crossings(readings, together, fitted))
+        if len(more) > 1:
+            signs, crossings, outcome = together, more, "several"
+        elif outcome != "undecided" and often.mean() > DOUBTFUL_SHARE:
+            decided = np.isin(fitted.sizes, readings.sizes[signs != 0])
+            doubtful = tuple(fitted.sizes[_rank_telling(drawn, often, decided)].tolist())
+            crossings, outcome = (), "undecided"
+    return Judgement(
+        curve=fitted,
+        risk=risk,
+        widths=widths,
+        signs=signs,
+        outcome=outcome,
+        crossings=crossings,
+        clear=tuple(_clear_ranges(readings, _winning_signs(readings, signs))) if outcome == "undecided" else (),
+        contradicting=contradicting,
+        doubtful=doubtful,
+    )
+
+
+def _outcome(readings: Readings, signs: Vector, crossings: Sequence[Crossing], fitted: SpeedupCurve) -> Outcome:
+    """Return the outcome of signs without contradictions; a winner at all sizes must be certain at both ends."""
+    if crossings:
+        return "several" if len(crossings) > 1 else "crossing"
+    if not (signs[0] and signs[-1]):
+        return "undecided"
+    above = fitted.evaluate(readings.sizes[[0, -1]]).above
+    if signs[0] > 0:
+        return "gpu_always" if above.min() > 1 - CROSSING_TAIL else "undecided"
+    return "cpu_always" if above.max() < CROSSING_TAIL else "undecided"
+
+
+def _signs(readings: Readings, widths: Vector, fitted: SpeedupCurve) -> Vector:
+    """Return 1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
+
+    A size's own readings decide, unless close neighbours contradict them: then one of them was disturbed. What they
+    leave open the curve may decide, but never against them.
+    """
+    own = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
+    signs = np.where(own * curve_estimate.nearby_medians(readings) > 0, own, 0)
+    above = fitted.evaluate(readings.sizes).above
+    certain = np.where(above > 1 - CURVE_DECIDES, 1, np.where(above < CURVE_DECIDES, -1, 0))
+    beside = [near.any() for _, near in curve_estimate.with_nearby(readings, own)]
+    certain[[0, -1]] *= [beside[0], beside[-1]]  # nothing lies beyond an end of the range: only what is close tells
+    return np.asarray(np.where((own == 0) & (certain * readings.values > 0), certain, signs))
+
+
+def _winning_signs(readings: Readings, signs: Vector) -> Vector:
+    """Return the signs of the sizes at which one device wins by enough to matter; 0 elsewhere."""
+    return np.where(np.abs(readings.values) > math.log(TIE), signs, 0)
+
+
+def _count_changes(drawn: Vector) -> Vector:
+    """Return how often each curve changes sides, by more than a tie on either.
+
+    A smaller difference counts as equally fast.
+    """
+    side, count = np.zeros(len(drawn)), np.zeros(len(drawn))
+    for heights in drawn.T:
+        now = np.where(np.abs(heights) > math.log(TIE), np.sign(heights), side)
+        count += now * side < 0
+        side = now
+    return count
+
+
+def _curve_signs(readings: Readings, widths: Vector, signs: Vector, fitted: SpeedupCurve) -> Vector:
+    """Return the signs, and for undecided sizes those of the curve, if as certain as a crossing's interval."""
+    above = fitted.evaluate(readings.sizes).above
+    told = np.where(above > 1 - CROSSING_TAIL, 1, np.where(above < CROSSING_TAIL, -1, 0))
+    return np.where((signs == 0) & (np.abs(readings.values) <= widths), told, signs)
+
+
+def _rank_telling(drawn: Vector, often: NDArray[np.bool_], decided: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Places of sizes by how far the device that wins there tells curves that change often; decided ones last."""
+    above = drawn > 0
+    told = np.abs((above & often[:, None]).mean(axis=0) - above.mean(axis=0) * often.mean())
+    left = np.minimum(above.mean(axis=0), 1 - above.mean(axis=0))
+    return np.lexsort((-left, -told, decided))
+
+
+def _contradicting(readings: Readings, widths: Vector, signs: Vector) -> tuple[int, ...]:
+    """Return sizes between the first and the last change of sides that readings show and visits do not leave certain.
+
+    Args:
+        readings: of all sizes.
+        widths: half-widths of the intervals of single sizes if visits shift nothing.
+        signs: what is decided if they may.
+    """
+    shown = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
+    beside = curve_estimate.with_nearby(readings, shown)
+    agreed = np.flatnonzero([sign != 0 and not (near * sign < 0).any() for sign, near in beside])
+    changes = [at for at, (one, other) in enumerate(itertools.pairwise(shown[agreed])) if one != other]
+    decided = signs[signs != 0]
+    if len(changes) < 2 or len(changes) <= int(np.count_nonzero(decided[1:] != decided[:-1])):
+        return ()
+    return tuple(range(int(agreed[changes[0] + 1]), int(agreed[changes[-1]]) + 1))
+
+
+def _clear_ranges(readings: Readings, signs: Vector) -> Iterable[Clear]:
+    """Yield ranges of sizes that one device wins: those that reach an end of the range, or else the most."""
+    runs = [list(run) for sign, run in itertools.groupby(range(len(signs)), key=lambda at: signs[at]) if sign]
+    ends = [run for run in runs if run[0] == 0 or run[-1] == len(signs) - 1]
+    for run in ends or sorted(runs, key=len)[-1:]:
+        ratios = np.exp(np.abs(readings.values[run]))
+        yield Clear(
+            begin=float(2 ** readings.sizes[run[0]]),
+            end=float(2 ** readings.sizes[run[-1]]),
+            challenger_faster=bool(signs[run[0]] > 0),
+            least=float(ratios.min()),
+            most=float(ratios.max()),
+        )
+
+
+def _crossings(readings: Readings, signs: Vector, fitted: SpeedupCurve) -> Iterable[Crossing]:
+    """Yield a crossing between every two neighbouring decided sizes with different winners."""
+    decided = np.flatnonzero(signs)
+    for before, after in itertools.pairwise(decided):
+        if signs[before] != signs[after]:
+            yield _locate_crossing(readings, int(before), int(after), fitted, challenger_above=bool(signs[after] > 0))
+
+
+def _locate_crossing(
+    readings: Readings, before: int, after: int, fitted: SpeedupCurve, *, challenger_above: bool
+) -> Crossing:
+    """Return the interval outside of which the curve has the sign of the nearer of the two decided sizes."""
+    start, end = readings.sizes[before], readings.sizes[after]
+    places = np.linspace(start, end, max(3, math.ceil((end - start) * PLACES_PER_OCTAVE) + 1))
+    if len(readings.sizes) > curve_estimate.MAX_CURVE_SIZES:
+        fitted = SpeedupCurve(readings, start, end)
+    above = fitted.evaluate(places).above
+    crossed = above if challenger_above else 1 - above
+    first, last = np.maximum.accumulate(crossed), np.minimum.accumulate(crossed[::-1])[::-1]
+    low, high = _place_of_level(first, CROSSING_TAIL, places), _place_of_level(last, 1 - CROSSING_TAIL, places)
+    middle = _place_of_level((first + last) / 2, 0.5, places)
+    if crossed[0] > MISFIT or crossed[-1] < 1 - MISFIT or _has_jump(readings, before, after):
+        low, high = float(start), float(end)  # too abrupt for the model: the two sizes are all that is known
+    return Crossing(estimate=2**middle, low=2**low, high=2**high, challenger_above=challenger_above)
+
+
+def _has_jump(readings: Readings, before: int, after: int) -> bool:
+    """Return whether the curve changes much faster between two neighbours than on either side of them."""
+    if after != before + 1:
+        return False
+    sizes, values = readings.sizes, readings.values * np.sign(readings.values[after])
+    beside = [
+        (values[one] - values[one - 1]) / (sizes[one] - sizes[one - 1])
+        for one in (before, after + 1)
+        if 0 < one < len(sizes)
+    ]
+    slope = (values[after] - values[before]) / (sizes[after] - sizes[before])
+    return bool(beside) and slope > JUMP * max(*beside, 0.0)
+
+
+def _place_of_level(rising: Vector, level: float, places: Vector) -> float:
+    """Place at which a rising curve reaches a level; the nearer end where it begins above or stays below."""
+    after = int(np.searchsorted(rising, level))
+    if after in (0, len(rising)):
+        return float(places[min(after, len(rising) - 1)])
+    return float(np.interp(level, rising[after - 1 : after + 1], places[after - 1 : after + 1]))

@@ -1,0 +1,126 @@
+"""The interval of a run measured in rounds, which covers what another run of the same experiment would find.
+
+Pairs of one round share the state of the machine: placement of memory and threads, clock frequency. So the medians of
+rounds vary by more than the noise of pairs. The additional variation is averaged over candidate values. Each has the
+probability that the run's rounds, repeated runs on the machine and a prior give it, as in `curve`.
+
+A run may end at any of four looks, at one that happens to favour a device. An interval for a single look would be too
+narrow. Each interval leaves out `ROUNDS_TAIL` at either end: Pocock's level for four looks (Biometrika 64, 1977, doi
+10.1093/biomet/64.2.191). With it, the intervals of all looks cover the truth together in 95 % of runs. Such repeated
+confidence intervals are valid however the run ends (Jennison & Turnbull, J. R. Stat. Soc. B 51, 1989).
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .curve_estimate import Vector, factor_weights, median_spread, mixture_quantile, pool_noise, posterior_sd
+
+ROUNDS_TAIL = 0.0182 / 2
+"""Share outside an interval at either end: Pocock's level of each of four looks, 1.82 %, of both ends together."""
+
+SHIFTS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
+"""Candidates for how much a round shifts all its pairs (standard deviation of the logarithm)."""
+
+SHIFT_CHANCES = (0.45, 0.1, 0.08, 0.08, 0.1, 0.12, 0.05, 0.02)
+"""Prior probabilities of these values; with a quieter prior, a few rounds that happen to agree count as a quiet machine
+(tests/benchmarks/round_coverage.py)."""
+
+LEAST_SHIFT = 0.01
+"""Shift below which machines are alike: a smaller one would be estimated from noise."""
+
+MOST_FREEDOM = 6.0
+"""Repeated runs that count at most against a run's own rounds: the machine may be another one today."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeatability:
+    """How well results on a machine repeat, estimated from repeated runs of the same experiments.
+
+    Attributes:
+        shift: by how much a round shifts its pairs, so that runs differ as they did (standard deviation).
+        freedom: runs that it rests on, beyond the first of each question; 0 where no question was repeated.
+        reach: 95 % of results lie within so much of the middle of their question, as a share.
+    """
+
+    shift: float = 0.0
+    freedom: int = 0
+    reach: float = 0.0
+
+
+UNKNOWN_REPEATABILITY = Repeatability()
+
+
+def rounds_interval(
+    values: Sequence[float],
+    rounds: Sequence[int],
+    tail: float = ROUNDS_TAIL,
+    machine: Repeatability = UNKNOWN_REPEATABILITY,
+) -> tuple[float, float]:
+    """Return the interval of the mean over rounds; the median of all values is inside.
+
+    Args:
+        values: logarithms of ratios, one a pair.
+        rounds: number of the round of each.
+        tail: probability beyond either end.
+        machine: what is known of its rounds beforehand.
+    """
+    groups = _group_by_round(values, rounds)
+    noise = pool_noise(groups)
+    medians = np.array([statistics.median(group.tolist()) for group in groups])
+    factors, weights = factor_weights(float(noise.freedom))
+    own = (factors * posterior_sd(noise))[:, None, None] ** 2 * np.array(
+        [median_spread(len(group)) for group in groups]
+    )
+    precisions = 1 / (np.array(SHIFTS)[:, None] ** 2 + own)
+    totals = precisions.sum(axis=2)
+    means = (precisions * medians).sum(axis=2) / totals
+    misfit = (precisions * (medians - means[:, :, None]) ** 2).sum(axis=2)
+    likelihoods = (np.log(precisions).sum(axis=2) - np.log(totals) - misfit) / 2
+    logs = likelihoods + weights[:, None] + _shift_weights(machine)
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    middle, median = float((shares * means).sum()), statistics.median(values)
+    reach = float(mixture_quantile(totals.reshape(1, -1) ** -0.5, shares.reshape(1, -1), tail)[0])
+    return min(middle - reach, median), max(middle + reach, median)
+
+
+def estimate_repeatability(questions: Sequence[Sequence[tuple[Sequence[float], Sequence[int]]]]) -> Repeatability:
+    """Estimate how well results repeat, from repeated runs of the same experiments.
+
+    Args:
+        questions: for each question its runs: logarithms of the ratios of all pairs, and the round of each; no rounds
+            where a run had one only.
+    """
+    repeated = [[run for run in runs if run[0]] for runs in questions]
+    repeated = [runs for runs in repeated if len(runs) > 1]
+    between = pool_noise([np.array([statistics.median(values) for values, _ in runs]) for runs in repeated])
+    if between.sd is None:
+        return UNKNOWN_REPEATABILITY
+    every = [run for runs in repeated for run in runs]
+    within = statistics.median(_median_variance(*run) for run in every)
+    counted = statistics.median(len(set(rounds)) or 1 for _, rounds in every)
+    shift = math.sqrt(max(0.0, between.sd**2 - within) * counted)
+    return Repeatability(shift=shift, freedom=between.freedom, reach=math.expm1(1.96 * between.sd))
+
+
+def _group_by_round(values: Sequence[float], rounds: Sequence[int]) -> list[Vector]:
+    named = list(zip(values, rounds, strict=True))
+    return [np.array([value for value, of in named if of == each]) for each in sorted(set(rounds))]
+
+
+def _median_variance(values: Sequence[float], rounds: Sequence[int]) -> float:
+    """Variance of a run's median by the scatter of pairs within its rounds alone."""
+    noise = pool_noise(_group_by_round(values, rounds or [0] * len(values)))
+    return float(median_spread(len(values))) * (noise.sd or 0.0) ** 2
+
+
+def _shift_weights(machine: Repeatability) -> Vector:
+    """Logarithm of the probability of each of `SHIFTS`: the prior, and what repeated questions say (chi-square)."""
+    variances = np.array(SHIFTS) ** 2 + LEAST_SHIFT**2
+    freedom = min(MOST_FREEDOM, machine.freedom)
+    said = -freedom / 2 * (np.log(variances) + (machine.shift**2 + LEAST_SHIFT**2) / variances)
+    return np.asarray(np.log(SHIFT_CHANCES) + said)

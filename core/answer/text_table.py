@@ -1,0 +1,275 @@
+"""A table of text, as programs and people write them: its cells, separators, decimal marks and units.
+
+Comma, semicolon or tab; Excel's line `sep=`; lines that begin with # are left out; UTF-8 or UTF-16. Whether a comma is
+that of decimals or of thousands follows from all numbers of the file together, or the file is refused.
+"""
+
+import csv
+import io
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from ..errors import ForeignFile, InvalidValue
+from ..text import as_line
+
+MAX_TIMINGS_BYTES = 16 * 2**20
+MAX_LINES = 300_000
+MAX_ROW = 100_000
+MAX_TIMINGS_COLUMNS = 1_000
+"""Limits of a file, each checked before anything is built; a shared host reads such a file in half a second. A row may
+span lines, so its letters are counted too."""
+
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-18, 1e18
+"""Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
+
+SEPARATORS = (",", ";", "\t")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+Mark = Literal["", ".", ","]
+"""The decimal mark; empty if no number shows it."""
+
+_EXCEL = re.compile(r'"?sep=([,;:|\t])"?\s*', re.IGNORECASE)
+_SPACED = re.compile(r"\d{1,3}(?:([ \u00a0\u2009\u202f'’])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
+_GROUPED = {mark: re.compile(rf"\d{{1,3}}(?:\{mark}\d{{3}})+") for mark in ",."}
+_MARKED = {
+    ".": re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"),
+    ",": re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?(?:e[+-]?\d+)?", re.IGNORECASE),
+}
+_MARKS = {".": "point", ",": "comma"}
+_OTHER: dict[Mark, Mark] = {".": ",", ",": "."}
+
+UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("minute", "minutes"), 60.0),
+}
+"""Seconds of each unit that a column may name behind what it is called: cpu (ms), gpu_us, time [s]."""
+
+CELL_UNITS = UNITS | dict.fromkeys(("min", "mins", "m"), 60.0) | dict.fromkeys(("h", "hour", "hours"), 3600.0)
+"""Units behind a single number; in the title of a column "min" would be the minimum."""
+
+_DURATION = re.compile(
+    rf"(?:\d+(?:[.,]\d+)?(?:e[+-]?\d+)?\s*(?:{'|'.join(sorted(CELL_UNITS, key=len, reverse=True))})\s*)+", re.IGNORECASE
+)
+_DURATION_PART = re.compile(r"(\d+(?:[.,]\d+)?(?:e[+-]?\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
+
+TableRow = tuple[int, list[str]]
+"""The line in which a row begins, and its cells."""
+
+
+class TextTable:
+    """The cells of a file.
+
+    Attributes:
+        header: the first row, unchanged.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Decode a file and look at its first row.
+
+        Raises:
+            ForeignFile: it is too large, no text, empty, or damaged in its first row.
+        """
+        self.name = name
+        self._text = _decode_text(data, name)
+        self._separator = _separator(self._text)
+        first = next(self._parse_rows(), None)
+        if first is None:
+            raise ForeignFile(f"{name} is empty; it must have a first row that names its columns.")
+        self.header = [cell.strip() for cell in first[1]]
+        if len(self.header) > MAX_TIMINGS_COLUMNS:
+            raise ForeignFile(f"{name} has {len(self.header):,} columns; at most {MAX_TIMINGS_COLUMNS:,} are read.")
+
+    def rows(self, limit: int) -> Iterator[TableRow]:
+        """Iterate over the rows below the first, without blank ones; can be called again.
+
+        Raises:
+            ForeignFile: a row is wider or narrower than the first, or there are more rows than the limit.
+        """
+        width = len(self.header)
+        parsed = self._parse_rows()
+        next(parsed)
+        for number, (line, cells) in enumerate(parsed):
+            if len(cells) != width:
+                raise ForeignFile(
+                    f"{self.name} has {len(cells)} values in line {line} and {width} columns in its first row."
+                )
+            if number >= limit:
+                raise ForeignFile(f"{self.name} has more than {limit:,} readings, which is the most that is read.")
+            yield line, cells
+
+    def find_decimal_mark(self, places: Sequence[int], limit: int) -> Mark:
+        """Return the decimal mark of some columns; the search is skipped if no cell can hold a comma.
+
+        Raises:
+            ForeignFile: a row is damaged, or there are more of them than the limit.
+            InvalidValue: some numbers say a point and some a comma.
+        """
+        if "," not in self._text or (self._separator == "," and '"' not in self._text):
+            return ""
+        rows = self.rows(limit)
+        return _find_common_mark((self.header[at], line, cells[at]) for line, cells in rows for at in places)
+
+    def _parse_rows(self) -> Iterator[TableRow]:
+        lines = _Lines(self._text, self.name)
+        reader = csv.reader(lines, delimiter=self._separator, strict=True)
+        try:
+            for cells in reader:
+                if any(cells) and any(map(str.strip, cells)):
+                    yield lines.begin, cells
+                lines.row_ends()
+        except csv.Error as error:
+            where = f"in the row that begins in line {lines.begin}"
+            raise ForeignFile(f"{self.name} is broken off or damaged {where}: {as_line(str(error))}.") from None
+
+
+class _Lines:
+    """The lines of a text without comments; one row may span as many as it likes, but not have too many letters."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._lines, self._name, self._letters, self._number = io.StringIO(text, newline=""), name, 0, 0
+        self.begin = 1
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._number += 1
+            if self._letters == 0:
+                self.begin = self._number
+                if line.startswith("#") or (self._number == 1 and _EXCEL.fullmatch(line)):
+                    continue
+            self._letters += len(line)
+            if self._letters > MAX_ROW:
+                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} letters, which is not read.")
+            yield line
+
+    def row_ends(self) -> None:
+        """Begin to count anew."""
+        self._letters = 0
+
+
+def _find_common_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
+    """Return the decimal mark that all numbers (column, line, text) of a file share; empty if none shows it.
+
+    Raises:
+        InvalidValue: some say a point and some a comma.
+    """
+    found: Mark = ""
+    first = 0
+    for column, line, cell in cells:
+        if (mark := _infer_decimal_mark(cell.strip())) and found and mark != found:
+            hint = f"a number above 0, with a {_MARKS[found]} where it is not whole, as in line {first}"
+            raise InvalidValue(f"{column} in line {line}", cell.strip(), hint)
+        if mark and not found:
+            found, first = mark, line
+    return found
+
+
+def parse_positive_number(column: str, text: str, line: int, mark: Mark = "") -> float:
+    """Return a number above 0 that is near enough to 1 for a chart of it to stay within the range of floats.
+
+    Raises:
+        InvalidValue: it is none; says the column and the line.
+    """
+    try:
+        value = float(text)
+        if mark == "," and _GROUPED["."].fullmatch(text.strip()):
+            value = float(text.replace(".", ""))
+    except ValueError:
+        value = _parse_localized(text.strip(), mark)
+    if value > 0 and not SMALLEST_NUMBER <= value <= LARGEST_NUMBER:
+        raise InvalidValue(
+            f"{column} in line {line}", text.strip(), f"between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}"
+        )
+    if not value > 0 or "_" in text:
+        hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
+        raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
+    return value
+
+
+def is_number(text: str) -> bool:
+    """Return whether a cell is a number with a decimal point, or a whole number."""
+    try:
+        return not math.isnan(float(text))
+    except ValueError:
+        return False
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of a cell that names its units, such as `1.2 s` or `1m 32s`; None for any other cell."""
+    if not _DURATION.fullmatch(text.strip()):
+        return None
+    return sum(float(n.replace(",", ".")) * CELL_UNITS[unit.lower()] for n, unit in _DURATION_PART.findall(text))
+
+
+def find_unit_seconds(field: str, unit: str) -> float:
+    """Return the seconds of a unit, also of one per operation, as `ms/op`.
+
+    Raises:
+        InvalidValue: there is no such unit.
+    """
+    name = unit.lower().removesuffix("/op")
+    if name not in CELL_UNITS:
+        raise InvalidValue(field, unit, "one of s, ms, us, ns, min, h")
+    return CELL_UNITS[name]
+
+
+def _parse_localized(text: str, mark: Mark) -> float:
+    """Return a number with a decimal comma or with separators of thousands; NaN if it is neither."""
+    if spaced := _SPACED.fullmatch(text):
+        text = text.replace(spaced[1], "")
+    twice = next((sign for sign in _OTHER if text.count(sign) > 1 and _GROUPED[sign].fullmatch(text)), "")
+    if twice:
+        text = text.replace(twice, "")
+    elif mark and _MARKED[mark].fullmatch(text):
+        text = text.replace(_OTHER[mark], "").replace(mark, ".")
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _infer_decimal_mark(text: str) -> Mark:
+    """Return the decimal mark that one number shows; a single comma or point may also separate thousands."""
+    last = max(text.rfind("."), text.rfind(","))
+    if last < 0:
+        return ""
+    mark: Mark = "," if text[last] == "," else "."
+    other = _OTHER[mark]
+    if text.count(mark) > 1:
+        return other if _GROUPED[mark].fullmatch(text) else ""
+    whole, decimals = text[:last], text[last + 1 :]
+    if not decimals[:1].isdigit() or _GROUPED[mark].fullmatch(text):
+        return ""
+    return mark if whole.isdigit() or not whole or _GROUPED[other].fullmatch(whole) else ""
+
+
+def _separator(text: str) -> str:
+    """Return the separator of cells: from Excel's line `sep=`, or the most frequent one of the first row."""
+    lines = io.StringIO(text)
+    first = next(lines, "")
+    if excel := _EXCEL.fullmatch(first):
+        return excel[1]
+    rows = itertools.chain([first], lines)
+    header = next((line for line in rows if line.strip() and not line.startswith("#")), "")
+    return max(SEPARATORS, key=header.count)
+
+
+def _decode_text(data: bytes, name: str) -> str:
+    if len(data) > MAX_TIMINGS_BYTES:
+        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_TIMINGS_BYTES:,} are read.")
+    if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
+        raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
+    encoding = "utf-16" if data.startswith(UTF_16) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        shown = "UTF-16" if encoding == "utf-16" else "UTF-8"
+        raise ForeignFile(
+            f"{name} is not {shown} text in line {line}; save it as CSV with the encoding UTF-8."
+        ) from None

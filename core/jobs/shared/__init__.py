@@ -1,1 +1,0 @@
-"""One question for many machines, which meet in nothing but the store that they share."""

@@ -1,0 +1,446 @@
+"""The result side of Explore: how it works, a running sweep, the result that a link names, and next steps."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from core import units
+from core.errors import CrossoverError, StoreError
+from core.jobs.cluster_machine import Spread
+from core.jobs.job import Job, RemoteTarget
+from core.jobs.machine import Machine
+from core.progress import Progress, SweepProgress
+from core.question import describe, experiment, models
+from core.question.describe import simplify_number as plain_number
+from core.question.devices import DEVICE_KINDS
+from core.question.experiment import Contender, Experiment, display_name
+from core.question.fields import axis_title
+from core.question.sweep import Sweep, size_axes
+from core.results.schema import Trial
+from pages.shared import (
+    accelerators_view,
+    controls,
+    expectations,
+    job_view,
+    layout,
+    links,
+    permits,
+    queries,
+    run_view,
+    session,
+    study_view,
+    sweep_view,
+)
+from pages.shared.elements import format_date, plain, show_errors
+
+HERE = "This machine"
+HIDDEN = "its address"
+"""Replacement for the address of a cluster if hosts are hidden."""
+
+SAME_MACHINE = {"cpu", "cpu@1"}
+"""Devices compared without an accelerator: all CPU threads and one thread."""
+
+ACCELERATORS = tuple(
+    dict.fromkeys(str(Contender.parse(kind.torch_type)) for kind in DEVICE_KINDS.values() if kind.torch_type != "cpu")
+)
+"""The first device of each kind of accelerator, whether or not this machine has one."""
+
+SPREADS: dict[Spread, str] = {
+    "everywhere": "Every machine measures all points",
+    "shared": "Machines of one kind share the points",
+}
+SPREAD_HELP = (
+    "Every machine has a crossover of its own. Machines of one kind (processor, threads, memory, system) may share the "
+    "points instead: it is faster, and they have one crossover."
+)
+WHERE_HELP = "Each machine of a Ray cluster measures separately. Times of different machines are never combined."
+DEVICES_HELP = "Devices that every machine compares. A machine without one of them reports it; the others continue."
+
+
+def choose_measuring_place() -> RemoteTarget | None:
+    """Draw the choice of where a sweep is measured; return None for this machine."""
+    ways = permits.clusters()
+    if not ways or queries.explain_no_runs():
+        return None
+    where = st.radio("Where", [HERE, *ways], format_func=_name_place, horizontal=True, help=WHERE_HELP, key="where")
+    if where == HERE:
+        return None
+    spread: Spread = st.radio("How", list(SPREADS), format_func=SPREADS.__getitem__, help=SPREAD_HELP, key="spread")
+    return RemoteTarget(on=where, spread=spread)
+
+
+def choose_remote_devices() -> list[str]:
+    """Draw the choice of devices on other machines, of every kind that exists."""
+    options = ["cpu", "cpu@1", *ACCELERATORS]
+    has_more = any(len(machine.devices) > 1 for machine in queries.list_cluster_machines())
+    usual = ["cpu", "cuda:0"] if has_more else sorted(SAME_MACHINE)
+    chosen = st.multiselect(
+        "Devices there",
+        options,
+        usual,
+        max_selections=experiment.MAX_CONTENDERS,
+        format_func=display_name,
+        help=DEVICES_HELP,
+        key="devices_there",
+    )
+    return sorted(chosen, key=(options if set(chosen) - SAME_MACHINE else sorted(SAME_MACHINE, reverse=True)).index)
+
+
+def draw_remote_sweep(job: Job, request: Sweep) -> None:
+    """Draw the present state of a sweep that a cluster measures."""
+    now = job.progress or Progress(phase="Contacting the cluster")
+    left_s = now.sweep.remaining_s if now.sweep else None
+    left = f" · about {units.format_rough_time(left_s)} left" if left_s is not None else ""
+    st.progress(job.share, text=plain(f"{now.phase}{left}"))
+    _draw_remote_results(job, request)
+
+
+@show_errors(st.caption)
+def _draw_remote_results(job: Job, request: Sweep) -> None:
+    sweep_view.draw_machines_chart(queries.find_job_rows(job), request, job.machines, save=False)
+
+
+def draw_remote_end(job: Job, request: Sweep, machine: Machine | None) -> None:
+    """Draw the results of the machines of a cluster, and the failures."""
+    rows = queries.find_job_rows(job)
+    job_view.draw_job_end(_hide_job_hosts(job), again=lambda: _draw_remote_again(job, request, machine))
+    if not rows:
+        sweep_view.draw_machines_table(job.machines)
+        return
+    words, place = st.columns([4, 1], vertical_alignment="center")
+    with words:
+        st.caption(plain(describe.describe_question(request)))
+    if job.state == "finished":
+        with place:
+            if st.button("Ask again", icon=":material/replay:", width="stretch", help="For machines that came since."):
+                _draw_remote_again(job, request, machine)
+    sweep_view.draw_machines(rows, request, job.machines)
+
+
+def _hide_job_hosts(job: Job) -> Job:
+    """Return the job with all hosts in its message replaced, if the visitor may not see hosts."""
+    said = sweep_view.hide_hosts(job.message, job.machines)
+    where = job.elsewhere.on if job.elsewhere else ""
+    if (host := urlsplit(where).netloc) and not permits.sees_hosts():
+        said = said.replace(where, HIDDEN).replace(host, HIDDEN)
+    return dataclasses.replace(job, message=said)
+
+
+def _draw_remote_again(job: Job, request: Sweep, machine: Machine | None) -> None:
+    if machine is not None:
+        job_view.ask_question(request, machine, elsewhere=job.elsewhere)
+
+
+def _name_place(way: str) -> str:
+    """Return the label of the place where a sweep is measured."""
+    if way == HERE:
+        return way
+    said = way.removeprefix("ray").removeprefix("://")
+    if said and not permits.sees_hosts():
+        there = permits.clusters()
+        said = str(there.index(way) + 1) if way in there[1:] else ""
+    return ", ".join(filter(None, ("Ray cluster", said)))
+
+
+SHOWN_NOTES = 5
+"""Number of newest notes shown while a sweep runs; at the end all are shown."""
+
+
+SAME = 1.2
+"""Ratio of the ends of an estimate below which a single figure is shown."""
+
+
+def draw_sweep_job(job: Job) -> None:
+    """Draw a sweep that waits or runs, and keep it up to date until it ends."""
+    if job.sweep:
+        st.fragment(_draw_sweep_panel, run_every=job_view.REFRESH_S)(job.id, job.sweep)
+
+
+def draw_sweep_notes(job: Job) -> None:
+    """Draw the notes of a sweep about points without times, and why it ended."""
+    said = job.progress.sweep.notes if job.progress and job.progress.sweep else ()
+    if len(said) == 1:
+        st.caption(plain(said[0]))
+    elif said:
+        with st.expander(f"{len(said)} notes about the search"):
+            for note in said:
+                st.caption(plain(note))
+
+
+def _draw_sweep_panel(job_id: str, request: Sweep) -> None:
+    job = job_view.draw_job_head(job_id)
+    if job and job.elsewhere:
+        draw_remote_sweep(job, request)
+    elif job:
+        _draw_sweep_progress(request, job.progress or Progress(phase="starting"))
+        job_view.draw_machine_note(job)
+        _draw_sweep_so_far(job, request)
+
+
+def _draw_sweep_progress(request: Sweep, progress: Progress) -> None:
+    of = progress.sweep
+    if of is None:
+        st.progress(0.0, text=job_view.STARTING)
+        return
+    counted = (
+        f"{units.format_quantity(of.done, 'size')} done" if request.adaptive else f"{of.done} of {of.total} points done"
+    )
+    if of.alive > 1:
+        counted += f", {of.alive} under way ({of.pairs} of {of.alive * of.pairs_each} pairs)"
+    now = f"now {plain(of.size_label)}, {plain(progress.phase)}" if of.size_label else plain(progress.phase)
+    st.progress(
+        _measure_share(of, progress.elapsed_s, adaptive=request.adaptive),
+        text=f"**{counted}** · {now}{_describe_sweep_time_left(of)}",
+    )
+    steps = [
+        f"{plain(display_name(contender.contender))} {units.format_duration(contender.step_s)} a step"
+        for contender in progress.contenders
+        if contender.step_s is not None
+    ]
+    if steps:
+        st.caption(" · ".join(steps))
+    for note in of.notes[-SHOWN_NOTES:]:
+        st.caption(plain(note))
+
+
+def _describe_sweep_time_left(progress: SweepProgress) -> str:
+    """Return the remaining time, as a range while the number of sizes of a search is open."""
+    if progress.remaining_s is None:
+        return ""
+    if progress.least_s is None or progress.remaining_s < SAME * progress.least_s:
+        return f" · about {units.format_rough_time(progress.remaining_s)} left"
+    return (
+        f" · about {units.format_rough_time(progress.least_s)} to {units.format_rough_time(progress.remaining_s)} left"
+    )
+
+
+def _measure_share(progress: SweepProgress, elapsed_s: float, *, adaptive: bool) -> float:
+    """Return the finished share of a sweep; of a search, which may end at any size, the share of the expected time."""
+    if not adaptive or progress.remaining_s is None or not elapsed_s:
+        return progress.share if not adaptive else 0.0
+    return elapsed_s / (elapsed_s + ((progress.least_s or 0.0) + progress.remaining_s) / 2)
+
+
+@show_errors(st.caption)
+def _draw_sweep_so_far(job: Job, request: Sweep) -> None:
+    axis = request.axes[0].name
+    rows = queries.find_job_rows(job)
+    found = study_view.pick_main_study(queries.group_studies(rows, axis), request)
+    if met := accelerators_view.find_meetings(rows, axis, queries.read_machine()):
+        accelerators_view.draw_meeting_so_far(met[0])
+    if found is None:
+        return
+    located = queries.locate_crossover(found, "steady")
+    if len(found.runs) > 1:
+        st.markdown(f"**So far:** {plain(located.answer.sentence)}")
+    study_view.draw_crossover_chart(located)
+
+
+WELCOME = """
+1. **Set** a training; what it costs is shown as you change it.
+2. **Run** trains it on every chosen device, in turns{alike}. A range of sizes finds where the faster one changes.
+3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
+
+The measurement runs in a process of its own: you may close this page and come back. Run the same settings again, and
+their answer is shown at once. An answer for a loaded machine only, or that ended before it was certain, is repeated.
+"""
+
+ALIKE = ", from the same weights and with the same batches"
+
+WITHOUT_ACCELERATOR = (
+    "So this compares one CPU thread with all of them. The same trade-off applies: splitting a step across threads has "
+    "a fixed cost and pays off only above some size. With a GPU, it compares CPU and GPU."
+)
+RECORDED = (
+    "So the training is timed on the CPU here and compared with the recorded accelerator that you chose, which is "
+    "another machine."
+)
+CROSSOVER_HELP = "Find the size of this model from which the other device is faster. The other settings stay the same."
+
+
+def choose_sizes() -> str:
+    """Draw the choice between one size and a range; the chosen devices stay."""
+    bound = session.bind_choice("sizes", list(links.SIZES), "one", links.SIZES.__getitem__)
+    bound["on_change"] = _carry_devices
+    return st.segmented_control("Measure", list(links.SIZES), required=True, width="stretch", **bound) or "one"
+
+
+def _carry_devices() -> None:
+    session.note_change("sizes")
+    keys = ("devices", "contenders")
+    session.carry_choice(*(keys if session.read_value("sizes") == "range" else reversed(keys)))
+
+
+def draw_welcome(machine: Machine | None, *, is_custom: bool = False) -> None:
+    """Draw how the page works, also for a custom script, and what is missing without an accelerator."""
+    st.header("How this works")
+    st.markdown(WELCOME.format(alike="; it is built anew for each" if is_custom else ALIKE))
+    if machine and len(machine.devices) == 1:
+        instead = RECORDED if session.read_accelerator() else WITHOUT_ACCELERATOR
+        st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")
+    controls.invite_custom_training()
+
+
+def is_new_question(request: Experiment | None, view: tuple[links.Kind, str] | None) -> bool:
+    """Return whether the settings request a different training from the shown run, or no result is shown."""
+    if request is None or view is None:
+        return view is None
+    shown = queries.find_rows(run_ids=[view[1]]) if view[0] == "run" else []
+    known = run_view.make_run_question(shown) if shown else None
+    return known is not None and known.point != request.point
+
+
+def draw_unknown_link(sentence: str) -> None:
+    """Draw that a link leads to no result on this machine, and offer the running jobs instead."""
+    st.warning(sentence)
+    job_view.offer_running_jobs()
+
+
+def adopt_shown(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
+    """Set the controls to the settings of the result that a link names, unless the link has settings."""
+    controls.adopt_view(view, machine, _make_shown_values)
+
+
+def _make_shown_values(kind: links.Kind, name: str, machine: Machine) -> Mapping[str, Any]:
+    shown = _find_question(kind, name)
+    if isinstance(shown, Experiment):
+        return _make_run_controls(shown, machine)
+    values = _make_sweep_controls(shown, machine) if shown else {}
+    return {**values, "adaptive": shown.adaptive} if shown and values and kind == "job" else values
+
+
+def _find_question(kind: links.Kind, name: str) -> Experiment | Sweep | None:
+    if kind == "job":
+        job = queries.open_queue().job(name)
+        return job.sweep or job.experiment
+    if kind == "study":
+        return _read_study_sweep(name)
+    trials = queries.find_rows(run_ids=[name]) if kind == "run" else []
+    return run_view.make_run_question(trials) if trials else None
+
+
+def open_study(study_id: str, machine: Machine | None) -> None:
+    """Open a study and set the controls as it was measured; from a callback."""
+    shown = _read_study_sweep(study_id) if machine else None
+    if shown and machine:
+        session.adopt_values(_make_sweep_controls(shown, machine))
+    session.show_view("study", study_id)
+
+
+def draw_sweep_differences(request: Sweep | None, reference: Sweep | None) -> None:
+    """Draw the differences between the settings and the result shown below."""
+    machine = queries.read_machine() if request and reference else None
+    if request and reference and machine:
+        controls.draw_differences(_compare_sweeps(request, reference), _make_sweep_controls(reference, machine))
+
+
+@show_errors(st.warning)
+def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
+    """Draw the stored study of this machine for the current settings, if there is one."""
+    try:
+        line = expectations.find_matching_study(request, machine.local_machine) if request and machine else None
+        study = queries.find_study(line.id) if line else None
+    except StoreError:  # the list of recorded studies shows it
+        return
+    if study is not None:
+        st.caption(
+            plain(f"Measured here before, on {format_date(study.newest)}; the settings ask for the same training.")
+        )
+        study_view.draw_crossover_answer(study)
+
+
+def _read_study_sweep(study_id: str) -> Sweep | None:
+    try:
+        found = queries.find_study(study_id)
+    except CrossoverError:
+        return None
+    return sweep_view.find_sweep_of_study(found) if found else None
+
+
+def _make_sweep_controls(reference: Sweep, machine: Machine) -> Mapping[str, Any]:
+    """Return the values of the controls that request a sweep, as far as this machine supports it."""
+    first, point = reference.axes[0], reference.point
+    values = controls.make_point_values(point, [axis.name for axis in reference.axes])
+    if not values:
+        return {}
+    values |= {} if point.training else {"axis": first.name}
+    values |= {
+        links.RANGE.format(axis=first.name): (plain_number(first.values[0]), plain_number(first.values[-1])),
+    }
+    values |= {"sizes": "range", "also": [axis.name for axis in reference.axes[1:]], "lanes": []}
+    values |= {links.VALUES.format(axis=axis.name): list(axis.values) for axis in reference.axes[1:]}
+    if all(contender.device in machine.device_names for contender in reference.contenders):
+        values |= {"contenders": [str(contender) for contender in reference.contenders], "fair": False}
+    return values
+
+
+def _compare_sweeps(request: Sweep, reference: Sweep) -> list[controls.Difference]:
+    """Return the differences other than the sizes."""
+    if request.point.training != reference.point.training:
+        return controls.compare_points(request.point, reference.point)
+    if request.axes[0].name != reference.axes[0].name:
+        return [("along", axis_title(request.axes[0].name), axis_title(reference.axes[0].name))]
+    varied = {axis.name for axis in (*request.axes, *reference.axes)}
+    without = varied | (set(models.AXES) if "parameters" in varied else set())
+    return [
+        *controls.compare_points(request.point, reference.point, without),
+        *controls.compare_contenders(request.contenders, reference.contenders),
+    ]
+
+
+def draw_run_differences(request: Experiment, reference: Experiment, machine: Machine | None) -> None:
+    """Draw the differences between the settings and the result shown below."""
+    if machine is None:
+        return
+    values = _make_run_controls(reference, machine)
+    found = [
+        *controls.compare_points(request.point, reference.point),
+        *controls.compare_contenders(request.contenders, reference.contenders),
+    ]
+    controls.draw_differences(found, values)
+
+
+def _make_run_controls(reference: Experiment, machine: Machine) -> Mapping[str, Any]:
+    """Return the values of the controls that request a run, as far as this machine supports it."""
+    values = controls.make_point_values(reference.point)
+    values |= {"sizes": "one"} if values else {}
+    if values and all(contender.device in machine.device_names for contender in reference.contenders):
+        values |= {"devices": [str(contender) for contender in reference.contenders], "lanes": []}
+    return values
+
+
+def draw_next_steps(trials: Sequence[Trial], reference: Experiment | None, machine: Machine | None) -> None:
+    """Draw the next steps, in a row."""
+    with st.container(horizontal=True, key="onward"):
+        draw_again(trials, machine)
+        if reference:
+            draw_crossover_link(reference)
+
+
+def draw_crossover_link(reference: Experiment) -> None:
+    """Lead to the sizes of a model at which the answer changes, with the settings of one."""
+    point = reference.point
+    if point.training or len(reference.contenders) < 2:
+        return
+    if st.button("Find the crossover", icon=":material/timeline:", width="stretch", help=CROSSOVER_HELP):
+        varied = size_axes(point.model, point.dataset)[:1]
+        link: dict[str, str | list[str]] = {
+            n: value for n, value in links.make_brief_link(point).items() if n not in varied
+        }
+        link |= {"contenders": [str(contender) for contender in reference.contenders], "fair": "false"}
+        link |= {"sizes": "range"}
+        session.restart_page("explore", link)
+        st.switch_page(layout.EXPLORE, query_params=link)
+
+
+def draw_again(trials: Sequence[Trial], machine: Machine | None) -> None:
+    """Offer to measure a result once more, on the machine that measured it."""
+    asked = run_view.make_run_question(trials)
+    if asked and machine and trials[0].machine_id != machine.environment.machine_id:
+        st.caption("Measured on another machine")
+    else:
+        job_view.draw_again_button(asked, machine)
+        job_view.draw_continue_button(asked, machine)

@@ -1,0 +1,101 @@
+"""How often does the interval of a run hold the truth, where rounds differ and a run ends as soon as it is certain?
+
+    python -m tests.benchmarks.round_coverage [--runs 1000] [--noise 0.03 0.07]
+
+Runs are made up: logarithms of the ratios of pairs scatter around the true one, and each round shifts all of its own.
+They end at the looks of a real run, by the rule of `core.answer.speedup`. Each machine either never repeated a question
+or repeated some, whose runs are made up alike. Widths are those of the interval over the one of the blocks alone, which
+leaves rounds out. Nothing here is measured.
+"""
+
+import argparse
+import math
+import random
+import statistics
+from dataclasses import dataclass
+
+from core.answer import speedup
+from core.answer.rounds import UNKNOWN_REPEATABILITY, Repeatability, estimate_repeatability, rounds_interval
+from core.answer.statistics import median_interval
+from core.question.presets import LOOKS, ROUND_PAIRS
+
+SHIFTS = (0.0, 0.05, 0.10, 0.15)
+"""By how much a round shifts its pairs (standard deviation of the logarithm)."""
+
+SPEEDUPS = (1.0, 1.16, 1.5, 3.3)
+
+REPEATED = 7
+"""Runs of the question that a machine was asked again and again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """What some made-up runs said: the share that held the truth, mean pairs, and median width over that of blocks."""
+
+    held: float
+    pairs: float
+    width: float
+
+
+def make_up_run(
+    rng: random.Random, truth: float, noise: float, shift: float, pairs: int
+) -> tuple[list[float], list[int]]:
+    """Logarithms of the ratios of the pairs of a run, and the round of each."""
+    values, rounds = [], [pair // ROUND_PAIRS for pair in range(pairs)]
+    shifts = [rng.gauss(0, shift) for _ in set(rounds)]
+    values = [math.log(truth) + shifts[number] + rng.gauss(0, noise) for number in rounds]
+    return values, rounds
+
+
+def make_up_machine(rng: random.Random, noise: float, shift: float) -> Repeatability:
+    """What a machine knows that was asked one question again and again."""
+    return estimate_repeatability([[make_up_run(rng, 1.5, noise, shift, LOOKS[1]) for _ in range(REPEATED)]])
+
+
+def end_run(values: list[float], rounds: list[int], machine: Repeatability) -> tuple[int, tuple[float, float]]:
+    """After how many pairs a run ends, and its interval then."""
+    for look in LOOKS:
+        pairs, numbers = values[:look], rounds[:look]
+        told = rounds_interval(pairs, numbers, machine=machine)
+        wide = rounds_interval(pairs, numbers, speedup.LEVEL / 2, machine)
+        if look == LOOKS[-1] or speedup.is_beyond_doubt(wide, told):
+            break
+    return look, told
+
+
+def simulate(truth: float, noise: float, shift: float, *, runs: int, repeated: bool, seed: int = 1) -> Coverage:
+    """Make up runs, and compare what they say with the truth."""
+    rng, held, pairs, widths = random.Random(seed), 0, [], []
+    for _ in range(runs):
+        machine = make_up_machine(rng, noise, shift) if repeated else UNKNOWN_REPEATABILITY
+        values, rounds = make_up_run(rng, truth, noise, shift, LOOKS[-1])
+        look, (low, high) = end_run(values, rounds, machine)
+        held += low <= math.log(truth) <= high
+        pairs.append(look)
+        of_blocks = median_interval(values[:look]) or (0.0, 0.0)
+        widths.append((high - low) / (of_blocks[1] - of_blocks[0]))
+    return Coverage(held=held / runs, pairs=statistics.mean(pairs), width=statistics.median(widths))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=1_000)
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.03, 0.07])
+    options = parser.parse_args()
+    print(
+        "| machine | noise | speedup |",
+        " | ".join(f"rounds {100 * shift:.0f} %: held, pairs, width" for shift in SHIFTS),
+        "|",
+    )
+    print("|---|---|---|" + "---|" * len(SHIFTS))
+    for repeated in (False, True):
+        for noise in options.noise:
+            for truth in SPEEDUPS:
+                found = [simulate(truth, noise, shift, runs=options.runs, repeated=repeated) for shift in SHIFTS]
+                cells = [f"{100 * one.held:.1f} %, {one.pairs:.0f}, {one.width:.1f}×" for one in found]
+                name = f"{REPEATED} runs before" if repeated else "unknown"
+                print(f"| {name} | {100 * noise:.0f} % | {truth:g}× | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""Explore as it opens: the question, answers before anything runs, four doors, and how many sizes are measured."""
+
+import dataclasses
+
+import pytest
+
+from core.answer import training_cost
+from core.question.experiment import Contender, Experiment
+from pages.explore import one_size
+from pages.shared import layout, links
+from tests import rows
+from tests.studies import rows_of, sweep
+from tests.ui.conftest import CPU, GPU, checked, words
+from tests.ui.find import button, control, picture, table
+
+PAGE = layout.EXPLORE
+QUESTION = "When does training on a GPU pay off?"
+
+
+@pytest.fixture
+def crossing(world):
+    """A stored study whose faster device changes along the hidden size."""
+    study = sweep("a")
+    world.keep(rows_of(study))
+    return study
+
+
+def test_it_asks_the_question_and_has_four_doors_and_a_chip(world, open_page):
+    app = open_page(PAGE)
+    assert QUESTION in words(app)
+    doors = [link.proto.label for link in app.get("page_link")][:5]
+    assert doors == ["Explore", "Learn", "Results", "Class", "Devices"]
+
+
+@pytest.mark.parametrize(("devices", "chip"), [((CPU,), "No GPU here"), ((CPU, GPU), "NVIDIA Test GPU")])
+def test_the_chip_says_what_was_found(world, open_page, devices, chip):
+    world.has(*devices)
+    assert [link.proto.label for link in open_page(PAGE).get("page_link")][4] == chip
+
+
+def test_every_page_is_two_clicks_away_from_every_other(world, open_page):
+    world.has(CPU)
+    for page in layout.FILES:
+        shown = {link.proto.page for link in open_page(page).get("page_link")}
+        assert {"", "tutorials", "gallery", "class", "devices"} <= shown, page
+    assert {"tutorials", "lessons", "cases"} <= {
+        link.proto.page for link in open_page(layout.TUTORIALS).get("page_link")
+    }
+
+
+def test_before_anything_runs_the_picture_answers_with_what_is_predicted(world, open_page):
+    world.has(CPU)
+    shown = picture(open_page(PAGE))
+    assert (shown["axis"]["name"], shown["values"][shown["place"]]) == ("depth", 10)
+    assert shown["curves"] == []
+    assert all(low < high for low, high in zip(shown["band"]["low"], shown["band"]["high"], strict=True) if low)
+    assert "predicted" in " ".join(shown["sentences"][shown["place"]])
+    assert sum(layer["parameters"] for layer in shown["layers"][shown["place"]]) == 703_142
+    assert shown["figures"][shown["place"]].startswith("703,142 parameters")
+
+
+def test_what_was_measured_is_drawn_with_intervals_and_what_was_recorded_with_its_machine(world, crossing, open_page):
+    world.has(CPU, GPU)
+    asked = {"dataset": "signal", "epochs": "10", "card": ""}
+    here = picture(open_page(PAGE, **asked, devices=[crossing.baseline, crossing.challenger]))
+    marks = {curve["mark"] for curve in here["curves"]}
+    assert marks <= {"measured", "recorded"}
+    assert [point[0] for point in here["curves"][0]["points"]] == list(crossing.sizes)
+    for curve in here["curves"]:
+        assert all(low <= middle <= high for _, middle, low, high in curve["points"])
+        assert "recorded on" in curve["note"] or curve["mark"] == "measured"
+
+
+def test_two_typed_prices_give_the_break_even_first_and_stand_in_no_link(world, crossing, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, dataset="signal", epochs="10", card="v100")
+    assert "must be" not in words(app)
+    checked(app.number_input(key="price_cpu").set_value(0.2).run())
+    app = checked(app.number_input(key="price_gpu").set_value(2.0).run())
+    assert "At these prices the GPU must be 10.0× as fast as the CPU to be cheaper." in words(app)
+    assert not {name for name in app.query_params if "price" in name}
+
+
+def test_list_prices_can_be_filled_in_with_their_source_and_are_grey_once_they_are_old(world, open_page, monkeypatch):
+    world.has(CPU)
+    app = open_page(PAGE, card="v100")
+    assert app.number_input(key="price_gpu").value is None
+    assert "skypilot-catalog" in words(app)
+    assert "Outdated" not in words(app)
+    app = checked(button(app, "Fill in list prices").click().run())
+    assert [app.number_input(key=key).value for key in ("price_cpu", "price_gpu")] == [0.2, 0.79]
+    assert not {name for name in app.query_params if "price" in name}
+    monkeypatch.setattr(training_cost, "STALE_DAYS", -1)
+    assert ":gray[Outdated: Lambda" in words(open_page(PAGE, card="v100"))
+
+
+def test_a_card_without_a_list_price_has_none_to_fill_in(world, open_page):
+    world.has(CPU)
+    assert "No list price of this GPU is known" in words(open_page(PAGE, card="p100"))
+
+
+def test_time_and_money_of_every_size_are_sent_before_one_drags(world, open_page):
+    world.has(CPU)
+    world.keep([*measured_cpu(9), *measured_cpu(11)])
+    app = open_page(PAGE, **links.make_brief_link(one_size.FIRST), card="v100", devices=["cpu@1", "cpu"])
+    costs = picture(app)["band"]["costs"]
+    assert all(said.startswith("The training is predicted to take") for said in costs)
+    assert "cost" not in "".join(costs)
+    checked(button(app, "Fill in list prices").click().run())
+    shown = picture(app)
+    assert shown["band"]["cheaper"]["words"].startswith("cheaper from")
+    known = [said for said in shown["band"]["costs"] if "on this CPU it takes" in said]
+    assert len(known) == 3  # two that were measured, and the one between them
+    assert all("as much as the CPU" in said for said in known)
+
+
+def measured_cpu(depth):
+    """Both thread counts of the opening question at a depth."""
+    point = dataclasses.replace(one_size.FIRST, depth=depth)
+    asked = Experiment(point=point, contenders=(Contender(threads=1), Contender()))
+    facts = {"run_id": f"c{depth:011d}", "experiment": asked, "cores_usable": 2}
+    steps = (2e-3 * 8 ** (depth - 9), 1e-3 * 8 ** (depth - 9))
+    return [
+        rows.trial(contender=name, step_s=step_s, threads=threads, **facts)
+        for name, step_s, threads in (("cpu@1", steps[0], 1), ("cpu", steps[1], 2))
+    ]
+
+
+def test_published_figures_of_the_same_training_are_hollow_points_with_their_source(world, open_page):
+    world.has(CPU)
+    (shown,) = picture(open_page(PAGE, dataset="signal", model="mlp", axis="hidden_size"))["published"]
+    assert shown["name"] == "HSF Training, undated"
+    assert [[size, round(speedup, 2)] for size, speedup in shown["points"]] == [
+        [5, 0.36],
+        [10, 0.32],
+        [100, 0.4],
+        [1_000, 1.35],
+        [2_000, 4.81],
+    ]
+    assert shown["wins_from"] == 1_000
+    assert picture(open_page(PAGE, dataset="signal", model="mlp", axis="batch_size"))["published"] == []
+
+
+def test_the_picture_is_there_before_the_devices_are_known(world, open_page):
+    world.keep([*measured_cpu(9), *measured_cpu(11)])
+    shown = picture(open_page(PAGE))
+    assert shown["band"]
+    assert {curve["mark"] for curve in shown["curves"]} <= {"measured", "recorded"}
+
+
+@pytest.mark.parametrize("address", ["/", "/crossover"])
+def test_settings_that_cannot_be_trained_keep_a_picture_of_the_model_and_say_why(world, open_page, address):
+    world.has(CPU)
+    link = {"dataset": "digits", "model": "mlp", "axis": "hidden_size", "samples": "100", "batch_size": "5000"}
+    app = open_page(address, **link)
+    assert any("The picture shows this model" in box.value for box in app.warning)
+    assert "5,000" in words(app)
+    assert picture(app)["layers"]
+
+
+def test_layers_of_a_fused_recurrent_network_are_drawn_and_its_step_is_not_predicted(world, open_page):
+    world.has(CPU)
+    shown = picture(open_page(PAGE, dataset="signal", model="lstm", hidden_size="128", card="v100"))
+    assert sum(layer["parameters"] for layer in shown["layers"][shown["place"]]) == 199_426
+    assert set(shown["band"]["low"]) == {None}
+    assert "Not covered" in shown["sentences"][shown["place"]][0]
+
+
+def test_a_card_whose_predictions_mostly_failed_says_so_and_is_switched_off(world, open_page):
+    world.has(CPU)
+    asked = Experiment(point=one_size.FIRST, contenders=(Contender(), Contender(device="cuda:0")))
+    known = {"experiment": asked, "contender": "cuda:0", "device_name": "Tesla V100-PCIE-16GB", "step_s": 5.0}
+    failed = [rows.trial(run_id=f"f{place:011d}", **known) for place in range(10)]
+    world.keep(failed[:9])
+    nearly = picture(open_page(PAGE, card="v100", accuracy="true"))
+    assert nearly["band"]["low"][nearly["place"]]
+    assert nearly["band"]["record"] == "0 of 9 later runs on this card were within their predicted range."
+    world.keep(failed[9:])
+    app = open_page(PAGE, card="v100", accuracy="true")
+    shown = picture(app)
+    assert set(shown["band"]["low"]) == {None}
+    assert "Predictions for it are switched off." in " ".join(shown["sentences"][shown["place"]])
+    assert "Predictions for it are switched off." in words(app)
+    other = picture(open_page(PAGE, card="p100"))
+    assert other["band"]["low"][other["place"]]
+
+
+def test_a_run_on_a_gpu_says_how_far_its_prediction_was_off(world, open_page):
+    world.has(CPU)
+    asked = Experiment(point=one_size.FIRST, contenders=(Contender(), Contender(device="cuda:0")))
+    known = {"experiment": asked, "cores_usable": 2}
+    world.keep(
+        [
+            rows.trial(contender="cpu", step_s=6e-3, threads=2, **known),
+            rows.trial(contender="cuda:0", step_s=2e-3, device_name="Tesla V100-PCIE-16GB", **known),
+        ]
+    )
+    said = next(line for line in words(open_page(PAGE, run=rows.RUN_ID)).splitlines() if "Predicted" in line)
+    assert "measured 3.0×" in said
+    assert said.endswith("inside the predicted range.")
+
+
+def test_how_good_predictions_are_is_listed_card_by_card(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE, card="h100", accuracy="true")
+    assert "67 of 71 published trainings were within the range" in words(app)
+    assert len(table(app, "Predicted")) == 9
+
+
+def test_a_range_has_a_picture_whose_slider_sends_nothing(world, open_page):
+    world.has(CPU)
+    assert not picture(open_page("/crossover"))["sends"]
+
+
+def test_what_is_known_without_the_store_is_drawn_where_it_cannot_be_read(world, open_page):
+    world.has(CPU)
+    world.store.folder.write_text("in the way")
+    app = open_page(PAGE)
+    assert ["cannot be read" in box.value for box in (*app.error, *app.warning)] == [True]
+    assert picture(app)["band"]
+
+
+def test_a_link_of_before_opens_its_settings(world, open_page):
+    world.has(CPU)
+    assert control(open_page(PAGE, hidden_size="512"), "hidden_size").value == 512
+
+
+def test_a_run_that_was_shared_before_is_shown(world, open_page):
+    world.keep(rows.run())
+    assert "Export" in words(open_page(PAGE, run=rows.RUN_ID))
+
+
+def test_what_is_no_link_of_ours_opens_as_if_it_said_nothing(world, open_page):
+    assert control(open_page(PAGE, utm_source="elsewhere"), "dataset").value == "disc"
+
+
+@pytest.mark.parametrize("address", ["/", "/crossover"])
+def test_what_is_set_to_its_usual_value_stands_in_the_link_and_is_there_when_that_is_opened_anew(
+    world, open_page, address
+):
+    world.has(CPU)
+    app = open_page(address)
+    for name, usual in {"dataset": "digits", "model": "mlp"}.items():
+        app = checked(control(app, name).set_value(usual).run())
+    for name, usual in {box.key: box.value for box in settings(app)}.items():
+        app = checked(control(app, name).set_value(another(control(app, name))).run())
+        if name in {box.key for box in settings(app)}:
+            app = checked(control(app, name).set_value(usual).run())
+        assert name in app.query_params, name
+    now = {box.key: box.value for box in settings(app)}
+    again = open_page(address, **dict(app.query_params))
+    assert {box.key: box.value for box in settings(again)} == now
+    assert now["hidden_size" if address == "/" else "epochs"] == (128 if address == "/" else 100)
+
+
+def another(box):
+    """A value of a slider, a switch or a number that it does not stand at."""
+    if isinstance(box.value, bool):
+        return not box.value
+    if box.type in ("slider", "number_input"):
+        return box.value + 1
+    stops = [float(text.replace(",", "")) for text in box.options]
+    stops = [int(stop) if stop.is_integer() else stop for stop in stops]
+    if isinstance(box.value, tuple):
+        return box.value[0], next(stop for stop in stops if box.value[0] < stop != box.value[1])
+    return next(stop for stop in stops if stop != box.value)
+
+
+def settings(app):
+    """Every slider, switch and number of the page that links set."""
+    kinds = ("select_slider", "slider", "toggle", "number_input")
+    boxes = [box for kind in kinds for box in getattr(app, kind)]
+    return [box for box in boxes if box.key in links.EXPLORE_SETTINGS]
+
+
+def test_devices_that_were_chosen_for_one_size_are_those_of_a_range_and_back(world, open_page):
+    world.has(CPU, GPU)
+    app = open_page(PAGE, devices=["cpu@1", "cuda:0"])
+    app = checked(app.button_group(key="sizes").set_value("range").run())
+    assert control(app, "contenders").value == ["cpu@1", "cuda:0"]
+    assert button(app, "Find the crossover")
+    app = checked(control(app, "contenders").set_value(["cpu", "cuda:0"]).run())
+    app = checked(app.button_group(key="sizes").set_value("one").run())
+    assert control(app, "devices").value == ["cpu", "cuda:0"]
+    assert button(app, "Run")
