@@ -96,21 +96,21 @@ def compare_predictions(a: Trial, b: Trial) -> PredictionAgreement | None:
     require_equal(a, b, ("dataset", "dataset_hash"))
     if final_tested_step(a) != final_tested_step(b):
         raise NotComparable(
-            f"What was learned cannot be compared: it took {final_tested_step(a):,} steps on "
+            f"The trained models cannot be compared: training took {final_tested_step(a):,} steps on "
             f"{inline_name(a.contender)}, "
             f"but {final_tested_step(b):,} on {inline_name(b.contender)}."
         )
     items = len(a.predictions)
     if len(b.predictions) != items:
         raise NotComparable(
-            f"What was learned cannot be compared: there are {items:,} predictions of {inline_name(a.contender)}, "
+            f"The trained models cannot be compared: there are {items:,} predictions of {inline_name(a.contender)}, "
             f"but {len(b.predictions):,} of {inline_name(b.contender)}."
         )
     disagreeing = sum(x != y for x, y in zip(a.predictions, b.predictions, strict=True))
     gained = _right(b) - _right(a)
     if abs(gained) > disagreeing:
         raise NotComparable(
-            f"What was learned cannot be compared: by their counts {inline_name(a.contender)} and "
+            f"The trained models cannot be compared: by their counts {inline_name(a.contender)} and "
             f"{inline_name(b.contender)} "
             f"differ on {abs(gained):,} items, by their predictions on {disagreeing:,}."
         )

@@ -21,7 +21,7 @@ from .result import Basis, Crossover, Evidence
 from .study import Study
 from .verdict import Verdict
 
-CHOSEN_SEPARATELY = "The lanes were chosen on every other pair of blocks and judged on the pairs between them"
+CHOSEN_SEPARATELY = "The variants were chosen on every other pair of blocks and judged on the remaining pairs"
 """Why the choice does not flatter the result."""
 
 BLOCK_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Trial) if entry.name.startswith("block_"))
@@ -116,7 +116,7 @@ def best_lanes_crossover(
         CrossoverError: the rows cannot be compared.
     """
     evidence = _pick_evidence(picked, study, basis)
-    base, other = (f"{display_name(_side(row, study.runs[-1]))} in its best lane" for row in study.runs[-1])
+    base, other = (f"{display_name(_side(row, study.runs[-1]))} with its best variant" for row in study.runs[-1])
     answer = locate_crossover(evidence, axis=study.axis, basis=basis, baseline=base, challenger=other)
     chosen = [(pick.baseline, pick.challenger) for pick in picked if pick.baseline and pick.challenger]
     return interference.mark_interference(answer, interference.study_interference(chosen)), evidence
@@ -141,7 +141,7 @@ def crossover_shift_sentence(plain: Crossover, best: Crossover) -> str:
     shown = units.format_significant(best.estimate / plain.estimate, 2)
     way = "the same size to two digits" if float(shown) == 1 else f"{shown} of that size"
     return (
-        f"Plain steps on both devices cross at {_crossover_figures(plain)}, the best lanes at "
+        f"The default loops cross at {_crossover_figures(plain)}, the best variants at "
         f"{_crossover_figures(best)}: {way}."
     )
 
@@ -151,7 +151,9 @@ def _best_variants_sentence(best: Verdict, plain: Verdict | None) -> str:
     if plain is not None and plain.value is not None:
         ends = units.format_interval(plain.low, plain.high, units.format_ratio)
         figures = f"{units.format_ratio(plain.value)} (95 % interval {ends})"
-        told.append(f"Plain against plain the speedup of {inline_name(plain.challenger)} is {figures}.")
+        told.append(
+            f"With the default loop on both devices, the speedup of {inline_name(plain.challenger)} is {figures}."
+        )
     return " ".join([*told, f"{CHOSEN_SEPARATELY}."])
 
 
@@ -226,7 +228,7 @@ def _cost(row: Trial, rounds: frozenset[int], basis: Basis) -> float | None:
 def _pick(size: float, pair: tuple[Trial, Trial], run: Sequence[Trial], basis: Basis) -> LanePick:
     sides = [_candidates(run, _side(row, pair), pair) for row in pair]
     if not all(sides):
-        hindrance = speedup.verdict_obstacle(*pair) or "no lane of one device could be timed"
+        hindrance = speedup.verdict_obstacle(*pair) or "no variant of one device could be timed"
         return LanePick(size=size, obstacle=hindrance)
     rounds = _rounds([*sides[0], *sides[1]])
     if len(rounds) < 2:

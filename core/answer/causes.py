@@ -92,7 +92,7 @@ class StepParts:
         """Describe how the sum of the parts, timed separately, differs from the undisturbed step."""
         sums, step = units.format_duration(self.sum_s), units.format_duration(self.step_s)
         return (
-            f"On {inline_name(self.contender)} the parts timed apart add up to {sums}, the undisturbed step takes "
+            f"On {inline_name(self.contender)} the parts timed separately add up to {sums}, the undisturbed step takes "
             f"{step}."
         )
 
@@ -204,7 +204,7 @@ def parts_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = No
         in_one_piece = [inline_name(trial.contender) for trial in (baseline, challenger) if trial.execution != "eager"]
         if in_one_piece:
             return _one_piece_sentence(in_one_piece)
-        return f"The cause is not known: no breakdown was measured on {' and '.join(absent)}."
+        return f"The cause is unknown: no breakdown was measured on {' and '.join(absent)}."
     shared = _loader_bound(baseline, base, other)
     if shared:
         return shared
@@ -221,7 +221,7 @@ def why_no_breakdown(trial: Trial) -> str:
 
 
 def _one_piece_sentence(names: Sequence[str]) -> str:
-    return f"A compiled or recorded step has no parts that can be timed apart: that of {' and '.join(names)}."
+    return f"The parts of a compiled or recorded step cannot be timed separately: {' and '.join(names)}."
 
 
 def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
@@ -315,7 +315,7 @@ def _launches(parts: StepParts) -> str:
         return (
             f"For {idle} of a step {inline_name(parts.contender)} is idle: it waits for its data "
             f"({units.format_share(data)} of "
-            "the parts timed apart) and for the host to launch its kernels."
+            "the parts timed separately) and for the host to launch its kernels."
         )
     name = inline_name(parts.contender)
     return f"On {name} {idle} of a step is launch overhead: it waits for the host to launch its kernels."
@@ -358,7 +358,7 @@ def fit_cause(baseline: Trial, challenger: Trial) -> str:
     """Return why two devices differ, as far as that is known of fits."""
     library = models.families.LIBRARIES[baseline.model].title
     return (
-        f"Why is not known: a fit is one piece, and {library} does not tell where its time goes. On "
+        f"The cause is unknown: {library} does not report where the time of a fit goes. On "
         f"{inline_name(challenger.contender)} as on {inline_name(baseline.contender)} rows, rounds and leaves "
         "decide; Crossover "
         "varies them."

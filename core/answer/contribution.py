@@ -319,7 +319,7 @@ def _check_facts(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapp
         figures = measured.get(device) if isinstance(measured, dict) else None
         share = figures.get("drain_share") if isinstance(figures, dict) else None
         if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share < math.inf:
-            raise ForeignFile(f"{CHECKS} lacks the drain check of {device}")
+            raise ForeignFile(f"{CHECKS} lacks the synchronization check of {device}")
         if share >= MOST_DRAIN_SHARE:
             raise ForeignFile(
                 f"draining {device} takes {units.format_share(share)} of a block; "

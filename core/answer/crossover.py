@@ -117,7 +117,7 @@ def speedup_at(evidence: Sequence[Evidence], answer: Crossover, size: float) -> 
         return SpeedupAt(size, "not measured", reason="outside of the measured sizes")
     readings = log_speedups(timed)
     if readings.noise.sd is None:
-        return SpeedupAt(size, "not measured", reason="each size was measured once, so the noise is not known")
+        return SpeedupAt(size, "not measured", reason="each size was measured once, so the noise is unknown")
     at = SpeedupCurve(readings, math.log2(size), math.log2(size)).evaluate(np.array([math.log2(size)]))
     middle, reach, above = float(at.mean[0]), 1.96 * float(at.sd[0]), float(at.above[0])
     is_certain = answer.outcome in DECIDED and not CROSSING_TAIL <= above <= 1 - CROSSING_TAIL
@@ -158,7 +158,7 @@ def _check(ordered: Sequence[Evidence]) -> None:
         if before.size == after.size:
             raise InvalidValue("size", after.size, "given once")
     if len({entry.paired for entry in ordered if not entry.obstacle}) > 1:
-        raise NotComparable("Readings that were taken in pairs cannot be mixed with readings that were not.")
+        raise NotComparable("Paired readings cannot be mixed with unpaired readings.")
 
 
 def _find_crossover(timed: Sequence[Evidence], blank: Crossover) -> Crossover:

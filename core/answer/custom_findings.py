@@ -356,7 +356,7 @@ def _cost_sentence(kind: Cause, share: str, steps: CustomSteps) -> str:
 def _wrong_device_findings(steps: CustomSteps) -> Iterator[StepFinding]:
     share = sum(steps.elsewhere) / (sum(steps.operations) or 1)
     if share > MANY_OPERATIONS:
-        said = "most operations run on another device: the device that was asked for is not used."
+        said = "most operations run on another device: the requested device is not used."
         yield StepFinding(kind="elsewhere", share=share, sentence=said)
 
 
@@ -389,7 +389,7 @@ def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
         yield "copies", f"each step copies {_count_text(steps.copies, 'tensor')} to the device."
     yield from _change_oddities(steps)
     if steps.threads_set:
-        yield "threads", "its steps set the number of threads themselves, so it is not the one that was asked for."
+        yield "threads", "its steps set the number of threads themselves, so it is not the requested number."
     if 2 * steps.printed > steps.steps > 0:
         yield "prints", f"it prints {units.format_count(steps.printed)} lines, which are not shown here."
 
@@ -450,7 +450,7 @@ def _count_text(counts: Sequence[int], noun: str = "") -> str:
 SAME_LOSS = 0.01
 """Relative difference of the first losses beyond which devices did not begin alike."""
 
-NOTHING_ODD = "Nothing of what can be seen of its steps stands out: the work itself decides."
+NOTHING_ODD = "Nothing unusual was found in its steps: the work itself decides."
 """Sentence used where nothing is odd."""
 
 LEAST_EXAMINED = 0.8
@@ -463,7 +463,7 @@ def custom_training_line(trial: Trial) -> str:
         f"{units.format_count(trial.parameters)} parameters" if trial.parameters else "parameters unknown",
         f"{units.format_operations(trial.flops_per_step)} a step" if trial.flops_per_step else "operations unknown",
     ]
-    return f"{trial.training} (one's own, source {trial.source_hash[:6]}), size {trial.size:,}: {', '.join(known)}"
+    return f"{trial.training} (your script, source {trial.source_hash[:6]}), size {trial.size:,}: {', '.join(known)}"
 
 
 def custom_steps(trial: Trial) -> CustomSteps:
@@ -576,8 +576,8 @@ def _unexamined_sentence(rows: Sequence[Trial]) -> str:
     for row in rows:
         device, share = inline_name(row.contender), custom_steps(row).examined
         if not share:
-            return f"The cause is not known: the operations of steps on {device} were not examined."
+            return f"The cause is unknown: the operations of steps on {device} were not examined."
         if share < LEAST_EXAMINED:
             held = units.format_share(share)
-            return f"The cause is not known: the steps that were examined on {device} hold {held} of the time."
+            return f"The cause is unknown: the steps that were examined on {device} account for {held} of the time."
     return ""

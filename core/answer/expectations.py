@@ -142,7 +142,7 @@ def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], si
     if size > timed[-1].size:
         yield (
             f"Twice that, {where}, lies beyond the measured sizes, which end at {wording.format_size(timed[-1].size)}: "
-            "what is saved there is not known."
+            "the time saved there is unknown."
         )
         return
     told, steps = expect_speedup(evidence, size), _epoch_steps(training, answer.axis, size)

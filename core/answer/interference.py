@@ -277,13 +277,13 @@ def _gpu_sentences(trial: Trial) -> list[str]:
         said.append(f"{capitalize_name(card)} was shared with {who} in {shared}, {longer}.")
     lowered = {reason: sum(bool(bits & mask) for bits in trial.block_throttle) for mask, reason in REASONS.items()}
     said += [
-        f"The clock of {card} was held down by {reason} after {_count_of_blocks(count, all_blocks)}."
+        f"The clock of {card} was lowered by {reason} after {_count_of_blocks(count, all_blocks)}."
         for reason, count in lowered.items()
         if count
     ]
     held_s = sum(trial.block_throttled_s)
     if held_s > 0 and not any(lowered.values()):
-        said.append(f"The clock of {card} was held down for {units.format_duration(held_s)} while it was measured.")
+        said.append(f"The clock of {card} was lowered for {units.format_duration(held_s)} while it was measured.")
     if trial.device_ecc_errors:
         errors = units.format_quantity(trial.device_ecc_errors, "memory error")
         said.append(

@@ -193,7 +193,7 @@ def _remedy(plain: Trial, row: Trial, lane: Lane) -> Remedy:
 def effect_figures(title: str, value: float | None, low: float | None, high: float | None, reason: str) -> str:
     """Return the measured effect, without the full stop."""
     if value is None or low is None or high is None:
-        return f"{title}: not known" + (f", because {reason}" if reason else "")
+        return f"{title}: unknown" + (f", because {reason}" if reason else "")
     figures = f"{title}: {units.format_ratio(value)} (95 %: {units.format_ratio(low)} to {units.format_ratio(high)})"
     if reason:
         return f"{figures}; {reason}"
@@ -204,7 +204,7 @@ def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
     """Return a sentence on the one-time cost of a variant."""
     what = LANE_PREPARATION.get(lane.execution, "its start-up")
     if epochs is None:
-        return f"; after how many epochs {what} pays off is not known"
+        return f"; the number of epochs after which {what} pays off is unknown"
     beyond = f", and this training has {units.format_count(plain.epochs)}" if epochs > plain.epochs else ""
     when = "within the first epoch" if epochs < 1 else f"after {units.format_significant(epochs, 2)} epochs"
     return f"; {what} pays off {when}{beyond}"
@@ -212,11 +212,11 @@ def _paid_back(plain: Trial, lane: Lane, epochs: float | None) -> str:
 
 def _lane_note(plain: Trial, row: Trial, stands: Standing) -> str:
     if stands == "unchecked":
-        return f"Whether training on {inline_name(row.contender)} computes what plain steps compute was not checked."
+        return f"Training on {inline_name(row.contender)} was not checked against the default loop."
     if stands == "same":
         return ""
     held = speedup.check_lane(row)
-    told = [held.sentence] if held else [f"Training on {inline_name(row.contender)} uses other mathematics."]
+    told = [held.sentence] if held else [f"Training on {inline_name(row.contender)} uses other numerics."]
     if stands == "other" and plain.confusion and row.confusion:
         sentence = _predictions_note(plain, row)
         told += [sentence] if sentence else []
@@ -238,29 +238,30 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
         headline = f"Of what was measured, this helps {inline_name(device)} most: {best.title}, {_short_figures(best)}."
         return " ".join(filter(None, (headline, interference.row_interference([plain]).sentence)))
     if hindrance := _hindrance_reason(plain):
-        return f"What would help {inline_name(device)} is not known: {hindrance}."
+        return f"It is unknown what would speed up {inline_name(device)}: {hindrance}."
     outside = [one for one in other if one.helps]
-    beyond = f" With other mathematics there is {outside[0].title}, {_short_figures(outside[0])}." if outside else ""
+    beyond = f" With other numerics: {outside[0].title}, {_short_figures(outside[0])}." if outside else ""
     return f"{_no_gain(inline_name(device), same)}{beyond}"
 
 
 def _no_gain(device: str, same: Sequence[Remedy]) -> str:
     """Return the headline where no variant helps for certain; nothing to gain only if every variant is decided."""
     if all(one.value is None for one in same):
-        return f"No effect of a lane with the same mathematics is known on {device}."
+        return f"No effect of a variant with the same numerics is known on {device}."
     if faster := next((one for one in same if one.helps), None):  # unchecked, or it would be a winner
         return (
-            f"No gain is certain on {device}: whether the fastest lane, {faster.title}, computes the same is not known."
+            f"No gain is certain on {device}: it is unknown whether the fastest variant, {faster.title}, computes the "
+            "same."
         )
     open_ones = [one for one in same if one.high is None or one.high > TIE]
     if open_ones:
-        lanes = units.format_quantity(len(same), "lane")
-        count = f"{len(open_ones)} of the {lanes}" if len(same) > 1 else "the one lane"
-        told = f"of {count} with the same mathematics it is open whether it helps"
+        lanes = units.format_quantity(len(same), "variant")
+        count = f"{len(open_ones)} of the {lanes}" if len(same) > 1 else "the one variant"
+        told = f"it is unknown whether {count} with the same numerics would help"
         return f"No gain is certain on {device}: {told}."
-    which = "the one lane" if len(same) == 1 else f"none of the {len(same)} lanes"
+    which = "the one variant" if len(same) == 1 else f"none of the {len(same)} variants"
     verb = "is not" if len(same) == 1 else "is"
-    return f"Nothing to gain on {device}: {which} with the same mathematics {verb} clearly faster than plain steps."
+    return f"Nothing to gain on {device}: {which} with the same numerics {verb} clearly faster than the default loop."
 
 
 def _short_figures(remedy: Remedy) -> str:

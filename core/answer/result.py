@@ -23,8 +23,8 @@ Basis = Literal["steady", "with_transfer", "cold_start", "as_given"]
 
 BASES: dict[Basis, str] = {
     "steady": "time of the steps alone",
-    "with_transfer": "steps, and copying the data to the device once, over the training that was asked for",
-    "cold_start": "steps, and the whole start-up in a fresh process, over the training that was asked for",
+    "with_transfer": "steps, and copying the data to the device once, over the requested training",
+    "cold_start": "steps, and the whole start-up in a fresh process, over the requested training",
 }
 """Cost bases: which costs the times of rows include; imported times are `as_given`."""
 

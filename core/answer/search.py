@@ -157,7 +157,7 @@ class _Search:
         for distance, side in itertools.product(SENTINELS, (-1, 1)):
             place = middle + side * distance * self.stride
             if self.low <= place <= self.high and not self._has_neighbours(place):
-                return self._take(place, "a look beside the crossover")
+                return self._take(place, "a measurement next to the crossover")
         for size, place in zip(self.sizes, self.places, strict=True):
             above = (size.speedup or 1.0) > 1
             astray = not low <= place <= high and above != ((place > high) == only.challenger_above)
@@ -203,7 +203,7 @@ class _Search:
         for at, (_, place) in enumerate(decided):
             alone = all(signs[other] != signs[at] for other in (at - 1, at + 1) if 0 <= other < len(signs))
             if alone and self._count_neighbours(place) < ENOUGH_NEAR:
-                return self._take(place, "a second look at a size that stands alone")
+                return self._take(place, "a second look at an isolated size")
         return SearchStep(size=None, reason="the faster device changes more than once")
 
     def _look_again(self) -> SearchStep:

@@ -125,21 +125,18 @@ def _lane_sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, w
     on = f"Training on {inline_name(trial.contender)}"
     first, differ = (f"the first {steps} losses", "differ") if steps > 1 else ("the first loss", "differs")
     if lane.has_same_numerics and within:
-        carried = "" if difference <= TOLERANCE else "; plain steps that begin some roundings apart differ as much"
+        carried = "" if difference <= TOLERANCE else "; default loops that start with different rounding differ as much"
         return (
-            f"{on} computes what plain steps compute: {first} {differ} by {_difference_text(difference)} at "
+            f"{on} computes the same as the default loop: {first} {differ} by {_difference_text(difference)} at "
             f"most{carried}."
         )
     if lane.has_same_numerics:
         return (
-            f"{on} does not compute what plain steps compute: {first} {differ} by up to "
+            f"{on} does not compute the same as the default loop: {first} {differ} by up to "
             f"{_difference_text(difference)}, where rounding explains {_difference_text(TOLERANCE)}, so its times "
             "are of another training."
         )
-    return (
-        f"{on} uses other mathematics: {first} {differ} from {'plain ones' if steps > 1 else 'the plain one'} by up to "
-        f"{_difference_text(difference)}."
-    )
+    return f"{on} uses other numerics: {first} {differ} from the default loop by up to {_difference_text(difference)}."
 
 
 def _difference_text(difference: float) -> str:
@@ -271,7 +268,7 @@ def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
             where = inline_name(trial.contender)
             return f"the model and its batch did not fit into the memory of {where}, so nothing was timed"
         if trial.lane_failed:
-            return f"the lane of {inline_name(trial.contender)} failed, so nothing was timed"
+            return f"the variant of {inline_name(trial.contender)} failed, so nothing was timed"
         if any(time <= 0 for time in trial.step_s):
             return f"the clock readings of {inline_name(trial.contender)} hold a block that took no time"
     return ""

@@ -344,7 +344,7 @@ def _pair_evidence(
     carried = [one_time_cost_s(trial, basis) for trial in (baseline, challenger)]
     if not obstacle and None in carried:
         obstacle = (
-            "how many steps one's own training has is not known" if baseline.training else "start-up was not measured"
+            "the number of steps of a custom script is unknown" if baseline.training else "start-up was not measured"
         )
     base, other = speedup.pair_steps(baseline, challenger)
     if not obstacle and not base:

@@ -556,7 +556,7 @@ def _reading_notes(unused: Sequence[str], assumed: Sequence[str], counted: str) 
         thing = counted.lower().removesuffix("s")
         yield f"The column holds rates, so a time is the inverse of each: seconds per {thing}."
     if assumed:
-        yield f"No unit is named for {' and '.join(assumed)}, so the times are taken as seconds."
+        yield f"No unit is named for {' and '.join(assumed)}, so the times are read as seconds."
 
 
 def _note_of_unused(noun: str, entries: Sequence[str]) -> str:

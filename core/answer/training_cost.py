@@ -111,13 +111,9 @@ def find_break_even(baseline: Trial, challenger: Trial) -> BreakEven:
     outcome = speedup(baseline, challenger)
     start_base_s, start_s = startup_s(baseline), startup_s(challenger)
     if start_base_s is None or start_s is None:
-        return BreakEven(
-            epochs=None, sentence="The break-even is not known: start-up was not measured on both devices."
-        )
+        return BreakEven(epochs=None, sentence="The break-even is unknown: start-up was not measured on both devices.")
     if outcome.value is None or not outcome.has_winner or outcome.is_conditional:
-        return BreakEven(
-            epochs=None, sentence="The break-even is not known, as it is not known which of them is faster."
-        )
+        return BreakEven(epochs=None, sentence="The break-even is unknown, because the faster device is unknown.")
     # Both medians and the paired ratio go in, so that swapping the two changes nothing but the sign.
     middle_s = math.sqrt(statistics.median(baseline.step_s) * statistics.median(challenger.step_s))
     saved_s = middle_s * (math.sqrt(outcome.value) - 1 / math.sqrt(outcome.value)) * baseline.steps_per_epoch

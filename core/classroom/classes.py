@@ -45,7 +45,7 @@ MAX_WAITING = 200
 DAYS, MAX_DAYS = 30, 365
 """Default and largest number of days until a class is deleted."""
 
-CLOSED = "This class is closed: its results can be looked at, and nothing more is taken."
+CLOSED = "This class is closed: you can read its results, and it accepts no more."
 
 UNKNOWN = "This class does not know you; join it again."
 
@@ -279,7 +279,7 @@ class Classes:
             raise NotAllowed(UNKNOWN)
         student = _read_student(row, class_.question)
         if student.is_unreadable:
-            raise StoreError(f"Your results are kept, but {student.fault} Tell your teacher.")
+            raise StoreError(f"Your results are saved, but {student.fault} Tell your teacher.")
         if not secrets.compare_digest(str(row["token_hash"]).encode(), students.hash_text(token).encode()):
             raise NotAllowed(UNKNOWN)
         return student
@@ -460,7 +460,7 @@ def _find_class(connection: sqlite3.Connection, class_id: str) -> Class | None:
 
 
 def _name_damage(reason: str) -> StoreError:
-    return StoreError(f"Nothing of this class is lost, but {reason} Tell whoever runs this host.")
+    return StoreError(f"Nothing of this class is lost, but {reason} Tell the owner of this host.")
 
 
 def _require_class(connection: sqlite3.Connection, class_: Class) -> Class:

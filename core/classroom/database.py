@@ -122,7 +122,7 @@ class Database:
         """Open a file, or a database in memory without one."""
         try:
             if path and not stat.S_ISREG(path.lstat().st_mode):
-                raise sqlite3.DatabaseError("it is not a plain file")
+                raise sqlite3.DatabaseError("it is not a regular file")
             connection = sqlite3.connect(path or ":memory:", timeout=BUSY_S, isolation_level=None)
             with contextlib.closing(connection):
                 connection.row_factory = sqlite3.Row

@@ -186,4 +186,8 @@ def _misread(contender: str) -> str:
         read = Contender.parse(contender)
     except (InvalidValue, ValueError):
         return f"its device {contender!r:.40} cannot be read"
-    return f"its device {contender!r:.40} is not a plain one" if read.lane != PLAIN_LANE else ""
+    return (
+        f"its device {contender!r:.40} uses a variant, and a class compares default loops"
+        if read.lane != PLAIN_LANE
+        else ""
+    )

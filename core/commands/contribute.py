@@ -140,7 +140,7 @@ def run_script(trials: Sequence[Trial], folder: Path) -> dict[str, float]:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SCRIPT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        output.print_note(f"The plain script failed, so it is left out: {error}")
+        output.print_note(f"The script without Crossover failed, so it is left out: {error}")
         return {}
     names = {trial.contender for trial in trials}
     lines = (line.split() for line in done.stdout.splitlines())

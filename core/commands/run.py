@@ -54,7 +54,7 @@ def run_training(options: argparse.Namespace) -> int:
         _print_trials(stored, options, from_store=True)
         return OK
     if not options.fresh and (busy := store.find(asked, here)):
-        output.print_note(f"What was measured {busy[0].started_at} does not settle it, so it is measured again.")
+        output.print_note(f"The measurement of {busy[0].started_at} is not conclusive, so it is measured again.")
     quiet_s = options.wait_for_quiet
     submitted = measuring.submit_question(queue, asked, store, fresh=options.fresh, quiet_s=quiet_s)
     job = measuring.show_job_progress(queue, submitted)

@@ -47,7 +47,7 @@ def check_store(options: argparse.Namespace) -> int:
     lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
     lines += [f"{name} {newer}" for name in found.newer]
     if found.files >= MANY_FILES:
-        lines.append(f"They are in {found.files:,} files, which are read faster after: store compact")
+        lines.append(f"The rows are in {found.files:,} files. To read them faster, run: store compact")
     document = {"store": store.name, **dataclasses.asdict(found)}
     output.print_answer(options, document, "\n".join(lines))
     return FAILED if found.skipped else OK

@@ -253,7 +253,7 @@ def _print_sweep(
         lanes = "; ".join(
             f"{size}: {' against '.join(map(display_name, names))}" for size, names in _lanes(picked).items()
         )
-        output.print_result(f"\nBest lanes: {answer.sentence} {best_variants.CHOSEN_SEPARATELY}. {lanes}.")
+        output.print_result(f"\nBest variants: {answer.sentence} {best_variants.CHOSEN_SEPARATELY}. {lanes}.")
 
 
 def _best(

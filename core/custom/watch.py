@@ -543,7 +543,7 @@ def format_loop_report(steps: CustomSteps, device: str, updates: int, *, by_batc
     if parts:
         lines.append(f"  of a step: {', '.join(parts)}")
     lines += [f"  {place}. {found.sentence}" for place, found in enumerate(list_findings(steps), 1)] or [
-        "  Nothing of what can be seen stands out."
+        "  Nothing unusual was found."
     ]
     return "\n".join([*lines, *(f"  {said}" for said in _list_unknowns(steps, updates))])
 
@@ -559,9 +559,9 @@ def _describe_steps(steps: CustomSteps, updates: int, by_batches: bool) -> str:
 def _list_unknowns(steps: CustomSteps, updates: int) -> list[str]:
     said = []
     if not updates:
-        said.append("No optimizer of PyTorch took a step: how many batches make an update is not known.")
+        said.append("No optimizer of PyTorch took a step: the number of batches per update is unknown.")
     if not steps.operations:
         said.append("Its operations were not counted: the loop was too short for that, or its steps are compiled.")
     if steps.learns is None:
-        said.append("Whether it learns is not known: no model was given.")
+        said.append("It is unknown whether it learns: no model was given.")
     return said

@@ -149,7 +149,7 @@ def _content(path: Path, most_bytes: int) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise DamagedFile(path.name, "it is not a plain file")
+            raise DamagedFile(path.name, "it is not a regular file")
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise DamagedFile(path.name, f"it has more than the {most_bytes:,} bytes that are read")

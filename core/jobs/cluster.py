@@ -71,8 +71,8 @@ GONE = (
 )
 LOST = "The cluster lost this machine."
 SILENT = (
-    f"Our process ended there before it said anything. In the environment of its Ray, {HOME_VARIABLE} names the folder "
-    "of Crossover on that machine, and Ray needs the Python of Crossover's own environment."
+    f"Crossover's process ended there without a message. In the environment of its Ray, {HOME_VARIABLE} names the "
+    "folder of Crossover on that machine, and Ray needs the Python of Crossover's own environment."
 )
 LOST_OFTEN = f"it was lost {MOST_LOSSES} times with the machine that measured it."
 BUSY = "Something else is measured on this machine."
@@ -410,9 +410,9 @@ class ClusterSweep:
         shown = self._list_machines()
         if state == "stopped":
             runs = self.job.run_ids
-            kept = f"{units.format_quantity(len(runs), 'run')} of theirs kept" if runs else "nothing was measured"
+            kept = f"{units.format_quantity(len(runs), 'run')} saved" if runs else "nothing was measured"
             over = tuple(machine if machine.state in ENDED else replace(machine, state="stopped") for machine in shown)
-            return replace(self.job, state="stopped", machines=over, message=f"The machines were told to stop; {kept}.")
+            return replace(self.job, state="stopped", machines=over, message=f"The machines were stopped; {kept}.")
         done = {self._identify(machine) for machine in shown if machine.state == "finished"}
         failed = [machine for machine in shown if machine.state == "failed" and self._identify(machine) not in done]
         missing = tuple(f"{machine.host}: {machine.message or 'it failed.'}" for machine in failed)

@@ -49,7 +49,7 @@ ASKED_BY = "cluster"
 """Requester name of jobs that this machine measures for a cluster."""
 
 LOOK_S = 0.2
-CUSTOM = "A custom training is measured on one's own machine: no other is given its code."
+CUSTOM = "A custom training is measured on your own machine: its code is sent to no other."
 
 
 @dataclass(frozen=True, kw_only=True)

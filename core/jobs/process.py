@@ -267,7 +267,7 @@ def _require_crossover_process(
     if not command:  # it has just ended
         raise psutil.NoSuchProcess(member.pid)
     if not is_crossover_command(command) and not (log and _has_open(member, log)):
-        message = f"process {member.pid} is none of ours"
+        message = f"process {member.pid} does not belong to Crossover"
         raise PermissionError(message)
 
 

@@ -414,7 +414,7 @@ class Queue(AllJobs):
         """
         if self.files(job.id).marked_s < SILENCE_S:
             return job
-        event = f"The measuring process said nothing for {units.format_duration(job.silent_s)} and was ended"
+        event = f"The measuring process did not respond for {units.format_duration(job.silent_s)} and was ended"
         with contextlib.suppress(PermissionError):
             if job.worker:
                 job.worker.kill(self.worker_file.serves, self.worker_file.log)

@@ -17,8 +17,8 @@ from ..results.store import CUT_OFF, Store
 from .job import Job, JobFolder, State
 
 DRIVER_KILLED = (
-    "The process that drives the cluster was killed, as Ray does when the cluster is lost. What came back by then is "
-    "in the store; run it again to continue."
+    "The process that drives the cluster was killed, as Ray does when the cluster is lost. The results received by "
+    "then are in the store; run it again to continue."
 )
 """Message for a sweep of a cluster whose driver has ended."""
 
@@ -69,7 +69,7 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
     try:
         exhibits.add_exhibit(job.store, exhibit)
     except StoreError as error:
-        refusal = f"The store did not take what was shown, it is {'kept with the job' if kept else _IN_MEMORY}: {error}"
+        refusal = f"The exhibit could not be stored, it is {'saved with the job' if kept else _IN_MEMORY}: {error}"
     return dataclasses.replace(job, state="finished", message=refusal, unsaved=bool(refusal), exhibit_id=exhibit.id)
 
 
@@ -202,7 +202,7 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
             for together in parquet.split(to_table(new)):
                 store.add_all(together)
     except StoreError as error:
-        return f"The store did not take the rows, they are {'kept with the job' if kept else _IN_MEMORY}: {error}"
+        return f"The rows could not be stored, they are {'saved with the job' if kept else _IN_MEMORY}: {error}"
     return ""
 
 

@@ -477,7 +477,7 @@ class BoostingContender(MeasuredContender):
         classify = partial(
             examine, self.fits.chances, self._point.network.classes, self._data, torch.device("cpu"), self.raw
         )
-        self._afterwards.attempt("What it learned is", classify)
+        self._afterwards.attempt("The classification report is", classify)
 
     def _build_doubled_training(self) -> Training:
         """Fits of a table that has every row twice: trees split as before, and each leaf has twice the rows."""

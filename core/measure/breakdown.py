@@ -293,7 +293,7 @@ class PostRunMeasurements:
         """
         if failed := devices.attempt(work, partial(devices.ending, self.contender)):
             outcome, why = failed
-            self.left_out.append(f"{subject} not known: {'out of memory.' if outcome == 'out_of_memory' else why}")
+            self.left_out.append(f"{subject} unknown: {'out of memory.' if outcome == 'out_of_memory' else why}")
             self.device.release()
 
     def profile(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
@@ -316,7 +316,7 @@ class PostRunMeasurements:
 
     def examine(self, training: Training, weights: list[Tensor]) -> None:
         """Classify with these weights."""
-        self.attempt("What it learned is", lambda: self._classify(training, weights))
+        self.attempt("The classification report is", lambda: self._classify(training, weights))
 
     def compare(self, training: Training, plain: Callable[[], Training]) -> None:
         """Train the first steps in this variant and in eager fp32, from the same weights and batch; store both losses.

@@ -271,7 +271,7 @@ class MeasuredContender:
 
         Comes last, as it leaves the weights of those steps.
         """
-        self._afterwards.attempt("Whether its first steps learn what plain ones do is", self._compare_with_plain)
+        self._afterwards.attempt("The comparison of its first steps with the default loop is", self._compare_with_plain)
 
     def examine(self) -> None:
         """Classify with the final weights, if there are any."""
@@ -375,4 +375,6 @@ class MeasuredContender:
 
     def _keep_weights(self) -> None:
         """Keep a copy of the weights to examine them, on the host, where it takes no memory from the blocks."""
-        self._afterwards.attempt("What it learned is", lambda: setattr(self, "_final", self.training.weights("cpu")))
+        self._afterwards.attempt(
+            "The classification report is", lambda: setattr(self, "_final", self.training.weights("cpu"))
+        )

@@ -74,7 +74,7 @@ def check_synchronization(device: Synchronizable, handle: torch.device) -> None:
         if least <= NOTICEABLE:
             return
     raise DeviceUnavailable(
-        f"The device {handle} is not timed: when PyTorch said that it had done all its work, "
+        f"The device {handle} is not timed: when PyTorch reported that all work was done, "
         f"{units.format_share(least)} "
         "of the work was left, so every time would be too short."
     )

@@ -130,7 +130,7 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
 def report_first_use(arguments: Sequence[str] | None = None) -> None:
     """Say what the first use took, as JSON."""
     parser = argparse.ArgumentParser(prog=f"{__package__}.startup", description="Time the first use of a device.")
-    parser.add_argument("contender", type=Contender.parse, help="device and lane, such as cuda:0 or cuda:0+bf16")
+    parser.add_argument("contender", type=Contender.parse, help="device and variant, such as cuda:0 or cuda:0+bf16")
     parser.add_argument("--layers", choices=tuple(SMALL), default="fully connected")
     asked = parser.parse_args(arguments)
     sys.stdout.write(json.dumps(first_use(asked.contender, asked.layers)) + "\n")

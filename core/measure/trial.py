@@ -451,15 +451,15 @@ class Measurement:
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
         asked, times_suffice = self.experiment, self._times_suffice
         measured.close(examined=not times_suffice)
-        self._tell(f"taking a step on {measured.contender.spoken} apart")
+        self._tell(f"timing the parts of a step on {measured.contender.spoken}")
         if measured.raw.block_steps:
             measured.profile(asked.budget_s, whole_epoch=not times_suffice, turns=asked.pairs == EVERY_EPOCH)
         if not times_suffice and not measured.curve.diverged:
-            self._tell(f"testing what was learned on {measured.contender.spoken}")
+            self._tell(f"testing the model trained on {measured.contender.spoken}")
             self._drive(measured.go_back(step), hurried=False)
             measured.examine()
         if measured.raw.block_steps and measured.contender.lane != PLAIN:
-            self._tell(f"checking {measured.contender.spoken} against plain steps")
+            self._tell(f"comparing {measured.contender.spoken} with the default loop")
             measured.check_lane()
         measured.end(*final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
 

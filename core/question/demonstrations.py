@@ -67,27 +67,27 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             name="ours",
             title="Ours",
-            explains="Warmed up, drained before both readings, data on the device, several blocks: the median counts.",
+            explains="Warmed up, synchronized before both readings, data on the device: the median of several blocks.",
         ),
         Recipe(
             name="no_drain",
-            title="No drain",
-            explains="Nobody waits for the device. An accelerator only queues what it is told, so the clock may stop"
-            " while most of the work is still to be done. A CPU has no queue, there it makes no difference.",
+            title="No synchronization",
+            explains="The clock does not wait for the device. An accelerator only queues its work, so the clock may"
+            " stop while most of the work is unfinished. A CPU has no queue, so it makes no difference there.",
             switched=("no_drain_before", "no_drain_after"),
         ),
         Recipe(
             name="no_warm_up",
             title="No warm-up",
-            explains="Each block begins with the first step of a fresh network: memory is found and kernels are chosen"
-            " inside it. In a fresh process the first use of the device would come on top.",
+            explains="Each block begins with the first step of a fresh network, which allocates memory and chooses"
+            " kernels. A fresh process would also pay for the first use of the device.",
             switched=("no_warm_up",),
         ),
         Recipe(
             name="loader_inside",
             title="Loader inside",
-            explains="Each sample is read and transformed by itself while the clock runs. That costs every device the"
-            " same time, and hides how they differ.",
+            explains="Each sample is read and transformed one by one while the clock runs. This adds the same time to"
+            " every device and hides their difference.",
             switched=("loader_inside",),
             loader="tutorial",
         ),
@@ -100,22 +100,22 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             name="one_repeat",
             title="One repeat",
-            explains="The same clock as ours, read once: nobody can tell how far the next reading would be from it.",
+            explains="The same clock as Crossover's, read once: the spread of the readings is unknown.",
             switched=("one_repeat",),
         ),
         Recipe(
             name="disc",
             title="As the disc tutorial",
-            explains="time.time() before and after the whole training, once; nothing is drained. Printing the"
-            " errors after each epoch waits for the device all the same, so little is lost at the end.",
+            explains="time.time() before and after the whole training, once, without synchronization. Printing the"
+            " errors after each epoch waits for the device anyway, so little is lost at the end.",
             switched=("no_drain_before", "no_drain_after", "no_warm_up", "errors_printed", "wall_clock", "one_repeat"),
             span="training",
         ),
         Recipe(
             name="signal",
             title="As the signal tutorial",
-            explains="Drained at the end and not at the start, no warm-up, loss and accuracy of every batch read with"
-            " .item(), the whole training once, batches from a DataLoader.",
+            explains="Synchronized at the end only, no warm-up, loss and accuracy of every batch read with .item(), the"
+            " whole training once, batches from a DataLoader.",
             switched=(
                 "no_drain_before",
                 "no_warm_up",
@@ -132,7 +132,7 @@ RECIPES: dict[str, Recipe] = {
             name="mnist-linear",
             title="As the MNIST tutorial",
             explains="Samples are transformed one by one, and an epoch is training, validation and test together."
-            " Validation and test read as many training samples in place of their own, which are not kept as images.",
+            " Validation and test read as many training samples instead, because their own are not stored as images.",
             switched=("no_warm_up", "loader_inside", "item_every_step", "tests_inside"),
             span="epoch",
             loader="tutorial",
@@ -178,7 +178,7 @@ class Demonstration:
         object.__setattr__(self, "contenders", checked.contenders)
         object.__setattr__(self, "budget_s", checked.budget_s)
         if any(contender.lane != PLAIN for contender in self.contenders):
-            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "devices without a lane in a lesson")
+            raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "devices without a variant in a lesson")
         if self.kind == "first_step" and len(self.contenders) != 2:
             shown = ", ".join(map(str, self.contenders))
             raise InvalidValue("devices", shown, "two different devices, whose first steps are set side by side")

@@ -62,7 +62,7 @@ def label_axis(axis: str, model: str) -> str:
 def describe_training(row: Any) -> str:
     """Describe the training of a row or of a study's line: "Fully connected on Digits", or the name of a file."""
     if row.training:
-        return f"{row.training} (one's own, source {row.source_hash[:6]})"
+        return f"{row.training} (your script, source {row.source_hash[:6]})"
     return f"{value_label('model', row.model)} on {short_label('dataset', row.dataset)}"
 
 

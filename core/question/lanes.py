@@ -39,7 +39,7 @@ LANE_WORDS: dict[str, dict[str, str]] = {
     },
     "host_memory": {
         "returned": "",  # what a step frees goes back to the system, as the C library does it with large blocks
-        "kept": "memory kept",  # reused by the next step, as PyTorch does on a GPU, not requested anew
+        "kept": "memory reused",  # reused by the next step, as PyTorch does on a GPU, not requested anew
     },
     "cudnn": {
         "heuristic": "",  # the library chooses the algorithm of a convolution by its shape
@@ -238,7 +238,11 @@ def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
 def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
     """Return why a training cannot run in a variant on any device: field, value and a valid choice; None if it can."""
     if training.model == CUSTOM and (lane.steps_per_call > 1 or not set(lane.kinds) <= CUSTOM_LANES):
-        return "devices", "+".join(lane.words), "compiled, bf16, tf32 or kept, which leave one's own code as it is"
+        return (
+            "devices",
+            "+".join(lane.words),
+            "compiled, bf16, tf32 or kept, which do not change the code of your script",
+        )
     size, family = training.batch_size, models.FAMILIES.get(training.model)
     if family and family.library and lane != PLAIN:
         return "devices", "+".join(lane.words), f"left out: {family.library} has its own way of fitting"
@@ -250,7 +254,7 @@ def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
         return (
             "precision",
             lane.precision,
-            "fp32, the plain lane, where the training is in float64, which it would undo",
+            "fp32, the default, because another precision would undo float64",
         )
     if lane.execution == "compiled" and family and family.uncompiled:
         return "execution", "compiled", f"eager or a graph for a recurrent model: {family.uncompiled}"
@@ -262,7 +266,7 @@ def _unfit_precision(lane: Lane) -> tuple[str, object, str] | None:
         return (
             "precision",
             "fp16",
-            "combined with no word but fused: whether an update is skipped is known at each step",
+            "combined with no word but fused: each step must know whether its update is skipped",
         )
     return None
 

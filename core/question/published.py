@@ -347,7 +347,9 @@ _SIGNAL: dict[str, Any] = {"preset": "signal", "source": "HSF Training", "date":
 _MNIST: dict[str, Any] = {"preset": "mnist-linear", "source": "Standalone deep-learning lab #12", "date": ""}
 _FASHION: dict[str, Any] = {"preset": "fashion-cnn", "source": "deeplizard", "date": "2020-05-19"}
 
-_READ_OFF = "Read off the published figure by eye; one run, the device was not drained before the clock was started."
+_READ_OFF = (
+    "Read off the published figure by eye; one run, the device was not synchronized before the clock was started."
+)
 _PRINTED = "Printed by the tutorial; an epoch is training, validation and test together."
 
 _CPU_S = {5: 180.0, 10: 180.0, 100: 200.0, 1_000: 680.0, 2_000: 2_430.0}

@@ -249,7 +249,7 @@ def _check_sizes(names: list[str], point: Point) -> None:
     """Refuse axes that a training does not have, or that set the same; raises InvalidValue."""
     if point.training:
         if names != ["size"]:
-            raise InvalidValue("axis", ", ".join(names), "size, which is all that is known of one's own training")
+            raise InvalidValue("axis", ", ".join(names), "size, the only axis of a custom script")
     elif point.is_fit and (idle := [name for name in names if name in {*point.idle, "parameters", "size"}]):
         offered = (*size_axes(point.model, point.dataset), "learning_rate")
         raise InvalidValue("axis", ", ".join(idle), "one of {}, which are all that a fit can be varied in", offered)

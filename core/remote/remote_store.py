@@ -253,7 +253,9 @@ def _parse_address(address: str) -> tuple[str, dict[str, str], str]:
         raise InvalidValue("store", hidden, "an address without a name or password: credentials are the environment's")
     if not settings.keys() <= SETTINGS[scheme] or not all(map(_SETTING.fullmatch, settings.values())):
         known = ", ".join(sorted(SETTINGS[scheme])) or "none"
-        raise InvalidValue("store", f"{hidden}?…", f"an address with known settings ({known}) in plain letters")
+        raise InvalidValue(
+            "store", f"{hidden}?…", f"an address with known settings ({known}) in letters without escapes"
+        )
     path = unquote(parts.path) if scheme == "file" else parts.path
     root = (path if scheme == "file" else f"{parts.netloc.partition('@')[0]}{path}").rstrip("/")
     if not root or (scheme == "file" and parts.netloc) or parts.fragment or "//" in root or ".." in root.split("/"):

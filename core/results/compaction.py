@@ -74,7 +74,7 @@ def compact(folder: Path) -> Compacted:
             cannot be read or written, or the address cannot be reached.
     """
     if folder.resolve() == GALLERY.resolve():
-        raise StoreError("The gallery that ships with the project is kept as it is; compact a copy of it.")
+        raise StoreError("The gallery of the project cannot be compacted; compact a copy of it.")
     if not folder.is_dir():
         return Compacted()
     try:
@@ -130,7 +130,7 @@ def _read_small(path: Path) -> pa.Table:
     if piece.version > SCHEMA_VERSION:
         raise ForeignFile("it was written by a newer version, which knows more of it")
     if not piece.has_known_columns:
-        raise ForeignFile("it has columns that are not known here")
+        raise ForeignFile("it has columns that are unknown here")
     return piece.table
 
 

@@ -111,7 +111,7 @@ class Clock:
         names = [(variant.contender, variant.name) for variant in self.variants]
         wanting = {contender for contender, _ in names} - {contender for contender, name in names if name == "ours"}
         if not names or wanting or len(set(names)) < len(names):
-            raise InvalidValue("variants", names, "for each contender each name once, ours among them")
+            raise InvalidValue("variants", names, "each name once per contender, including `ours`")
 
     def select_variants(self, contender: str) -> tuple[Variant, ...]:
         """Return the variants of one contender, `ours` first."""

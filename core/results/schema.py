@@ -68,8 +68,8 @@ OUTCOMES: dict[Outcome, str] = {
     "budget_spent": "the time budget ended before the last epoch or pair; times are valid",
     "diverged": "the loss became NaN or infinite; times are valid, there is no classification report",
     "out_of_memory": "the model and its batch did not fit; nothing was timed",
-    "stopped": "stopped by the user; what was measured by then is kept",
-    "interrupted": "ended by itself: the measuring process was killed, or its lane failed; what was measured is kept",
+    "stopped": "stopped by the user; earlier blocks are saved",
+    "interrupted": "ended early: the measuring process was killed, or its variant failed; earlier blocks are saved",
 }
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ class QuestionColumns(TrainingColumns):
     experiment_id: str = column(STRING, "name of the question: training, contenders and protocol")
     started_at: str = column(STRING, "when the run began", unit="ISO 8601, UTC")
     outcome: Outcome = column(STRING, "how it ended: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
-    message: str = column(STRING, "the reason in one sentence where it did not end as asked", default="")
+    message: str = column(STRING, "the reason in one sentence if it did not end as requested", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
     # A custom script, which the fields of the catalogue do not describe
     training: str = column(
         STRING,
-        "file and function of one's own training; empty for one of the catalogue, whose fields are those below. In "
-        "rows of one's own these are `own`, 0 and 1 and mean nothing, and a step counts as an epoch",
+        "file and function of a custom script; empty for a built-in training, whose fields follow. For a custom "
+        "script these are `own`, 0 and 1 without a meaning, and a step counts as an epoch",
         default="",
     )
     source_hash: str = column(
@@ -109,18 +109,18 @@ class QuestionColumns(TrainingColumns):
     # Facts that follow from the training, whose own fields are put in between
     dataset_hash: str = column(
         STRING,
-        "hash of the loaded samples, labels and split; of one's own training that of its source",
+        "hash of the loaded samples, labels and split; for a custom script the hash of its source",
         unit="SHA-256, 16 digits",
         after="dataset",
     )
     test_samples: int = column(INT, "test samples", unit="samples", after="samples")
-    parameters: int = column(INT, "trainable numbers; 0 where one's own training does not tell", after="width")
+    parameters: int = column(INT, "trainable numbers; 0 if a custom script does not report them", after="width")
     flops_per_step: int = column(INT, "operations of forward and backward over one batch", unit="FLOP")
     steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps", after="epochs")
 
     # The device
     contender: str = column(
-        STRING, "device, threads and lane as asked for, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`", after=TRAINING[-1]
+        STRING, "requested device, threads and variant, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`", after=TRAINING[-1]
     )
     device: str = column(STRING, "where the tensors lived")
     device_kind: str = column(STRING, "one of " + ", ".join(f"`{kind}`" for kind in DEVICE_KINDS))
@@ -129,7 +129,7 @@ class QuestionColumns(TrainingColumns):
     device_driver: str = column(STRING, "driver and runtime of an accelerator", default="")
     device_power_limit_w: float | None = column(
         FLOAT,
-        "power beyond which the card lowers its clocks; None, as in all that cards tell: not known",
+        "power beyond which the card lowers its clocks; None if unknown, as in all values that a card reports",
         unit="W",
         default=None,
     )
@@ -164,7 +164,7 @@ class QuestionColumns(TrainingColumns):
     )
 
     # The protocol
-    protocol_version: int = column(INT, "rows of different versions are never put beside each other")
+    protocol_version: int = column(INT, "rows of different versions are never compared")
     precision: str = column(STRING, "arithmetic: `fp32`, strict with TF32 off, `tf32`, or `bf16` or `fp16` by autocast")
     fp32_precision: str = column(
         STRING,
@@ -196,7 +196,7 @@ class QuestionColumns(TrainingColumns):
         unit="samples",
         default=0,
     )
-    drained: bool = column(BOOL, "whether the device was drained before every clock reading")
+    drained: bool = column(BOOL, "whether the device was synchronized before every clock reading")
     budget_s: float = column(FLOAT, "seconds the training was given", unit="s")
     lead_in_steps: int = column(
         INT,
@@ -230,7 +230,7 @@ class RawValues:
     block_end_ns: tuple[int, ...] = column(INTS, "clock reading after", unit="ns, monotonic", default=())
     block_load: tuple[float, ...] = column(FLOATS, "load average over one minute after the block", default=())
     block_steal: tuple[float, ...] = column(
-        FLOATS, "share of processor time taken by other guests of the host since the block before", default=()
+        FLOATS, "share of processor time used by other guests of the host since the previous block", default=()
     )
     block_switches: tuple[int, ...] = column(
         INTS,
@@ -269,7 +269,10 @@ class RawValues:
         FLOATS, "temperature of the card after the block", unit="°C", default=()
     )
     block_throttle: tuple[int, ...] = column(
-        INTS, "what held the card's clock down after the block", unit="bits of nvmlClocksEventReasons", default=()
+        INTS,
+        "the reason for a lowered clock of the card after the block",
+        unit="bits of nvmlClocksEventReasons",
+        default=(),
     )
     block_throttled_s: tuple[float, ...] = column(
         FLOATS,
@@ -322,7 +325,7 @@ class RawValues:
     startup_transfer_s: float | None = column(FLOAT, "copying resident data to the device", unit="s", default=None)
     startup_compile_s: float | None = column(
         FLOAT,
-        "compiling the step with empty caches, or recording its CUDA graph; 0 in an eager lane",
+        "compiling the step with empty caches, or recording its CUDA graph; 0 for an eager variant",
         unit="s",
         default=None,
     )
@@ -334,23 +337,23 @@ class RawValues:
     )
     startup_first_step_s: float | None = column(
         FLOAT,
-        "the first step of this training; the first call in a lane of several steps a call",
+        "the first step of this training; the first call if a call has several steps",
         unit="s",
         default=None,
     )
     lane_loss: tuple[float, ...] = column(
-        FLOATS, "training loss of the first steps in this lane, from the first weights on", unit="nats", default=()
+        FLOATS, "training loss of the first steps of this variant, from the initial weights", unit="nats", default=()
     )
     reference_loss: tuple[float, ...] = column(
         FLOATS,
-        "the same steps in plain eager fp32 on the same device; both are empty where that is the lane itself",
+        "the same steps in the default loop on the same device; both are empty for the default loop itself",
         unit="nats",
         default=(),
     )
     nudged_loss: tuple[float, ...] = column(
         FLOATS,
-        "the same plain steps from first weights that were moved by some roundings each: how far training carries "
-        "rounding on by itself; empty where the mathematics are other",
+        "the same steps of the default loop from initial weights changed by some roundings: how far training "
+        "amplifies rounding; empty for other numerics",
         unit="nats",
         default=(),
     )
@@ -362,7 +365,7 @@ class RawValues:
     )
     doubled_step_s: tuple[float, ...] = column(
         FLOATS,
-        "fits of gradient boosting with every row taken twice: what takes no longer then does not depend on rows",
+        "fits of gradient boosting with every row twice: time that does not grow is independent of rows",
         unit="s per step",
         default=(),
     )
@@ -406,26 +409,26 @@ class CustomValues:
     """Empty in rows of the catalogue's trainings."""
 
     breakdown_step_s: tuple[float, ...] = column(
-        FLOATS, "the step of one's own training, which has no parts that are known", unit="s per step", default=()
+        FLOATS, "the step of a custom script, whose parts are unknown", unit="s per step", default=()
     )
     own_operations: tuple[int, ...] = column(
-        INTS, "operations of PyTorch in each step of one's own training that was watched afterwards", default=()
+        INTS, "operations of PyTorch in each examined step of a custom script", default=()
     )
     own_waits: tuple[int, ...] = column(
         INTS, "times that each watched step waited for a value or a tensor to reach the host", default=()
     )
-    own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if not known", default="")
+    own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if unknown", default="")
     own_syncs: tuple[int, ...] = column(
         INTS, "times that the host waited by CUDA's own debug mode, in steps watched for that alone", default=()
     )
     own_syncs_at: str = column(
-        STRING, "file and line of most of the waits that CUDA counts; empty if not known", default=""
+        STRING, "file and line of most of the waits that CUDA counts; empty if unknown", default=""
     )
     own_copies: tuple[int, ...] = column(
         INTS, "tensors that each watched step copied from the host to the device", default=()
     )
     own_elsewhere: tuple[int, ...] = column(
-        INTS, "operations of each watched step whose result was on another device than asked for", default=()
+        INTS, "operations of each examined step whose result was on another device than requested", default=()
     )
     own_float64: tuple[int, ...] = column(
         INTS, "operations of each watched step whose result was in float64", default=()
@@ -433,7 +436,7 @@ class CustomValues:
     own_kept: tuple[int, ...] = column(INTS, "tensors alive in the process after each watched step", default=())
     own_inside_s: tuple[float, ...] = column(
         FLOATS,
-        "time in operations, the device drained after each, while they are counted; without loader and placing",
+        "time in counted operations, with a synchronization after each; without loader and transfer",
         unit="s per step",
         default=(),
     )
@@ -448,14 +451,14 @@ class CustomValues:
     )
     own_floor_s: tuple[float, ...] = column(
         FLOATS,
-        "of a training that computes next to nothing, measured beside it: a step by its operations, time in one while "
-        "it is counted, reading a value that is there",
+        "for an almost empty training: a step divided by its operations, time of a counted operation, reading an "
+        "available value",
         unit="s",
         default=(),
     )
     own_given_s: tuple[float, ...] = column(
         FLOATS,
-        "steps with the DataLoader of one's own training, in turns with those of the next five columns",
+        "steps with the DataLoader of the custom script, alternating with those of the next five columns",
         unit="s per step",
         default=(),
     )

@@ -84,7 +84,7 @@ FORMS: Mapping[str, Form] = {
         meaning=DEVICES,
     ),
     "contender": Form(
-        pattern=r"[a-z]{1,8}(:[0-9]{1,2})?(@[0-9]{1,4})?([+][0-9a-z_]{1,32}){0,8}", meaning="a device with its lane"
+        pattern=r"[a-z]{1,8}(:[0-9]{1,2})?(@[0-9]{1,4})?([+][0-9a-z_]{1,32}){0,8}", meaning="a device with its variant"
     ),
     "started_at": Form(
         pattern=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.]\d{1,6})?(Z|[+]00:00)", meaning="a time in ISO 8601 and UTC"
@@ -297,12 +297,12 @@ def _require_contenders(table: pa.Table, newer: bool) -> None:
         try:
             asked = Contender.parse(written)
         except InvalidValue:
-            raise _wrong("contender", written, "a device with its threads and lane") from None
+            raise _wrong("contender", written, "a device with its threads and variant") from None
         columns = dict(zip(_LANE, lane, strict=True))
         if str(asked) != written or (asked.device, asked.lane.columns) != (device, columns):
-            raise _wrong("contender", written, "what its columns device and lane say")
+            raise _wrong("contender", written, "the values of its columns device and lane")
         if asked.threads not in (threads, 0):
-            raise _wrong("contender", written, f"what its column threads says: {threads}")
+            raise _wrong("contender", written, f"the value of its column threads: {threads}")
 
 
 def _require_clock(table: pa.Table, newer: bool) -> None:

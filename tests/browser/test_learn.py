@@ -40,8 +40,8 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
     with FileLock(server.folder / "lock"):  # or it may be over before anybody has looked
         run.click()
         expect(page.locator(".st-key-answer_side").get_by_role("button", name="Stop")).to_be_visible()
-    expect(page.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
-    fits = "It was not so. What fits is: the module's parameters."
+    expect(page.get_by_role("heading", name="PyTorch's behavior and messages")).to_be_visible()
+    fits = "It was not so. This fits: the module's parameters."
     expect(page.get_by_text(f"You predicted: neither. {fits}")).to_be_visible()
     assert server.queue.jobs()[0].demonstration.kind == "moving"
 
@@ -53,7 +53,7 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
 
     again = visit(page.url.removeprefix(server.url))
     expect(again.get_by_text("You predicted: neither")).to_be_visible()
-    expect(again.get_by_role("heading", name="What PyTorch does and says")).to_be_visible()
+    expect(again.get_by_role("heading", name="PyTorch's behavior and messages")).to_be_visible()
     assert len(server.queue.jobs()) == 1
 
 

@@ -98,7 +98,7 @@ def test_the_process_of_a_node_and_then_the_driver_are_killed_and_the_same_sweep
     )
     client.stop(queue, endless.id)
     stopped = until(lambda: client.watch(queue, endless.id), lambda job: not job.active)
-    assert (stopped.state, "told to stop" in stopped.message) == ("stopped", True)
+    assert (stopped.state, "were stopped" in stopped.message) == ("stopped", True)
     until(
         lambda: [job for name in ("one", "two") for job in Queue(tmp_path / name / "jobs").active()],
         lambda jobs: not jobs,

@@ -88,7 +88,7 @@ def test_rows_of_a_sweep_that_ends_in_the_silence_stay_with_the_job_until_the_st
     with silence(server, monkeypatch, points=len(SIZES)):
         job = measure(queue, store)
         assert (job.state, job.unsaved) == ("failed", True)
-        assert job.message.startswith("The store did not take the rows, they are kept with the job: The store s3://")
+        assert job.message.startswith("The rows could not be stored, they are saved with the job: The store s3://")
         assert job.message.endswith("cannot be reached: it does not answer.")
         assert len(queue.files(job.id).read_unsaved()) == 2 * len(SIZES)
     queue.settle()

@@ -83,7 +83,7 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
     assert "Predict. This pane then shows" in words(app)
     app = expected(app, "clock")
     assert alts(app) == ["An epoch by each clock"]
-    assert "On the GPU: “No drain” says 200 µs, 20 % of what our clock says." in words(app)
+    assert "On the GPU: “No synchronization” says 200 µs, 20 % of Crossover's time." in words(app)
     assert "You predicted: too little" in words(app)
     assert LESSONS["clock"].without not in words(app)
 
@@ -119,7 +119,7 @@ def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, o
     assert "You predicted: too little. You were right." in words(app)
     app = words(app)
     assert "**Why.** A GPU works through a queue" in app
-    assert "Recorded: The wrong number beside the right one" in app
+    assert "Recorded: The wrong number compared with the right one" in app
     assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in app
     assert "21 November 2026" in app
     assert LESSONS["clock"].without in app
@@ -216,7 +216,7 @@ def test_small_models_are_shown_at_both_batches(world, open_page):
     assert [job.experiment.point.batch_size for job in jobs] == list(view.BATCHES)
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
-    assert alts(app) == ["What a step consists of", "For how much of a step the device computes"]
+    assert alts(app) == ["The parts of a step", "For how much of a step the device computes"]
     assert "At a batch of 32, training on the GPU is 2.00× as fast as on the CPU." in words(app)
 
 

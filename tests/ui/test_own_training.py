@@ -198,7 +198,7 @@ def test_a_run_shows_its_parts_its_findings_and_what_is_not_known(file, world, o
     run = world.keep(own_run(own_first_loss=0.7, own_evaluation=0.75, **parts))
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
     said = words(app)
-    assert "my_training.py:build (one's own, source 9e80da), size 64" in said
+    assert "my_training.py:build (your script, source 9e80da), size 64" in said
     assert chart_data(app, "Time per step by part")["part"][:3] == ["loader", "transfer", "step"]
     assert all(sentence in said.replace("\\", "") for sentence in custom_findings.finding_sentences(run[0]))
     assert "its parameters (parameters), the operations of a step (flops)" in said
@@ -272,7 +272,7 @@ def test_a_sweep_of_it_is_a_study_without_placeholders_everywhere(file, world, o
     for size, second in ((16, 3e-3), (64, 1.1e-3), (256, 3e-4)):
         world.keep(own_run(size, (1e-3, second)))
     (line,) = queries.list_study_lines()
-    title = "my_training.py:build (one's own, source 9e80da)"
+    title = "my_training.py:build (your script, source 9e80da)"
     app = open_page(CROSSOVER, study=line.id)
     assert control(app, "training").value == NAME
     assert control(app, "size_range").value == (16, 256)

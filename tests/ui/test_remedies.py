@@ -119,7 +119,7 @@ def test_a_run_with_lanes_says_what_helps_and_has_no_box_for_each_lane(world, op
     assert "its compiling pays off after" in said
     assert "Lower precision, so the training differs:" in said
     assert [metric.label for metric in app.metric] == []
-    assert "A compiled or recorded step has no parts" in said
+    assert "The parts of a compiled or recorded step" in said
     assert [alt for alt in alts(app) if alt.startswith("Speedup of each variant")] == [
         "Speedup of each variant over the default loop on 1 CPU thread"
     ]
@@ -139,7 +139,7 @@ def test_other_rows_give_other_sentences(world, open_page):
     world.has(HOST)
     world.keep(laned({"cpu@1": 1e-3, "cpu@1+fused": 1.3e-3}, point=POINT))
     said = words(open_page(run=rows.RUN_ID))
-    assert "Nothing to gain on 1 CPU thread: the one lane with the same mathematics is not clearly faster" in said
+    assert "Nothing to gain on 1 CPU thread: the one variant with the same numerics is not clearly faster" in said
 
 
 def test_what_is_not_measured_is_offered_for_each_device_and_asked_for_with_its_plain_steps(world, open_page):
@@ -280,11 +280,12 @@ def test_a_sweep_with_lanes_draws_the_crossover_of_the_best_beside_that_of_plain
     app = open_page(CROSSOVER, job=job.id)
     said = words(app)
     assert "The GPU (NVIDIA Test GPU) is faster than the CPU (Test CPU, 4 threads) from a hidden size of about" in said
-    assert "The GPU in its best lane is faster than the CPU in its best lane from a hidden size of about" in said
-    assert "Plain steps on both devices cross at about" in said
-    assert "Time against hidden size for CPU in its best lane and GPU in its best lane" in alts(app)
-    listed = next(table.value for table in app.dataframe if "CPU in its best lane" in table.value)
-    assert set(listed["GPU in its best lane"]) == {"cuda:0+graph10"}
+    winner = "The GPU with its best variant is faster than the CPU with its best variant"
+    assert f"{winner} from a hidden size of about" in said
+    assert "The default loops cross at about" in said
+    assert "Time against hidden size for CPU with its best variant and GPU with its best variant" in alts(app)
+    listed = next(table.value for table in app.dataframe if "CPU with its best variant" in table.value)
+    assert set(listed["GPU with its best variant"]) == {"cuda:0+graph10"}
 
 
 def test_without_lanes_there_is_nothing_of_best_lanes(world, open_page):

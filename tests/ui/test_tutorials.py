@@ -139,8 +139,8 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     app = expected(open_page(PAGE, tutorial="signal"))
     assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
-    assert "“As the signal tutorial” says 1.70 ms, 1.70× what our clock says." in words(app)
-    assert "You predicted: from hidden size 10 on. It was not so. What fits is: from hidden size" in words(app)
+    assert "“As the signal tutorial” says 1.70 ms, 1.70× Crossover's time." in words(app)
+    assert "You predicted: from hidden size 10 on. It was not so. This fits: from hidden size" in words(app)
     assert "**Measured.** The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     app = checked(app.radio(key="predict_signal").set_value("from hidden size 1,000 on").run())
     assert "You predicted: from hidden size 1,000 on. You were right." in words(app)
@@ -218,7 +218,7 @@ def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_ma
     shown = words(app)
     assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in shown
     assert "Published and recorded" in shown
-    assert "Recorded: Its own clock beside ours" in shown
+    assert "Recorded: Its clock compared with Crossover's" in shown
     assert "Measured:" not in shown
 
 

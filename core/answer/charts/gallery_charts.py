@@ -74,7 +74,7 @@ def step_times_chart(trials: "pd.DataFrame") -> Spec:
     colour = _plain_names_channel("kind", names, [look.DEVICE_COLOURS[kind] for kind in kinds], legend)
     shape = _plain_names_channel("kind", names, [look.POINT_SHAPES[place] for place in places], legend)
     numbers = (("from", "parameters from", ",d"), ("to", "to", ",d"), ("trials", "trials", ",d"))
-    words = (("shown", "median step"), ("half", "middle half of the trials"))
+    words = (("shown", "median step"), ("half", "interquartile range of the trials"))
     tooltip = [_plain_tooltip(*line) for line in (("kind", "device kind"), *numbers, *words)]
     at: ChartRow = {"x": {"field": "parameters", **x}, "color": colour, "tooltip": tooltip}
     spans = {**at, "y": {"field": "low", **y}, "y2": {"field": "high"}}

@@ -60,7 +60,9 @@ def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
         y=alt.Y("clock:N", sort=names, title=None, axis=look.bar_names_axis(names)),
         yOffset=alt.YOffset("device:N", sort=contenders),
         shape=look.names_channel(alt.Shape, "device", contenders, look.POINT_SHAPES, legend=legend),
-        tooltip=look.tooltips(("clock", "clock"), ("device", "device"), ("shown", "an epoch"), ("against", "of ours")),
+        tooltip=look.tooltips(
+            ("clock", "clock"), ("device", "device"), ("shown", "an epoch"), ("against", "relative to Crossover")
+        ),
     )
     return look.finish_chart(alt.layer(rule, points), rows, height=alt.Step(look.BAR_HEIGHT // 2))
 
@@ -83,7 +85,7 @@ def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
     ]
     names = [way.title for way in bottleneck.ways]
     y = alt.Y("way:N", sort=names, title=None, axis=look.bar_names_axis(names))
-    figures = (("shown", "timed apart"), ("took", "undisturbed epoch"))
+    figures = (("shown", "timed separately"), ("took", "undisturbed epoch"))
     base = alt.Chart().encode(y=y, tooltip=look.tooltips(("way", "data"), ("part", "part"), *figures))
     title = f"an epoch on {inline_name(bottleneck.contender)} ({unit})"
     x = alt.X("time:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5))

@@ -321,7 +321,7 @@ def bar_names_axis(names: Sequence[str]) -> alt.Axis:
 
 def axis_title_with_omissions(title: str, number: int) -> str | list[str]:
     """Return an axis title that also says how many values a log scale could not show."""
-    return [title, f"{number} not above 0 or not finite: not drawn"] if number else title
+    return [title, f"{number} not above 0 or not finite: not shown"] if number else title
 
 
 def choose_time_unit(seconds: Iterable[float]) -> tuple[str, float]:

@@ -46,7 +46,7 @@ FLAT = 1.3
 MOST_TICKS = 8
 """Approximate number of ticks of an axis that is not logarithmic."""
 
-LOSS, TRAINED_FOR = "training loss (nats, log scale)", "time of training, start-up apart (s)"
+LOSS, TRAINED_FOR = "training loss (nats, log scale)", "training time without start-up (s)"
 CUSTOM_LOSS = "its own loss (log scale)"
 """Titles of axes; the unit of the loss of a custom training script is unknown."""
 
@@ -148,7 +148,7 @@ def step_bars_chart(trials: Sequence[Trial]) -> Spec:
             "low": (step.low_s or seconds) * scale,
             "high": (step.high_s or seconds) * scale,
             "shown": units.format_duration(seconds),
-            "interval": units.format_interval(step.low_s, step.high_s, units.format_duration) or "not known",
+            "interval": units.format_interval(step.low_s, step.high_s, units.format_duration) or "unknown",
         }
         for trial, seconds, step in timed
     ]
@@ -414,7 +414,7 @@ def lane_effects_chart(remedies: Remedies) -> Spec:
 
 def _axis(ends: Sequence[float]) -> dict[str, Any]:
     """Return the axis of the speedup; no tick so close to 1 that their labels meet where the chart is narrow."""
-    x = speedup_axis("times as fast as plain steps", ends)
+    x = speedup_axis("times as fast as the default loop", ends)
     values = [tick for tick in x["axis"]["values"] if tick == 1 or not 1 / TICK_DISTANCE < tick < TICK_DISTANCE]
     return {**x, "axis": alt.Axis(labelExpr=look.RATIO_LABEL, values=values, labelOverlap="greedy")}
 

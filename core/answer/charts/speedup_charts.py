@@ -101,7 +101,7 @@ def _speedup_row(answer: Crossover, size: Size, speedup: float) -> ChartRow:
         "figure": units.format_ratio(speedup),
         "interval": f"{units.format_ratio(size.low or 0)} to {units.format_ratio(size.high or 0)}"
         if known
-        else "not known",
+        else "unknown",
         "readings": size.readings,
     }
 

@@ -88,7 +88,7 @@ def crossover_chart(
         look.log_channel(BASIS_AXIS_TITLES[answer.basis], times, look.SECONDS_LABEL),
     )
     if len(readings) < number:
-        y["title"] = [y["title"], f"{len(readings):,} of {number:,} readings drawn"]
+        y["title"] = [y["title"], f"{len(readings):,} of {number:,} readings shown"]
     pointed, bottom = len(shown) <= MOST_MARKED, size_axis(sizes)
     layers = _zone_layers(x, zones)
     layers += _curve_layers(answer, kinds, x, y, placed, bottom=bottom, pointed=pointed, recorded=recorded)
@@ -264,7 +264,7 @@ def _curve_layers(
     shape = look.names_channel(alt.Shape, "device", names, shapes, legend=legend)
     dash = look.names_channel(alt.StrokeDash, "device", names, look.DASHES, legend=None if pointed else legend)
     which = (("device", "device"), ("size", axis_title(answer.axis), "~r"))
-    summary = (("shown", "median"), ("noise", "middle half of the readings"), ("readings", "readings", ",d"))
+    summary = (("shown", "median"), ("noise", "interquartile range of the readings"), ("readings", "readings", ",d"))
     base = alt.Chart().encode(color=colour, tooltip=look.tooltips(*which, *summary))
     medians = base.transform_filter("datum.layer == 'median'")
     readings = base.transform_filter("datum.layer == 'reading'")

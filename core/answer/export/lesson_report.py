@@ -67,7 +67,7 @@ _FENCE = re.compile(r"`{3,}")
 CHART_WIDTH = 640
 """Pixels of a chart on paper; on a page it has the width of its container."""
 
-NOT_DRAWN = "This chart cannot be drawn as a picture; the table below has its figures."
+NOT_DRAWN = "This chart cannot be shown as an image; the table below has its figures."
 
 
 def handout_markdown(handout: Handout) -> str:

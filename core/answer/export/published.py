@@ -48,7 +48,7 @@ def study_report(study: PublishedStudy, link: str) -> Handout:
         figures=(chart,),
         tables=(table,),
     )
-    whose = Section(title="Whose figures these are", sentences=(f"{study.mark}.", source.address, *quoted))
+    whose = Section(title="Source of the figures", sentences=(f"{study.mark}.", source.address, *quoted))
     return Handout(
         title=study.title,
         student=source.name,

@@ -135,7 +135,7 @@ def _convert_chart(kind: str, what: Spec | Sequence[Spec]) -> bytes:
                 check=True,
             )
     except (OSError, subprocess.SubprocessError) as error:
-        raise CrossoverError("This chart cannot be drawn as a file; its menu offers a picture too.") from error
+        raise CrossoverError("This chart cannot be saved as a file; its menu offers an image too.") from error
     return done.stdout
 
 

@@ -65,7 +65,7 @@ def training_script(trials: Sequence[Trial]) -> str:
         file = point.training.partition(":")[0]
         raise CrossoverError(f"There is no script for it: to repeat it, its own file {file} is needed.")
     if not plain:
-        raise CrossoverError("There is no script for it: none of its devices was timed in a plain eager training.")
+        raise CrossoverError("There is no script for it: no device was timed with the default loop.")
     kept = set(map(id, plain))  # rows are large, and comparing each with each takes long
     runs = _script_runs(plain)
     lines = [line for run in runs for line in run.layers]

@@ -99,7 +99,7 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
             way.title,
             units.format_duration(way.epoch_s),
             units.format_if_known(way.loader_share, units.format_share),
-            units.format_ratio(way.bound) if way.bound is not None else "not known",
+            units.format_ratio(way.bound) if way.bound is not None else "unknown",
             units.format_interval(way.low_s, way.high_s, units.format_duration),
         )
         for way in training.ways
@@ -116,7 +116,7 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         notes=(
             *_unknown_gain_notes(training),
             *_losses(training),
-            "The parts were timed apart; the tick is the undisturbed epoch.",
+            "The parts were timed separately; the tick is the undisturbed epoch.",
         ),
     )
 
@@ -128,7 +128,7 @@ def _unknown_gain_notes(training: Bottleneck) -> tuple[str, ...]:
         if way.bound is None:
             ways.setdefault(way.bound_reason, []).append(way.title)
     return tuple(
-        f"What a device can gain is not known for {'; '.join(names)}: {reason}." for reason, names in ways.items()
+        f"The possible gain of a device is unknown for {'; '.join(names)}: {reason}." for reason, names in ways.items()
     )
 
 
@@ -139,7 +139,7 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
         return ("The loss curves of all ways are the same.",)
     same = "the same but for rounding" if training.same_losses else "not the same"
     apart = units.format_power(training.loss_difference)
-    return (f"The loss curves of all ways are {same}: at most {apart} apart, relatively.",)
+    return (f"The loss curves of all ways are {same}: they differ by at most {apart} (relative).",)
 
 
 def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
@@ -165,7 +165,7 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
         f"the slowest way of delivering the data, {_speedup_cells(*fast)[0]} with the fastest."
     )
     return Section(
-        title="What the device itself brings",
+        title="The gain from the device alone",
         sentences=(said,),
         tables=(SectionTable(title="Speedup for each way", header=header, rows=tuple(lines)),),
     )
@@ -274,7 +274,7 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section,
             said.append(pair.sentence)
     if not pairs:
         return (Section(title="A step and its batch", sentences=(*said, "Both batch sizes are needed.")),)
-    figures = [SectionFigure(title="What a step consists of", spec=lesson_charts.step_shares_chart(pairs))]
+    figures = [SectionFigure(title="The parts of a step", spec=lesson_charts.step_shares_chart(pairs))]
     if any(pair.small.busy_s is not None for pair in pairs):
         figures.append(
             SectionFigure(
@@ -338,21 +338,25 @@ def _speedup_cells(base: Trial, other: Trial) -> tuple[str, str]:
     except CrossoverError:
         return "not comparable", ""
     if ratio.value is None or ratio.low is None or ratio.high is None:
-        return "not known", ratio.reason
+        return "unknown", ratio.reason
     return units.format_ratio(ratio.value), units.format_interval(ratio.low, ratio.high, units.format_ratio)
 
 
 def tutorial_clock_section(preset: Preset, exhibit: Exhibit, note: str = "") -> Section:
     """Build the section that compares the tutorial's own clock with Crossover's, shortcut by shortcut in words."""
     recipe = preset.name
-    section = clock_section(exhibit, title="Its own clock beside ours", only=("ours", recipe), note=note)
+    section = clock_section(exhibit, title="Its clock compared with Crossover's", only=("ours", recipe), note=note)
     lines = tuple((sentence,) for sentence in tutorials.clock_shortcut_sentences(preset))
-    listed = SectionTable(title="What its clock does otherwise", header=("Shortcut",), rows=lines, prose=True)
+    listed = SectionTable(title="Differences of its clock", header=("Shortcut",), rows=lines, prose=True)
     return dataclasses.replace(section, tables=(*section.tables, listed))
 
 
 def clock_section(
-    exhibit: Exhibit, *, title: str = "The wrong number beside the right one", only: Sequence[str] = (), note: str = ""
+    exhibit: Exhibit,
+    *,
+    title: str = "The wrong number compared with the right one",
+    only: Sequence[str] = (),
+    note: str = "",
 ) -> Section:
     """Return one training by several clocks, all of them unless recipes are named; the note says where it is from."""
     content = exhibit.content
@@ -366,7 +370,7 @@ def clock_section(
     said += [f"On {inline_name(contenders[-1])}: {entry.sentence[:1].lower()}{entry.sentence[1:]}" for entry in entries]
     kinds = {entry.contender: entry.kind for entry in exhibit.participants}
     words = tuple({variant.title: variant.explains for variant in content.variants}.items())
-    in_words = SectionTable(title="What each clock does", header=("Clock", "What is done"), rows=words, prose=True)
+    in_words = SectionTable(title="How each clock measures", header=("Clock", "Method"), rows=words, prose=True)
     return Section(
         title=title,
         sentences=(*said, *_clock_speedup_sentences(content, contenders)),
@@ -389,7 +393,7 @@ def _clock_speedup_sentences(content: Clock, contenders: Sequence[str]) -> tuple
     low, high = min(by_clock, key=by_clock.__getitem__), max(by_clock, key=by_clock.__getitem__)
     faster = f"{does(inline_name(other), 'is', 'are')} {units.format_ratio(ours)} as fast as {inline_name(one)}"
     others = "others" if len(by_clock) > 1 else "other"
-    said = f"By our clock {faster}; by the {others} the speedup is "
+    said = f"By Crossover's clock {faster}; by the {others} the speedup is "
     if low == high:
         return (f"{said}{units.format_ratio(by_clock[low])} ({titles[low]}).",)
     return (
@@ -415,7 +419,7 @@ def _clock_table(content: Clock, contenders: Sequence[str]) -> SectionTable:
             )
         lines.append(tuple(line))
     return SectionTable(
-        title="An epoch by each clock, and how often ours fits into it",
+        title="An epoch by each clock, and its ratio to Crossover's",
         header=("Clock", *map(display_name, contenders)),
         rows=tuple(lines),
     )
@@ -442,7 +446,7 @@ def moving_section(exhibit: Exhibit, note: str = "") -> Section:
         "returns the module itself."
     )
     return Section(
-        title="What PyTorch does and says",
+        title="PyTorch's behavior and messages",
         sentences=(note, rule, lead) if note else (rule, lead),
         listings=listings,
         notes=content.notes,

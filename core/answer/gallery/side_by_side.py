@@ -243,7 +243,7 @@ COLUMN_TITLES = {
     "app_commit": "commit of the code",
     "omp_wait_policy": "waiting of threads",
     "protocol_version": "protocol",
-    "contender": "as asked for",
+    "contender": "as requested",
     "dataset_hash": "hash of the data",
 }
 

@@ -25,7 +25,7 @@ Level = Literal["full", "partly", "weak"]
 LEVELS: dict[Level, str] = {
     "full": "every check is met",
     "partly": "one or two checks are not met",
-    "weak": "more than two are not met, or the device was not drained or not warmed up",
+    "weak": "more than two are not met, or the device was not synchronized or not warmed up",
 }
 
 MOST_MISSING = 2
@@ -192,7 +192,7 @@ def _noise_sentence(row: CheckRow) -> str:
     if not row["noise"] >= 0:
         return "Too few blocks were timed to know the noise."
     spans, accepted = units.format_share(float(row["noise"])), units.format_share(MAX_NOISE)
-    return f"The middle half of the block times spans {spans} of their median; {accepted} is accepted."
+    return f"The interquartile range of the block times is {spans} of their median; {accepted} is accepted."
 
 
 def _has_known_threads(columns: CheckColumns) -> Bools:
@@ -247,10 +247,10 @@ def _commit_sentence(row: CheckRow) -> str:
 CHECKS: tuple[Check, ...] = (
     Check(
         name="drained",
-        title="drained before every clock reading",
+        title="synchronized before every clock reading",
         met=lambda columns: np.asarray(columns["drained"], dtype=bool),
         lacking=lambda row: (
-            "The device was not drained before every clock reading, so work that was still going on may not be counted."
+            "The device was not synchronized before every clock reading, so unfinished work may not be counted."
         ),
     ),
     Check(

@@ -254,7 +254,7 @@ def _saving_kind(case: Case) -> tuple[str, str]:
 def _gain(case: Case, before: Trial, after: Trial) -> Gain:
     name, title = display_name(before.contender), case.remedy.title if case.remedy else ""
     if min(len(before.step_s), len(after.step_s)) < MIN_PAIRS:
-        said = f"What it does on {inline_name(before.contender)} is not known."
+        said = f"Its effect on {inline_name(before.contender)} is unknown."
         return Gain(contender=before.contender, value=None, low=None, high=None, sentence=said)
     ours, theirs = list(before.step_s), [step_s / case.more_work for step_s in after.step_s]
     was, now = step_time(before).median_s or 0.0, (step_time(after).median_s or 0.0) / case.more_work

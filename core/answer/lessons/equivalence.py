@@ -83,9 +83,9 @@ def find_seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -
         same_seed=same,
         seed_to_seed=other,
         sentence=(
-            f"With the same seed the losses on {inline_name(challenger)} and on {inline_name(baseline)} are "
-            f"{_percent(same)} "
-            f"apart (median), with two seeds those on {inline_name(baseline)} alone {_percent(other)}; "
+            f"With the same seed the losses on {inline_name(challenger)} and on {inline_name(baseline)} differ by "
+            f"{_percent(same)} (median), with two seeds those on {inline_name(baseline)} alone differ by "
+            f"{_percent(other)}; "
             f"{units.format_share(inside)} of the curves of {inline_name(challenger)} lie within the band of "
             f"{len(pairs)} seeds."
         ),
@@ -187,7 +187,7 @@ class Equivalence:
             f"{units.format_count(self.items)} test items with the same seed"
         )
         if self.seed_to_seed is None:
-            return f"{apart}; what another seed would change is not known, because it was not tested on the same items."
+            return f"{apart}; the effect of another seed is unknown, because it was not tested on the same items."
         return f"{apart}, {ours} with another seed on {units.format_significant(self.seed_to_seed)} (median)."
 
 
@@ -277,7 +277,7 @@ def _count_seed_changes(trials: Sequence[Trial]) -> float | None:
     if len(trials) < 2 or not catalog.dataset(trials[0].dataset).needs_files:
         return None
     if len({len(trial.predictions) for trial in trials}) > 1:
-        raise NotComparable("What another seed changes cannot be counted: the seeds have different test items.")
+        raise NotComparable("The effect of another seed cannot be counted: the seeds have different test items.")
     return statistics.median(_count_disagreements(a, b) for a, b in combinations(trials, 2))
 
 

@@ -51,8 +51,8 @@ class ClockReading:
         says = f"“{self.variant.title}” says {units.format_duration(self.epoch_s)}"
         above = self.against_ours >= 1
         amount = units.format_ratio(self.against_ours) if above else f"{units.format_share(self.against_ours)} of"
-        chance = ": no more than our own readings differ" if self.within else ""
-        return f"{says}, {amount} what our clock says{chance}."
+        chance = ", which is within the noise of Crossover's readings" if self.within else ""
+        return f"{says}, {amount} Crossover's time{chance}."
 
 
 def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
@@ -135,12 +135,12 @@ class PredictionOutcome:
         if place in self.right_on_gpu:
             return f"{predicted} {RIGHT_ON_GPU}"
         if self.fits is None or place in self.open:
-            return f"{predicted} What was measured does not decide that."
+            return f"{predicted} The measurement does not decide that."
         if self.is_right(place):
             return f"{predicted} You were right."
         if place in self.fits:
             return f"{predicted} That fits, and so does another answer."
-        instead = f" What fits is: {_either([options[each] for each in self.fits])}." if self.fits else ""
+        instead = f" This fits: {_either([options[each] for each in self.fits])}." if self.fits else ""
         return f"{predicted} It was not so.{instead}"
 
     def sentence(self, options: Sequence[str], place: int) -> str:

@@ -337,7 +337,7 @@ def _time(mark: ChartNumber) -> str:
 def _speedup_text(pair: TutorialPair | None) -> str:
     ratio = pair.speedup if pair else None
     if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
-        return "" if ratio is None else f"not known: {ratio.reason}"
+        return "" if ratio is None else f"unknown: {ratio.reason}"
     return f"{units.format_ratio(ratio.value)} ({units.format_interval(ratio.low, ratio.high, units.format_ratio)})"
 
 

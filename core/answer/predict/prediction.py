@@ -60,7 +60,7 @@ NOT_COVERED = {
     "boosting": "Not covered: a fit of boosted trees is no sequence of tensor operations.",
     "several": "Not covered: predictions are for one GPU.",
     "recurrent": "Not covered: no published training checks a prediction of fused recurrent layers.",
-    "custom": "Not covered: the operations of your own script are not known before it runs.",
+    "custom": "Not covered: the operations of your script are unknown before it runs.",
 }
 """Why nothing is predicted, a sentence each."""
 

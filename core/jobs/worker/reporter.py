@@ -94,7 +94,7 @@ class Reporter:
     def keep(self, trials: Sequence[Trial]) -> None:
         """Keep the rows as they would be if the measurement ended now."""
         if not self._files.keep_partial(trials):
-            _log.warning("What was measured so far could not be written; it stays in memory.")
+            _log.warning("The rows measured so far could not be written; they stay in memory.")
 
     def abandon(self, reason: str) -> None:
         """End the job with a sentence, and this process with all that it started: a script does not give way.
@@ -102,7 +102,7 @@ class Reporter:
         Called from another thread than the one that measures; rows so far are saved.
         """
         rescued = recovery.rescue(self._files, self.job, state="failed", event="It failed")
-        saved = " What was measured before is saved." if rescued.trial_ids else ""
+        saved = " Earlier measurements are saved." if rescued.trial_ids else ""
         with contextlib.suppress(JobError, OSError):
             self._queue.end(replace(rescued, message=reason + saved))
         for child in psutil.Process().children():

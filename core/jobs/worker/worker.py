@@ -274,7 +274,7 @@ class Worker:
     def _fail(self, reporter: Reporter, reason: str) -> None:
         """End a job that raised. Rows measured before are saved."""
         rescued = recovery.rescue(self.queue.files(reporter.job.id), reporter.job, state="failed", event="It failed")
-        saved = " What was measured before is saved." if rescued.trial_ids else ""
+        saved = " Earlier measurements are saved." if rescued.trial_ids else ""
         self._settle(replace(rescued, message=reason + saved))
 
     @contextlib.contextmanager

@@ -39,7 +39,7 @@ LINE_STEPS, LINE_LEAST_S, LINE_MOST_S, LINE_EXCESS = 40, 0.5, 3.0, 1.1
 """Steps in which long ones are looked for, in so many seconds; and how much longer than the usual step the mean must
 be."""
 
-COMPILED = "They are compiled, and what compiled code does is not handed out operation by operation."
+COMPILED = "The steps are compiled, and compiled code does not report single operations."
 
 Build = Callable[[int, torch.device], Any]
 
@@ -201,11 +201,11 @@ class CustomContender(MeasuredContender):
         self._attempt("Where a step's time goes is", self._sample)
         self._attempt("For how long the device is busy with a step is", self._find_busy_time)
         if self.contender.lane == PLAIN:
-            self._attempt("What its steps do is", self._watch_steps)
-            self._attempt("Where its long steps are is", self._find_long_steps)
-        self._attempt("What it learned is", self._ask)
+            self._attempt("The work of its steps is", self._watch_steps)
+            self._attempt("The place of its long steps is", self._find_long_steps)
+        self._attempt("Its evaluation is", self._ask)
         if self.contender.lane == PLAIN:
-            self._attempt("What other batches would do is", lambda: self._try_batches(budget_s))
+            self._attempt("The effect of other batch sizes is", lambda: self._try_batches(budget_s))
 
     def _find_long_steps(self) -> None:
         """Find the line at which steps are that take several times as long as the others."""
@@ -253,9 +253,9 @@ class CustomContender(MeasuredContender):
         try:
             self._afterwards.attempt(subject, work)
         except OutOfTime:
-            self._afterwards.left_out.append(f"{subject} not known: the time of the script was over.")
+            self._afterwards.left_out.append(f"{subject} unknown: the time of the script was over.")
         except CustomTrainingFailed as error:
-            self._afterwards.left_out.append(f"{subject} not known: {str(error).splitlines()[-1]}")
+            self._afterwards.left_out.append(f"{subject} unknown: {str(error).splitlines()[-1]}")
 
     def _sample(self) -> None:
         loader, transfer, step = self.custom_training.call(lambda: breakdown.time_parts(self._one_step, self._step_s))

@@ -235,7 +235,9 @@ def load_builder(
     except OSError as error:
         raise CustomTrainingFailed(name, f"It cannot be read: {error.strerror}.") from None
     if not known:
-        raise CustomTrainingFailed(name, "It was changed since it was asked for, or is not known here. Ask again.")
+        raise CustomTrainingFailed(
+            name, "The file has changed since the request, or it is unknown here. Submit it again."
+        )
     place = Path(working_folder if working_folder and Path(working_folder).is_dir() else folder)
     foreign = UserCode(file, place, limits=limits or Limits())
     waiting = [_function(foreign, function)]

@@ -22,9 +22,9 @@ from .clock import Stage
 META = "meta"
 
 META_NOTE = (
-    "No accelerator takes part, so PyTorch's device 'meta' stands for one: its tensors have a shape and no numbers. "
-    "Where tensors live and what may be mixed follows the same rules; the messages are those that "
-    "PyTorch raised here, and on a GPU they name the GPU."
+    "There is no accelerator here, so PyTorch's device 'meta' represents one: its tensors have a shape and no numbers. "
+    "The same rules decide where tensors live and which may be combined. The messages are from PyTorch here; "
+    "on a GPU they name the GPU."
 )
 
 MAX_OUTPUT = 2_000

@@ -89,7 +89,7 @@ REFUSED = {
         lambda: pack(run(), {"devices": {"cpu": "Test CPU"}}),
         "does not name the device cuda:0",
     ),
-    "no drain check": (lambda: pack(run(), checks={}), "lacks the drain check of cpu"),
+    "no drain check": (lambda: pack(run(), checks={}), "lacks the synchronization check of cpu"),
     "slow drains": (
         lambda: pack(run(), checks={"devices": {name: {"drain_share": 0.2} for name in DEVICES}}),
         "draining cpu takes 20 % of a block",

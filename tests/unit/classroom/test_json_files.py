@@ -187,7 +187,7 @@ def test_a_damaged_file_of_a_student_is_named_with_the_student(folder, name, tex
     if name == "prediction.json":
         assert classes.recognise(of, NAMES["student"], NAMES["token"]) == found
     else:
-        with pytest.raises(StoreError, match=r"Your results are kept, but student\.json is"):
+        with pytest.raises(StoreError, match=r"Your results are saved, but student\.json is"):
             classes.recognise(of, NAMES["student"], NAMES["token"])
     assert len(classes.students(of)) == 2
 

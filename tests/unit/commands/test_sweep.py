@@ -266,4 +266,4 @@ def test_a_sweep_with_lanes_also_says_where_the_best_lanes_cross(command, folder
     assert found["estimate"] < plain["estimate"]
     assert found["lanes"]["16"] == ["cuda:0+graph10", "cpu"]
     out = command("sweep", *words).out
-    assert "Best lanes: The GPU in its best lane is faster than the CPU in its best lane from" in out
+    assert "Best variants: The GPU with its best variant is faster than the CPU with its best variant from" in out

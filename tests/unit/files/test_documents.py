@@ -101,7 +101,7 @@ def test_a_file_beyond_its_size_is_not_read(file: Path) -> None:
 def test_a_pipe_is_not_waited_for(file: Path) -> None:
     os.mkfifo(file)
 
-    with pytest.raises(DamagedFile, match="not a plain file"):
+    with pytest.raises(DamagedFile, match="not a regular file"):
         documents.read_json(file, Note)
 
 
@@ -111,7 +111,7 @@ def test_a_link_to_itself_and_a_folder_are_named(file: Path) -> None:
         documents.read_json(file, Note)
     file.unlink()
     file.mkdir()
-    with pytest.raises(DamagedFile, match=r"not a plain file|cannot be read"):
+    with pytest.raises(DamagedFile, match=r"not a regular file|cannot be read"):
         documents.read_json(file, Note)
 
 

@@ -258,7 +258,7 @@ def test_a_job_that_is_stopped_keeps_what_came_by_then(drive, queue, store):
         return ...
 
     ended = drive(Cluster(facts("one"), script=stop))
-    assert (ended.state, ended.message) == ("stopped", "The machines were told to stop; 1 run of theirs kept.")
+    assert (ended.state, ended.message) == ("stopped", "The machines were stopped; 1 run saved.")
     assert len(sizes_of(store)) == 2
 
 

@@ -95,7 +95,7 @@ def test_what_the_store_refuses_is_kept_with_the_job_and_the_message_says_why(qu
     work()
     done = queue.job(job.id)
     assert (done.state, done.unsaved) == ("finished", True)
-    assert done.message == "The store did not take what was shown, it is kept with the job: The disk is full."
+    assert done.message == "The exhibit could not be stored, it is saved with the job: The disk is full."
     assert client.exhibit(queue, done).id == done.exhibit_id
 
 

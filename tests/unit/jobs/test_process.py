@@ -64,7 +64,7 @@ def test_a_kill_ends_the_process_and_is_no_error_afterwards(sleeper):
 
 def test_a_process_whose_command_line_is_none_of_ours_is_not_signalled(sleeper):
     mark = process.process_from_pid(sleeper.pid)
-    with pytest.raises(PermissionError, match="none of ours"):
+    with pytest.raises(PermissionError, match="does not belong to Crossover"):
         mark.kill(lambda command: "core.jobs.worker" in command)
     assert mark.alive
 
@@ -75,7 +75,7 @@ def test_a_process_that_changed_its_command_line_is_known_by_its_log(tmp_path):
     with log.open("wb") as file:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stderr=file)
     mark = process.process_from_pid(child.pid)
-    with pytest.raises(PermissionError, match="none of ours"):
+    with pytest.raises(PermissionError, match="does not belong to Crossover"):
         mark.kill(lambda _: False, tmp_path / "another.log")
     mark.kill(lambda _: False, log)
     assert not mark.alive

@@ -45,7 +45,7 @@ def test_rows_that_the_store_refuses_are_kept_with_the_job_and_the_message_says_
     queue.end(done)
     assert queue.job(job.id) == done
     assert done.state == "finished"
-    assert done.message == "The store did not take the rows, they are kept with the job: The disk is full."
+    assert done.message == "The rows could not be stored, they are saved with the job: The disk is full."
     assert client.load_job_rows(queue, done) == trials
 
 
@@ -54,7 +54,7 @@ def test_interrupted_rows_that_the_store_refuses_are_kept_too(queue, job):
     files = queue.files(job.id)
     files.keep_partial(rows.run(pairs=2, outcome="interrupted"))
     done = recovery.rescue(files, job, state="crashed", event="It was killed")
-    assert done.message.startswith("It was killed after 2 pairs. The store did not take the rows")
+    assert done.message.startswith("It was killed after 2 pairs. The rows could not be stored")
     assert len(client.load_job_rows(queue, done)) == 2
 
 

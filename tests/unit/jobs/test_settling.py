@@ -167,7 +167,7 @@ def test_a_worker_that_says_nothing_for_long_is_ended_and_its_rows_are_kept(queu
     monkeypatch.setattr(machine.time, "monotonic", lambda: job.reported.uptime_s + SILENCE_S + 1)
     ended = Queue(queue.folder).job(job.id)
     assert ended.state == "crashed"
-    assert ended.message.startswith("The measuring process said nothing for 5 min 1 s and was ended after 3 pairs;")
+    assert ended.message.startswith("The measuring process did not respond for 5 min 1 s and was ended after 3 pairs;")
     assert not sleeper.alive
     assert len(store.trials()) == 2
 

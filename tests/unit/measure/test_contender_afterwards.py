@@ -101,9 +101,9 @@ def no_memory(*_, **__):
 @pytest.mark.parametrize(
     ("name", "failing", "lost", "words"),
     [
-        ("cpu@1", "epoch_s", "epoch_check_s", "The time of a whole epoch is not known: out of memory."),
-        ("cpu@1", "measure_breakdown", "breakdown_forward_s", "Where a step's time goes is not known: out of memory."),
-        ("cpu@1", "busy_step_s", "busy_step_s", "For how long the device is busy with a step is not known: out of"),
+        ("cpu@1", "epoch_s", "epoch_check_s", "The time of a whole epoch is unknown: out of memory."),
+        ("cpu@1", "measure_breakdown", "breakdown_forward_s", "Where a step's time goes is unknown: out of memory."),
+        ("cpu@1", "busy_step_s", "busy_step_s", "For how long the device is busy with a step is unknown: out of"),
     ],
 )
 def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
@@ -130,7 +130,7 @@ def test_what_was_learned_is_not_known_where_nothing_can_be_classified_for_want_
     measured.close()
     measured.examine()
     measured.end("budget_spent", "The budget ended.")
-    assert measured.message == "The budget ended. What it learned is not known: out of memory."
+    assert measured.message == "The budget ended. The classification report is unknown: out of memory."
     assert measured.raw.columns()["confusion"] == ()
 
 
@@ -145,7 +145,7 @@ def test_a_contender_without_memory_for_a_copy_of_its_weights_is_not_examined_wi
     measured.examine()
     measured.end("completed")
     assert measured.raw.confusion == ()
-    assert measured.message == "What it learned is not known: out of memory."
+    assert measured.message == "The classification report is unknown: out of memory."
 
 
 def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, machine, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_lane_that_cannot_be_checked_keeps_neither_half_of_the_check(data, mac
     measured.check_lane()
     measured.end("completed")
     assert (measured.raw.lane_loss, measured.raw.reference_loss) == ((), ())
-    assert measured.message == "Whether its first steps learn what plain ones do is not known: out of memory."
+    assert measured.message == "The comparison of its first steps with the default loop is unknown: out of memory."
 
 
 def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_fails_is_raised(
@@ -165,7 +165,7 @@ def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_f
     measured.profile(60.0)
     measured.end("timed")
     assert measured.message == (
-        "For how long the device is busy with a step is not known: cpu@1+micro5 failed: ZeroDivisionError: "
+        "For how long the device is busy with a step is unknown: cpu@1+micro5 failed: ZeroDivisionError: "
         "division by zero."
     )
     with pytest.raises(ZeroDivisionError):

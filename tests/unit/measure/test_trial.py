@@ -105,7 +105,7 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
     monkeypatch.setattr("core.measure.breakdown.examine", refuse)
     (row,) = run(PLAIN, pairs=0)
     assert (row.outcome, len(row.block_pair), row.confusion) == ("completed", 20, ())
-    assert row.message.count("not known: out of memory.") == 4
+    assert row.message.count("unknown: out of memory.") == 4
 
 
 def test_a_training_is_not_compared_with_itself_and_no_block_of_it_is_timed(monkeypatch):

@@ -94,5 +94,5 @@ def test_every_tutorial_has_a_recipe_of_its_name_which_times_more_than_blocks():
 
 
 def test_a_lesson_takes_devices_without_lanes():
-    with pytest.raises(InvalidValue, match="devices without a lane in a lesson"):
+    with pytest.raises(InvalidValue, match="devices without a variant in a lesson"):
         Demonstration(kind="clock", contenders=(Contender.parse("cpu+compiled"),))

@@ -114,8 +114,8 @@ def test_nobody_s_code_is_run_for_a_class_a_lesson_or_on_a_host(monkeypatch, tmp
 
 
 def test_a_line_and_a_command_say_what_it_is():
-    assert describe.describe_question(asked()) == "my_training.py:build (one's own, source 012345), size 512"
-    assert describe.describe_question(swept()).endswith("my_training.py:build (one's own, source 012345)")
+    assert describe.describe_question(asked()) == "my_training.py:build (your script, source 012345), size 512"
+    assert describe.describe_question(swept()).endswith("my_training.py:build (your script, source 012345)")
     assert "run --training my_training.py:build --size 512 --devices cpu,cpu@1" in describe.build_command(asked())
     assert "sweep --training my_training.py:build --axis size --range 64:4096" in describe.build_command(swept())
 

@@ -130,7 +130,7 @@ def test_a_file_that_is_named_and_missing_allows_nothing(tmp_path, monkeypatch):
         (lambda path: path.mkdir(), "it cannot be read: Is a directory"),
         (lambda path: path.symlink_to(path), "it cannot be read: Too many levels of symbolic links"),
         (lambda path: path.symlink_to(path.with_name("nowhere")), "is not there"),
-        (lambda path: os.mkfifo(path), "it is not a plain file"),
+        (lambda path: os.mkfifo(path), "it is not a regular file"),
         (lambda path: path.write_bytes(b""), "does not say who may run something"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "it is not text"),
     ],

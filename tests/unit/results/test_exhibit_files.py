@@ -89,7 +89,7 @@ def test_what_cannot_be_looked_at_is_named_and_hides_no_other(tmp_path):
     assert found == [shown]
     assert [entry.name for entry in skipped] == ["loop.json", "nowhere.json", "pipe.json"]
     assert "symbolic links" in skipped[0].reason
-    assert skipped[2].reason == "it is not a plain file"
+    assert skipped[2].reason == "it is not a regular file"
 
 
 def test_files_are_read_until_they_have_too_many_bytes_together(tmp_path, monkeypatch):

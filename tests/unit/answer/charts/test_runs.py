@@ -152,7 +152,7 @@ def test_values_that_a_log_scale_cannot_show_are_left_out_and_counted():
     diverged = placed(trial(), loss=(2.0, 1.0, 0.0, math.nan, math.inf, 1.0, 1.0, 1.0, 1.0, 1.0))
     spec = run_charts.loss_over_epochs_chart([diverged])
     assert len(values(spec)) == 7
-    assert mark(spec, "line")["y"]["title"][1] == "3 not above 0 or not finite: not drawn"
+    assert mark(spec, "line")["y"]["title"][1] == "3 not above 0 or not finite: not shown"
 
 
 def test_a_trial_without_blocks_has_no_place_in_time():

@@ -121,7 +121,7 @@ def test_many_readings_are_thinned_to_their_extremes_and_the_axis_counts_them():
     drawn = rows(spec, "reading")
     assert len(drawn) == study_charts.MAX_READINGS_DRAWN
     assert min(row["time"] for row in drawn) == min(time for pair in pairs for time in pair.baseline_s)
-    assert layers(spec, "line")[0]["encoding"]["y"]["title"][1] == "1,000 of 8,000 readings drawn"
+    assert layers(spec, "line")[0]["encoding"]["y"]["title"][1] == "1,000 of 8,000 readings shown"
 
 
 def test_the_interval_and_the_tie_zone_are_shaded_and_named():

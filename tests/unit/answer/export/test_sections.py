@@ -25,7 +25,7 @@ def cells(section) -> list[str]:
 
 def test_a_clock_that_says_a_fifth_is_said_to_say_a_fifth():
     short, right = (sections.clock_section(exhibited.clock({"ours": 1.0, "no_drain": factor})) for factor in (0.2, 1.0))
-    assert "On the GPU: “No drain” says 200 µs, 20 % of what our clock says." in short.sentences
+    assert "On the GPU: “No synchronization” says 200 µs, 20 % of Crossover's time." in short.sentences
     assert not any("20 %" in sentence for sentence in right.sentences)
     assert len(short.figures) == 1
 
@@ -40,7 +40,7 @@ def test_the_speedup_by_every_clock_stands_beside_the_one_by_ours():
         dataclasses.replace(shown, content=dataclasses.replace(shown.content, variants=flat))
     )
     assert (
-        "By our clock the GPU is 10.0× as fast as the CPU; by the other the speedup is 1.00× (Loader inside)."
+        "By Crossover's clock the GPU is 10.0× as fast as the CPU; by the other the speedup is 1.00× (Loader inside)."
         in found.sentences
     )
 
@@ -55,13 +55,13 @@ def test_each_device_has_one_column_with_its_time_and_how_often_ours_fits_into_i
 
 def test_of_one_device_there_is_no_speedup_by_any_clock():
     found = sections.clock_section(exhibited.clock({"ours": 1.0, "no_drain": 0.9}, contenders=("cpu",)))
-    assert not any("By our clock" in sentence for sentence in found.sentences)
+    assert not any("By Crossover's clock" in sentence for sentence in found.sentences)
 
 
 def test_the_tutorials_own_clock_is_shown_with_ours_alone_and_its_shortcuts_in_words():
     shown = exhibited.clock({"ours": 1.0, "disc": 1.4, "no_drain": 0.1})
     found = sections.tutorial_clock_section(PRESETS["disc"], shown)
-    assert "No drain" not in cells(found)
+    assert "No synchronization" not in cells(found)
     assert "It is timed once." in cells(found)
     assert any("“As the disc tutorial” says 1.40 ms" in sentence for sentence in found.sentences)
 
@@ -108,7 +108,7 @@ def test_the_loaders_share_and_what_a_device_can_gain_follow_the_rows():
 
 def test_of_several_ways_to_use_the_cpu_one_is_looked_into_and_of_a_gpu_both_devices():
     alone = [section.title for section in sections.loader_sections(ways(contenders=("cpu@1", "cpu")))]
-    assert alone == ["Where an epoch goes on the CPU", "What the device itself brings"]
+    assert alone == ["Where an epoch goes on the CPU", "The gain from the device alone"]
     both = [section.title for section in sections.loader_sections(ways(contenders=PAIR))]
     assert both[:2] == ["Where an epoch goes on the CPU", "Where an epoch goes on the GPU"]
 
@@ -173,7 +173,7 @@ def test_why_a_gain_is_not_known_is_said_below_the_table_once_for_all_ways_it_is
     cells = [row[3] for row in section.tables[0].rows]
     assert "not known" in cells
     assert max(map(len, cells)) <= len("not known")
-    assert [note for note in section.notes if "is not known for Preloaded on the device: " in note]
+    assert [note for note in section.notes if "is unknown for Preloaded on the device: " in note]
 
 
 def test_devices_have_their_titles_in_the_tables_of_lessons():

@@ -48,7 +48,7 @@ def test_an_infinitely_fast_device_leaves_the_loader(share, bound):
     ("trial", "reason"),
     [
         (RESIDENT, "the device makes these batches itself"),
-        (row("tutorial", step_s=0.01, loader=0.5, workers=2), "prepare batches beside the training"),
+        (row("tutorial", step_s=0.01, loader=0.5, workers=2), "prepare batches in parallel"),
         (row("loader", step_s=0.01, loader=0.0), "no time that could be measured"),
     ],
 )

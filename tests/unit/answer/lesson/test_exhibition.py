@@ -38,15 +38,15 @@ def test_a_speedup_depends_on_the_clock_that_gave_it(shown):
 def test_sentences_change_with_the_readings(shown):
     ours, no_drain = outcomes.compare_clocks(shown, GPU)
     assert ours.sentence == "An epoch takes 500 ms."
-    assert no_drain.sentence == "“No drain” says 5.00 ms, 1 % of what our clock says."
+    assert no_drain.sentence == "“No synchronization” says 5.00 ms, 1 % of Crossover's time."
     disc = outcomes.compare_clocks(shown, CPU)[-1]
     assert disc.sentence == (
-        "“As the disc tutorial” says 3.00 s, 1.50× what our clock says: no more than our own readings differ."
+        "“As the disc tutorial” says 3.00 s, 1.50× Crossover's time, which is within the noise of Crossover's readings."
     )
     slower = dataclasses.replace(disc.variant, epoch_s=(6.0,))
     others = [variant for variant in shown.variants if variant != disc.variant]
     again = outcomes.compare_clocks(Clock(variants=(*others, slower)), CPU)[-1]
-    assert again.sentence == "“As the disc tutorial” says 6.00 s, 3.00× what our clock says."
+    assert again.sentence == "“As the disc tutorial” says 6.00 s, 3.00× Crossover's time."
 
 
 @pytest.mark.parametrize(

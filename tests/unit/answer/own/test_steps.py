@@ -169,7 +169,7 @@ def test_a_first_step_that_takes_far_longer_than_the_others_is_named_with_its_li
 @pytest.mark.parametrize(
     ("known", "sentence"),
     [
-        ({}, "The cause is not known: the operations of steps on 2 CPU threads were not examined."),
+        ({}, "The cause is unknown: the operations of steps on 2 CPU threads were not examined."),
         ({"own_operations": (100,) * 4}, NOTHING_ODD),
         (
             {"own_operations": (100,) * 4, "own_single_s": (1.0,) * 98 + (4.0,) * 2},

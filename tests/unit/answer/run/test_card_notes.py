@@ -39,12 +39,12 @@ def test_a_shared_card_is_said_to_be(most, who):
 )
 def test_a_slowed_card_is_said_to_be_with_what_slowed_it(bits, reason):
     row = replace(CARD, block_throttle=(bits | 0x1,) * 5 + (0,) * 15, block_throttled_s=(0.1,) * 20)
-    assert interference.gpu_notes(row) == f"The clock of the GPU was held down by {reason} after 5 of 20 blocks."
+    assert interference.gpu_notes(row) == f"The clock of the GPU was lowered by {reason} after 5 of 20 blocks."
 
 
 def test_a_clock_that_was_lowered_within_blocks_alone_is_told_by_its_counter():
     row = replace(CARD, block_throttle=(0,) * 20, block_throttled_s=(0.01,) * 20)
-    assert interference.gpu_notes(row) == "The clock of the GPU was held down for 200 ms while it was measured."
+    assert interference.gpu_notes(row) == "The clock of the GPU was lowered for 200 ms while it was measured."
 
 
 @pytest.mark.parametrize(("errors", "words"), [(0, ""), (1, "1 memory error that"), (2, "2 memory errors that")])

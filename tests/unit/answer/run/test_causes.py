@@ -51,13 +51,13 @@ def test_without_a_breakdown_or_a_timed_block_there_are_no_parts():
 
 def test_a_missing_breakdown_is_said_plainly_and_by_name():
     known, unknown = taken_apart(forward=1), taken_apart("cuda:0")
-    assert causes.difference_cause(known, unknown) == "The cause is not known: no breakdown was measured on the GPU."
+    assert causes.difference_cause(known, unknown) == "The cause is unknown: no breakdown was measured on the GPU."
     assert "on the CPU and the GPU." in causes.difference_cause(taken_apart(), unknown)
 
 
 def test_the_excess_is_told_with_both_times():
     sentence = causes.step_parts(taken_apart(forward=1.5)).excess_sentence
-    assert sentence == "On the CPU the parts timed apart add up to 1.50 ms, the undisturbed step takes 1.00 ms."
+    assert sentence == "On the CPU the parts timed separately add up to 1.50 ms, the undisturbed step takes 1.00 ms."
 
 
 def test_a_loader_that_rules_both_bounds_what_any_device_can_gain():

@@ -53,7 +53,7 @@ def test_what_does_not_depend_on_rows_is_named_from_fits_of_twice_as_many():
 def test_why_a_gpu_differs_is_not_guessed():
     asked = Experiment(point=POINT, contenders=(Contender(), Contender(device="cuda:0")))
     rows = [trial(contender=name, experiment=asked) for name in ("cpu", "cuda:0")]
-    assert causes.difference_cause(*rows).startswith("Why is not known: a fit is one piece, and XGBoost does not tell")
+    assert causes.difference_cause(*rows).startswith("The cause is unknown: XGBoost does not report")
     known = dataclasses.replace(rows[1], turns_step_s=(1.0,) * 3, doubled_step_s=(1.6,) * 3)
     said = "On the GPU 40 % of a fit does not depend on its rows, as fits with every row twice show."
     assert causes.difference_cause(rows[0], known) == said

@@ -1,4 +1,4 @@
-"""A lane is held against plain steps, and a verdict says where it computed something else."""
+"""A lane is compared with the default loop, and a verdict says where it computed something else."""
 
 import math
 
@@ -33,7 +33,7 @@ def test_rounding_is_within_tolerance_and_said_in_parts():
     assert (found.within, found.broken, found.steps) == (True, False, 3)
     assert found.difference == pytest.approx(1e-6)
     assert found.sentence == (
-        "Training on 1 CPU thread (compiled) computes what plain steps compute: the first 3 "
+        "Training on 1 CPU thread (compiled) computes the same as the default loop: the first 3 "
         "losses differ by 1 part in 1,000,000 at most."
     )
 
@@ -44,7 +44,7 @@ def test_rounding_that_plain_steps_carry_on_as_far_is_no_broken_promise():
     found = speedup.check_lane(row)
     assert (found.within, found.broken) == (True, False)
     assert found.sentence.endswith(
-        "differ by 1 part in 2,000 at most; plain steps that begin some roundings apart differ as much."
+        "differ by 1 part in 2,000 at most; default loops that start with different rounding differ as much."
     )
     early = _replaced(row, lane_loss=(2.3, 2.2 * 1.0005, 2.1))
     assert speedup.check_lane(early).broken  # before plain steps went apart
@@ -55,14 +55,14 @@ def test_a_lane_that_breaks_its_promise_is_mentioned_by_the_verdict():
     base, row = lane_run("cpu@1+compiled", (2.3, 2.2, 2.15), execution="compiled")
     assert speedup.check_lane(row).broken
     verdict = verdict_sentence(speedup.speedup(base, row))
-    assert "does not compute what plain steps compute: the first 3 losses differ by up to 2 %" in verdict
+    assert "does not compute the same as the default loop: the first 3 losses differ by up to 2 %" in verdict
     assert verdict.startswith("1 CPU thread (compiled) is ")
 
 
 def test_other_mathematics_is_called_so_and_is_no_broken_promise():
     base, row = lane_run("cpu@1+bf16", (2.3, 2.21, 2.1), precision="bf16")
     assert not speedup.check_lane(row).broken
-    assert "Training on 1 CPU thread (bf16) uses other mathematics" in verdict_sentence(speedup.speedup(base, row))
+    assert "Training on 1 CPU thread (bf16) uses other numerics" in verdict_sentence(speedup.speedup(base, row))
 
 
 def test_a_lane_in_agreement_needs_no_word_in_the_verdict():

@@ -60,10 +60,10 @@ def test_other_mathematics_stands_apart_with_how_far_it_is_off():
     losses = {"cpu@1+bf16": (2.3, 2.21, 2.1)}
     found = only({"cpu@1": 1e-3, "cpu@1+bf16": 5e-4, "cpu@1+fused": 9.9e-4}, losses=losses)
     assert [one.contender for one in found.other] == ["cpu@1+bf16"]
-    assert "(bf16) uses other mathematics" in found.other[0].note
+    assert "(bf16) uses other numerics" in found.other[0].note
     assert "test items" in found.other[0].note  # both were tested, so what they learned is compared
-    assert found.headline.startswith("Nothing to gain on 1 CPU thread: the one lane with the same mathematics is not")
-    assert "With other mathematics there is bf16, " in found.headline
+    assert found.headline.startswith("Nothing to gain on 1 CPU thread: the one variant with the same numerics is not")
+    assert "With other numerics: bf16, " in found.headline
 
 
 def test_a_lane_that_broke_its_promise_is_named_and_never_recommended():
@@ -71,7 +71,7 @@ def test_a_lane_that_broke_its_promise_is_named_and_never_recommended():
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-4, "cpu@1+foreach": 5e-4}, losses=losses)
     (broken,) = found.broken
     assert broken.sentence.startswith(
-        "Not recommended: Training on 1 CPU thread (fused optimizer) does not compute what plain steps compute"
+        "Not recommended: Training on 1 CPU thread (fused optimizer) does not compute the same as the default loop"
     )
     assert not broken.helps
     assert "foreach" in found.headline
@@ -89,15 +89,16 @@ def test_a_lane_that_was_not_checked_is_not_the_headline():
     assert "foreach" in found.headline
     (alone,) = remedies.lane_remedies([row for row in trials if "foreach" not in row.contender])
     assert alone.headline == (
-        "No gain is certain on 1 CPU thread: whether the fastest lane, fused optimizer, computes the same is not known."
+        "No gain is certain on 1 CPU thread: it is unknown whether the fastest variant, fused "
+        "optimizer, computes the same."
     )
 
 
 def test_nothing_to_gain_is_said_plainly():
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-3, "cpu@1+foreach": 1.5e-3})
     assert found.headline == (
-        "Nothing to gain on 1 CPU thread: none of the 2 lanes with the same mathematics is clearly faster than plain "
-        "steps."
+        "Nothing to gain on 1 CPU thread: none of the 2 variants with the same numerics is clearly faster than the "
+        "default loop."
     )
 
 
@@ -110,22 +111,22 @@ def test_that_there_is_nothing_to_gain_is_said_only_where_every_lane_is_decided(
     wide = dataclasses.replace(fused, block_end_ns=ends)
     (found,) = remedies.lane_remedies([plain, wide])
     assert found.headline == (
-        "No gain is certain on 1 CPU thread: of the one lane with the same mathematics it is open whether it helps."
+        "No gain is certain on 1 CPU thread: it is unknown whether the one variant with the same numerics would help."
     )
 
 
 def test_too_few_pairs_give_no_figure_and_no_advice():
     found = only({"cpu@1": 1e-3, "cpu@1+fused": 1e-4}, pairs=3)
     assert found.same[0].value is None
-    assert "not known, because 3 pairs of blocks were measured" in found.same[0].sentence
-    assert found.headline == "No effect of a lane with the same mathematics is known on 1 CPU thread."
+    assert "unknown, because 3 pairs of blocks were measured" in found.same[0].sentence
+    assert found.headline == "No effect of a variant with the same numerics is known on 1 CPU thread."
 
 
 def test_what_hinders_every_lane_is_said_once():
     plain, *others = laned({"cpu@1": 1e-3, "cpu@1+fused": 1.05e-3, "cpu@1+foreach": 1.05e-3})
     (found,) = remedies.lane_remedies([slowed(plain, 2), *others])
-    assert found.headline.startswith("What would help 1 CPU thread is not known: this machine was too busy")
-    assert [one.sentence for one in found.same] == ["Foreach optimizer: not known.", "Fused optimizer: not known."]
+    assert found.headline.startswith("It is unknown what would speed up 1 CPU thread: this machine was too busy")
+    assert [one.sentence for one in found.same] == ["Foreach optimizer: unknown.", "Fused optimizer: unknown."]
 
 
 def test_what_helps_on_a_busy_machine_is_said_with_its_mark():

@@ -147,7 +147,7 @@ def test_the_break_even_is_not_known_without_start_up_pairs_or_a_direction():
     few = training_cost.find_break_even(timed([1.0] * 3), timed([0.5] * 3, "cuda:0"))
     assert (few.epochs, few.sentence) == (
         None,
-        "The break-even is not known, as it is not known which of them is faster.",
+        "The break-even is unknown, because the faster device is unknown.",
     )
     mixed = timed([1.3, 0.9, 1.3, 1.3, 0.9, 1.3])
     undecided = training_cost.find_break_even(mixed, timed([1.0] * 6, "cuda:0"))

@@ -193,7 +193,7 @@ def test_out_of_memory_is_named_instead_of_missing_pairs():
 def test_a_lane_that_failed_is_named_instead_of_missing_pairs():
     gone = timed([], "cuda:0", outcome="interrupted")
     reason = speedup.speedup(timed([1e-3] * 8), gone).reason
-    assert reason == "the lane of the GPU failed, so nothing was timed"
+    assert reason == "the variant of the GPU failed, so nothing was timed"
     killed = speedup.speedup(timed([1e-3] * 8), timed([1e-3] * 2, "cuda:0", outcome="interrupted")).reason
     assert "2 pairs of blocks were measured" in killed
 

@@ -29,7 +29,7 @@ def test_the_best_lane_of_each_device_meets_the_other_and_plain_steps_are_named_
     assert (found.baseline, found.challenger) == ("cpu+fused", "cuda:0+graph10")
     assert found.best.value == pytest.approx(5, rel=0.05)
     assert found.plain.value == pytest.approx(2.5, rel=0.05)
-    assert "Plain against plain the speedup of the GPU is 2.5" in found.sentence
+    assert "With the default loop on both devices, the speedup of the GPU is 2.5" in found.sentence
     assert best_variants.CHOSEN_SEPARATELY in found.sentence
 
 
@@ -72,11 +72,9 @@ def test_a_sweep_has_a_crossover_of_the_best_lanes_below_that_of_plain_steps():
     plain = of.crossover()
     assert answer.outcome == plain.outcome == "crossing"
     assert answer.estimate < plain.estimate
-    assert answer.baseline == "CPU in its best lane"
+    assert answer.baseline == "CPU with its best variant"
     assert all(len(entry.baseline_s) == 4 for entry in evidence)
-    assert best_variants.crossover_shift_sentence(plain, answer).startswith(
-        "Plain steps on both devices cross at about "
-    )
+    assert best_variants.crossover_shift_sentence(plain, answer).startswith("The default loops cross at about ")
 
 
 def test_the_pick_may_change_from_size_to_size():

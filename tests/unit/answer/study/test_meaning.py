@@ -63,7 +63,7 @@ def test_where_the_baseline_wins_beyond_the_saving_is_the_baselines():
 
 def test_beyond_the_measured_sizes_nothing_is_said_of_a_saving():
     *_, saving = said(evidence(lambda size: (size / 300) ** 0.5))
-    assert "lies beyond the measured sizes, which end at 512: what is saved there is not known." in saving
+    assert "lies beyond the measured sizes, which end at 512: the time saved there is unknown." in saving
 
 
 def test_a_loss_that_the_interval_does_not_exclude_is_named():

@@ -13,7 +13,7 @@ def crossing(estimate, low, high):
 def test_how_far_the_best_lanes_move_the_crossover_is_said_with_both_sizes_and_their_intervals():
     plain, best = crossing(201.4, 180.2, 220.0), crossing(50.0, 45.0, 61.7)
     assert best_variants.crossover_shift_sentence(plain, best) == (
-        "Plain steps on both devices cross at about 201 (180 to 220), the best lanes at about 50 (45 to 61.7): "
+        "The default loops cross at about 201 (180 to 220), the best variants at about 50 (45 to 61.7): "
         "0.25 of that size."
     )
     assert best_variants.crossover_shift_sentence(best, plain).endswith("(180 to 220): 4.0 of that size.")

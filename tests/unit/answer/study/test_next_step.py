@@ -137,7 +137,7 @@ def test_a_size_on_the_other_side_is_looked_at_again_until_five_were_measured_ne
 )
 def test_a_size_that_stands_alone_is_looked_at_again_the_first_and_the_last_as_well(sizes, alone):
     step = next_step(LATTICE, told(sizes))
-    assert step.reason == "a second look at a size that stands alone"
+    assert step.reason == "a second look at an isolated size"
     assert ending(step, near=alone)
 
 

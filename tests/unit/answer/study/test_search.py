@@ -160,4 +160,4 @@ def test_sizes_measured_before_count_even_beside_the_candidates():
     machine = Machine(crossing_at(100))
     known = [machine.measure(size) for size in (25, 33, 77, 99, 101, 130, 290, 555)]
     step = next_step(LATTICE, known)
-    assert (step.size, step.reason) == (17, "a look beside the crossover")
+    assert (step.size, step.reason) == (17, "a measurement next to the crossover")

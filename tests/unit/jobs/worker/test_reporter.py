@@ -40,4 +40,4 @@ def test_a_full_disk_does_not_end_a_measurement(queue, record, monkeypatch, capl
     record.progress(Progress(phase="training"))
     record.keep(rows.run())
     assert caplog.text.count("No space left") == 1
-    assert "it stays in memory" in caplog.text
+    assert "they stay in memory" in caplog.text

@@ -17,7 +17,7 @@ def test_an_error_at_a_point_fails_the_sweep_and_what_was_measured_stays(queue, 
     assert serve(Bench(_32=missing)) == "idle"
     failed = queue.job(job.id)
     assert failed.state == "failed"
-    assert failed.message == "The files of mnist are not here. What was measured before is saved."
+    assert failed.message == "The files of mnist are not here. Earlier measurements are saved."
     assert sizes(client.load_job_rows(queue, failed)) == sizes(store.trials()) == [8, 16]
 
 
@@ -93,7 +93,7 @@ def test_rows_that_the_store_refuses_are_kept_with_the_job_and_end_the_sweep(que
     failed = queue.job(job.id)
     before = {size for size, pair in visits.log if pair == 6} - {16}
     assert (failed.state, failed.unsaved) == ("failed", True)
-    assert failed.message == "The store did not take the rows, they are kept with the job: The disk is full."
+    assert failed.message == "The rows could not be stored, they are saved with the job: The disk is full."
     assert set(sizes(store.trials())) == before
     assert set(sizes(client.load_job_rows(queue, failed))) == before | {16}
     assert visits.log[-1] == (16, 6)

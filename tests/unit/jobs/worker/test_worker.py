@@ -205,7 +205,7 @@ def test_a_bug_fails_its_job_saves_what_was_measured_and_calls_for_a_fresh_proce
     failed = queue.job(broken.id)
     assert failed.state == "failed"
     assert failed.message.startswith("Unexpected error in the measuring process: ZeroDivisionError: a bug")
-    assert failed.message.endswith("What was measured before is saved.")
+    assert failed.message.endswith("Earlier measurements are saved.")
     assert {trial.outcome for trial in store.trials(run_id=failed.run_id)} == {"interrupted"}
     assert queue.job(following.id).state == "queued"
 

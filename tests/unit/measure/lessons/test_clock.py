@@ -160,7 +160,7 @@ def test_a_spent_budget_leaves_recipes_out_and_ends_after_a_round_and_notes_say_
     readings = room.blocks("ours", "no_drain", late=lambda: True)
     assert {name: len(values) for name, values in readings.items()} == {"ours": 1}
     assert room.lesson.notes == [
-        "No drain was left out: the budget was spent before it could be begun.",
+        "No synchronization was left out: the budget was spent before it could be begun.",
         f"Blocks were timed 1 instead of {REPEATS} times: the budget was spent.",
     ]
 

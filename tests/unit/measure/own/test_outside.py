@@ -63,7 +63,7 @@ def test_lanes_take_turns_with_plain_steps_and_are_held_against_their_losses(own
     assert (len(plain.own_operations) > 0, kept.own_operations, rounded.own_operations) == (True, (), ())
     (found,) = remedies.lane_remedies(rows)
     assert [(one.title, one.standing) for one in (*found.same, *found.other)] == [
-        ("memory kept", "same"),
+        ("memory reused", "same"),
         ("bf16", "other"),
     ]
 

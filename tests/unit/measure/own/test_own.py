@@ -131,7 +131,7 @@ def test_memory_that_cannot_be_had_ends_one_contender_and_is_an_outcome(own):
 def test_what_fails_only_afterwards_costs_no_block(own):
     rows = own(changed(evaluate="raise ArithmeticError('not now')"))
     assert all(len(row.block_steps) == 2 for row in rows)
-    assert all("What it learned is not known: ArithmeticError: not now" in row.message for row in rows)
+    assert all("Its evaluation is unknown: ArithmeticError: not now" in row.message for row in rows)
 
 
 def test_megabytes_of_print_go_nowhere_and_are_counted(own, capfd):

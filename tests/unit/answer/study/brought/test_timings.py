@@ -81,7 +81,7 @@ def test_a_column_a_device_may_be_there_several_times_with_gaps_and_another_name
     small, large = read.evidence
     assert (read.baseline, read.challenger) == ("CPU", "gpu")
     assert (small.baseline_s, small.challenger_s, large.baseline_s) == ((1.0, 1.5), (2.0,), (3.0,))
-    assert read.notes == ("No unit is named for CPU and gpu, so the times are taken as seconds.",)
+    assert read.notes == ("No unit is named for CPU and gpu, so the times are read as seconds.",)
 
 
 def test_a_wide_table_of_an_accelerator_without_its_kind_in_the_name_is_not_turned_round():
