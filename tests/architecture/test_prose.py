@@ -27,7 +27,7 @@ ALLOWED = {
 }
 """Documents that have not been rewritten yet; the list may only shrink."""
 
-CEILINGS = {"docstrings": 18, "strings": 204}
+CEILINGS = {"docstrings": 14, "strings": 15}
 """Texts of core and pages with a banned word or too long a sentence: the numbers may only fall."""
 
 FILES = [
