@@ -8,7 +8,7 @@ evidence for `core.answer.crossover`; nothing here estimates, reads a file or dr
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -54,6 +54,7 @@ class Study:
         baseline: contender in written form, e.g. `cpu`.
         challenger: contender in written form, e.g. `cuda:0`.
         runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
+        repeats: earlier runs of these sizes that are pooled with them; none unless `studies` was asked for repeats.
     """
 
     id: str
@@ -61,6 +62,12 @@ class Study:
     baseline: str
     challenger: str
     runs: tuple[tuple[Trial, Trial], ...]
+    repeats: tuple[tuple[Trial, Trial], ...] = ()
+
+    @property
+    def every_run(self) -> tuple[tuple[Trial, Trial], ...]:
+        """All runs that count: the newest of each size, then the repeats."""
+        return (*self.runs, *self.repeats)
 
     @property
     def sizes(self) -> tuple[float, ...]:
@@ -78,11 +85,12 @@ class Study:
         On `with_transfer` and `cold_start` each step includes its share of the one-time cost: the steps of the question
         divide it. The one-time cost was measured once, so its own noise is not in the interval.
         """
-        visits, mixed = _visits(self.runs), _mixed_loads(self)
-        return [
-            _pair_evidence(*pair, self.axis, basis, visits[place], mixed.get(place, ""))
-            for place, pair in enumerate(self.runs)
-        ]
+        visits, mixed = _visits(self.every_run), _mixed_loads(self)
+        by_size: dict[float, list[Evidence]] = {}
+        for place, pair in enumerate(self.every_run):
+            found = _pair_evidence(*pair, self.axis, basis, visits[place], mixed.get(place, ""))
+            by_size.setdefault(found.size, []).append(found)
+        return [_pool_evidence(alike) for alike in by_size.values()]
 
     def crossover(self, basis: Basis = "steady") -> Crossover:
         """Return the answer of the study.
@@ -102,7 +110,7 @@ class Study:
             challenger=_study_contender(self, challenger),
             cautions=_day_cautions(self),
         )
-        company = interference.study_interference(self.runs)
+        company = interference.study_interference(self.every_run)
         return interference.mark_interference(answer, company, _load_of_answer(self, company))
 
     def part_times(self) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
@@ -127,7 +135,7 @@ class Study:
         return at, causes.difference_cause(*below[-1], verdict)
 
 
-def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2) -> list[Study]:
+def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2, repeats: bool = False) -> list[Study]:
     """Return every study in the rows: at least `least` sizes that agree in all else. Most sizes first, then newest.
 
     Rows of other methodologies, machines, versions or settings form studies of their own and never mix. Of several runs
@@ -138,12 +146,15 @@ def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2)
         axis: only studies on this axis; without it, each study on the field of the training that varies (`parameters`
             only if requested).
         least: fewest sizes.
+        repeats: whether earlier runs of a size are pooled with the newest, except those that were cut off.
 
     Raises:
         InvalidValue: there is no such axis.
     """
-    newest = _find_newest_pairs(trials)
-    found = itertools.chain.from_iterable(_group_by_axis(newest, name, least) for name in study_axes(axis))
+    pairs = _group_by_settings(trials)
+    found = itertools.chain.from_iterable(
+        _group_by_axis(pairs, name, least, repeats=repeats) for name in study_axes(axis)
+    )
     return sorted(found, key=study_rank, reverse=True)
 
 
@@ -171,23 +182,30 @@ def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
 
 def _loads(study: Study) -> dict[int, str]:
     """Return the places of runs that other programs may have turned, with the load that they were measured under."""
-    found = ((place, speedup.load_condition(*pair)) for place, pair in enumerate(study.runs))
+    found = ((place, speedup.load_condition(*pair)) for place, pair in enumerate(study.every_run))
     return {place: condition for place, condition in found if condition}
 
 
 def _mixed_loads(study: Study) -> dict[int, str]:
-    """Return the loaded runs that are left out, since enough others hold for the quiet machine: the two never mix."""
-    loads = _loads(study)
-    quiet = sum(bool(base.block_pair) for base, _ in study.runs) - len(loads)
-    return {place: f"measured {load}" for place, load in loads.items()} if quiet >= max(2, len(loads)) else {}
+    """Return the loaded runs that are left out, since enough others hold for the quiet machine: the two never mix.
+
+    At a size that has a run on the quiet machine, one such run is enough.
+    """
+    loads, rows = _loads(study), [baseline for baseline, _ in study.every_run]
+    sizes = [size_on_axis(row, study.axis) for row in rows]
+    quiet = {size for place, size in enumerate(sizes) if rows[place].block_pair and place not in loads}
+    others = {sizes[place] for place in loads} - quiet
+    enough = len(quiet) >= max(2, len(others))
+    return {place: f"measured {load}" for place, load in loads.items() if enough or sizes[place] in quiet}
 
 
 def _load_of_answer(study: Study, company: PairInterference | None) -> str:
     """Return the load under which alone the answer of a study holds; empty where it holds for the quiet machine."""
-    loads = _loads(study)
-    if not loads or _mixed_loads(study):
+    left_out = _mixed_loads(study)
+    counted = [load for place, load in _loads(study).items() if place not in left_out]
+    if not counted:
         return ""
-    return company.worse.condition if company and company.worse.many else next(iter(loads.values()))
+    return company.worse.condition if company and company.worse.many else counted[0]
 
 
 def sweep_evidence(
@@ -273,52 +291,68 @@ Sizes = tuple[object, ...]
 """Values of `SIZED` of a pair."""
 
 
-def _find_newest_pairs(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], Pair]:
-    """Find the pair that counts for each combination of settings, the one that counts least first.
+def _group_by_settings(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], list[Pair]]:
+    """Group pairs by their settings; of each group the last pair counts, and the groups that count least are first.
 
     Returns:
         Pairs by a number of everything but `SIZED`, and by the values of that.
     """
     numbers: dict[tuple[object, ...], int] = {}
-    newest: dict[tuple[int, Sizes], Pair] = {}
+    groups: dict[tuple[int, Sizes], list[Pair]] = {}
     for pair in sorted(contender_pairs(trials), key=_last_counts):
         fixed = (_read_fixed(pair[0]), _read_device(pair[0]), _read_device(pair[1]))
         settings = numbers.setdefault(fixed, len(numbers)), _read_sizes(pair[0])
-        newest.pop(settings, None)  # so that it is put last
-        newest[settings] = pair
-    return newest
+        alike = groups.pop(settings, [])
+        alike.append(pair)
+        groups[settings] = alike  # put last
+    return groups
 
 
-def _group_by_axis(newest: Mapping[tuple[int, Sizes], Pair], axis: str, least: int) -> Iterable[Study]:
+def _group_by_axis(
+    pairs: Mapping[tuple[int, Sizes], list[Pair]], axis: str, least: int, *, repeats: bool
+) -> Iterable[Study]:
     """Group pairs that agree in everything but an axis and what follows from it; at least so many sizes each."""
     varying, place = comparable.axis_dependent_columns(axis) | {"parameters"}, SIZED.index(axis)
     agreed = [name not in varying for name in SIZED]
-    groups: dict[tuple[int, Sizes], dict[Any, Pair]] = {}
-    for (number, sizes), pair in newest.items():
+    groups: dict[tuple[int, Sizes], dict[Any, list[Pair]]] = {}
+    for (number, sizes), alike in pairs.items():
         if size := sizes[place]:
-            groups.setdefault((number, tuple(itertools.compress(sizes, agreed))), {})[size] = pair
+            groups.setdefault((number, tuple(itertools.compress(sizes, agreed))), {})[size] = alike
     for sized in groups.values():
         if len(sized) < least:
             continue
-        runs = tuple(sized[size] for size in sorted(sized))
+        runs = tuple(sized[size][-1] for size in sorted(sized))
+        earlier = (pair for size in sorted(sized) for pair in sized[size][:-1] if _is_whole(pair))
         baseline, challenger = (row.contender for row in runs[0])
-        yield Study(id=study_identity(runs[0], axis), axis=axis, baseline=baseline, challenger=challenger, runs=runs)
+        yield Study(
+            id=study_identity(runs[0], axis),
+            axis=axis,
+            baseline=baseline,
+            challenger=challenger,
+            runs=runs,
+            repeats=tuple(earlier) if repeats else (),
+        )
 
 
 def _last_counts(pair: Pair) -> tuple[bool, str]:
     """Sorts pairs of rows so that of those of one size the last counts: the newest of those that were not cut off."""
-    return all(row.outcome not in CUT_OFF for row in pair), pair[0].started_at
+    return _is_whole(pair), pair[0].started_at
+
+
+def _is_whole(pair: Pair) -> bool:
+    """Return whether neither row of a pair was cut off."""
+    return all(row.outcome not in CUT_OFF for row in pair)
 
 
 def _require_one_study(study: Study) -> None:
-    first, *others = study.runs
+    first, *others = study.every_run
     for pair in others:
         comparable.require_equal(
             first[0], pair[0], comparable.columns_except_axis(comparable.STUDY_COLUMNS, study.axis)
         )
         for before, after in zip(first, pair, strict=True):
             comparable.require_equal(before, after, comparable.DEVICE_COLUMNS)
-    for baseline, challenger in study.runs:
+    for baseline, challenger in study.every_run:
         comparable.require_equal(baseline, challenger, comparable.RUN_COLUMNS)
     if len(set(study.sizes)) < len(study.runs):
         raise NotComparable(
@@ -356,6 +390,17 @@ def _pair_evidence(
         challenger_s=tuple(step_s + shares[1] for step_s in other),
         visits=max(visits, 1),
         obstacle=obstacle,
+    )
+
+
+def _pool_evidence(runs: Sequence[Evidence]) -> Evidence:
+    """Return the readings of all runs of one size as one; runs with an obstacle count only where there is no other."""
+    timed = [entry for entry in runs if not entry.obstacle] or runs[:1]
+    return replace(
+        timed[0],
+        baseline_s=tuple(itertools.chain.from_iterable(entry.baseline_s for entry in timed)),
+        challenger_s=tuple(itertools.chain.from_iterable(entry.challenger_s for entry in timed)),
+        visits=sum(entry.visits for entry in timed),
     )
 
 

@@ -397,10 +397,10 @@ def select_rows(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Tr
 def pool_rows(question: ClassQuestion, rows: Sequence[Trial]) -> Study | None:
     """Return the curve of a class: what all students measured on one host, as one study; None without a size.
 
-    Of a size that several students measured the newest run counts.
+    The runs of a size that several students measured are pooled.
     """
     axis = question.axis
-    found = studies.studies(rows, axis=axis.name, least=1) if axis else []
+    found = studies.studies(rows, axis=axis.name, least=1, repeats=True) if axis else []
     return max(found, key=lambda entry: (len(entry.runs), entry.newest), default=None)
 
 

@@ -144,7 +144,7 @@ def watch(queue: Queue, job_id: str) -> Job:
     if job.elsewhere:
         if job.state == "queued":
             ensure_driver(queue)
-    elif job.state != "running" and queue.waiting():  # the process that measures this one also serves the others
+    elif job.state == "queued" or (job.state != "running" and queue.waiting()):  # who measures this one serves all
         ensure_worker(queue)
     return job
 

@@ -272,6 +272,12 @@ class JobFolder:
                 if stat.S_ISDIR(facts.st_mode) and time.time() - facts.st_mtime > atomic.ABANDONED_S:
                     shutil.rmtree(draft)
 
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """Another one for every change of the job's request or state; empty where either cannot be looked at."""
+        request, status = documents.stamp(self._request), documents.stamp(self._status)
+        return (*request, *status) if request and status else ()
+
     def read(self) -> Job:
         """Return the job from its files; one whose status is damaged is marked.
 

@@ -57,7 +57,7 @@ class AllJobs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.damaged: set[str] = set()
-        self._ended: dict[str, Job] = {}
+        self._read: dict[str, tuple[tuple[int, ...], Job]] = {}
         self._memory: dict[Path, Any] = {}
         self._unwritten: dict[str, Job] = {}
 
@@ -93,20 +93,29 @@ class AllJobs:
         return JobFolder(self.folder / job_id, self._memory)
 
     def read(self, job_id: str) -> Job | None:
-        """Read a job; None if it cannot be read. Jobs that ended well never change again."""
+        """Read a job; None if it cannot be read. Files that have not changed are not read again.
+
+        Jobs that ended well never change again.
+        """
         if job_id in self._unwritten:
             return self._unwritten[job_id]
-        if job_id in self._ended or not _JOB_ID.fullmatch(job_id):
-            return self._ended.get(job_id)
+        if not _JOB_ID.fullmatch(job_id):
+            return None
+        files = self.files(job_id)
+        seen, known = self._read.get(job_id, ((), None))
+        if known and not known.active and not known.unsaved:
+            return known
+        stamp = files.stamp  # before they are read: if they change meanwhile, they are read again
+        if known and stamp and stamp == seen:
+            return known
         try:
-            job = self.files(job_id).read()
+            job = files.read()
         except DamagedFile as error:
             if job_id not in self.damaged and (self.folder / job_id).exists():
                 self.damaged.add(job_id)
                 _log.warning("The job %s is passed over: %s", job_id, error)
             return None
-        if not job.active and not job.unsaved:
-            self._ended[job_id] = job
+        self._read[job_id] = stamp, job
         return job
 
     def active(self) -> list[Job]:
@@ -128,7 +137,7 @@ class AllJobs:
         for job in ended[:-KEPT_JOBS]:
             if not job.unsaved:
                 shutil.rmtree(self.folder / job.id, ignore_errors=True)
-                self._ended.pop(job.id, None)
+                self._read.pop(job.id, None)
 
 
 JOBS = DATA / "jobs"

@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from core.errors import CrossoverError
 from core.question.sweep import size_on_axis
 from core.results.exchange import Format
 from core.results.schema import Trial
-from pages.shared.cache import cache_answers
+from pages.shared.cache import cache_answers, make_rows_key
 
 FINDINGS_KEPT = 1_000
 """Cached results of students of all classes, with the rows that count: about ten thousand bytes each."""
@@ -120,7 +120,8 @@ class Curve:
 
 def find_curve(class_: Class, pool: Pool) -> Curve | None:
     """Return the curve of all measurements on this host; None for a single training or fewer than two sizes."""
-    return _curve(class_.question, tuple(row for entry in pool.entries for row in entry.rows))
+    rows = tuple(row for entry in pool.entries for row in entry.rows)
+    return _curve(class_.question, make_rows_key(rows), rows)
 
 
 def count_sizes(class_: Class, pool: Pool) -> dict[float, int]:
@@ -143,9 +144,9 @@ def predictions_chart(class_: Class, tally: Tally, words: Mapping[str, str]) -> 
     """Return a histogram of the predictions: the sizes, or the faster device for a single training."""
     axis = class_.question.axis
     if axis is None:
-        return charts.predictions_chart({words[name]: count for name, count in tally.winners.items()}, "faster device")
+        return _predictions_chart({words[name]: count for name, count in tally.winners.items()}, "faster device")
     named = {f"{place:,.0f}" if not isinstance(place, str) else place: count for place, count in tally.places.items()}
-    return charts.predictions_chart(named, f"predicted crossover ({axis.title})")
+    return _predictions_chart(named, f"predicted crossover ({axis.title})")
 
 
 def changed(class_: Class) -> None:
@@ -208,12 +209,17 @@ def _tables(class_: Class, pool: Pool) -> Iterator[tuple[str, pa.Table]]:
 
 
 @cache_answers(64)
-def _curve(question: ClassQuestion, rows: tuple[Trial, ...]) -> Curve | None:
-    found = pool_rows(question, rows)
+def _curve(question: ClassQuestion, key: Hashable, _rows: tuple[Trial, ...]) -> Curve | None:
+    found = pool_rows(question, _rows)
     if found is None or len(found.runs) < 2:
         return None
     answer = found.crossover()
     return Curve(answer=answer, spec=study_charts.crossover_chart(answer, found.evidence("steady")))
+
+
+@cache_answers(64)
+def _predictions_chart(counts: Mapping[str, int], title: str) -> dict[str, Any]:
+    return charts.predictions_chart(counts, title)
 
 
 @cache_answers(64)

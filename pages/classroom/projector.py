@@ -73,8 +73,9 @@ def _draw_predictions(class_: Class, pool: findings.Pool) -> None:
     if not pool.tally.students:
         st.caption("No predictions yet. Predictions appear here as a histogram.")
         return
-    in_words = view.describe_tally(class_, pool)
-    _draw_large_chart(findings.predictions_chart(class_, pool.tally, view.name_winners(pool)), alt=in_words)
+    words = view.name_winners(pool)
+    in_words = view.describe_tally(class_, pool, words)
+    _draw_large_chart(findings.predictions_chart(class_, pool.tally, words), alt=in_words)
     st.caption(plain(in_words))
 
 
@@ -95,7 +96,7 @@ def _draw_machines(class_: Class, pool: findings.Pool) -> None:
     spread = view.describe_spread(class_, pool)
     if spread:
         st.markdown(f"## {plain(spread)}")
-    view.draw_results_chart(class_, pool)
+    view.draw_results_chart(class_, pool, view.name_winners(pool))
 
 
 def _draw_large_chart(spec: Mapping[str, Any], *, alt: str) -> None:

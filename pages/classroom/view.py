@@ -170,10 +170,10 @@ def _predict(class_: Class, who: Student) -> None:
     with st.container(border=True):
         st.markdown("**2 · Predict**")
         if said and (class_.closed or findings.finding(class_, who).result):
-            st.markdown(_prediction_text(class_, said))
+            st.markdown(_prediction_text(class_, said, words))
             return
         if said:  # the next step is in the same window
-            st.markdown(_prediction_text(class_, said))
+            st.markdown(_prediction_text(class_, said, words))
         with st.expander("Change it") if said else contextlib.nullcontext(), st.form("predict", border=False):
             places: list[float | str] = [*class_.question.places, NEVER] if class_.question.places else []
             winners = list(words)
@@ -208,8 +208,7 @@ def _keep_prediction(class_: Class, who: Student, winner: str | None, place: flo
         st.rerun()
 
 
-def _prediction_text(class_: Class, said: Prediction) -> str:
-    words = name_winners(findings.shared_pool(class_))
+def _prediction_text(class_: Class, said: Prediction, words: Mapping[str, str]) -> str:
     subject = words[CHALLENGER]
     where = f"{subject[:1].upper()}{subject[1:]} faster {place_label(class_, said.place)}." if said.place else ""
     return f"Your prediction{_largest_size_text(class_)}: {plain(words[said.winner])}. {plain(where)}"
@@ -364,9 +363,10 @@ def _everybody(class_: Class) -> None:
         st.caption(f"Not everything can be shown. {_list_faults(pool.faults)}")
     if not said and not done:
         return
+    words = name_winners(pool)
     _draw_curve(class_, pool)
-    draw_results_chart(class_, pool)
-    st.caption(plain(describe_tally(class_, pool)))
+    draw_results_chart(class_, pool, words)
+    st.caption(plain(describe_tally(class_, pool, words)))
     if whole := findings.list_whole_results(class_, pool):
         groups_table(class_, whole)
     if pool.results:
@@ -387,13 +387,13 @@ def _draw_curve(class_: Class, pool: findings.Pool) -> None:
         elements.draw_chart(curve.spec, alt=curve.answer.sentence)
 
 
-def draw_results_chart(class_: Class, pool: findings.Pool) -> None:
+def draw_results_chart(class_: Class, pool: findings.Pool, words: Mapping[str, str]) -> None:
     """Draw everybody's crossovers by device, with the predictions behind; until there is one, the predictions."""
     whole = findings.list_whole_results(class_, pool)
     if not whole:
         if pool.tally.students:
-            spec = findings.predictions_chart(class_, pool.tally, name_winners(pool))
-            elements.draw_chart(spec, alt=describe_tally(class_, pool))
+            spec = findings.predictions_chart(class_, pool.tally, words)
+            elements.draw_chart(spec, alt=describe_tally(class_, pool, words))
         return
     spec = findings.chart(class_, whole, pool.tally)
     alt = f"Everybody's results by device, with the predictions behind. {describe_spread(class_, pool)}"
@@ -412,9 +412,8 @@ def describe_spread(class_: Class, pool: findings.Pool) -> str:
     return f"{len(found)} students found crossovers from {axis.title} {low} to {high}."
 
 
-def describe_tally(class_: Class, pool: findings.Pool) -> str:
-    """Describe the predictions of the class."""
-    words = name_winners(pool)
+def describe_tally(class_: Class, pool: findings.Pool, words: Mapping[str, str]) -> str:
+    """Describe the predictions of the class, with the winners in words."""
     winners = [f"{words[name]}: {count}" for name, count in pool.tally.winners.items() if count]
     where = [f"{place_label(class_, place)}: {count}" for place, count in pool.tally.places.items() if count]
     said = f"Predicted winner{_largest_size_text(class_)}: {'; '.join(winners)}." if winners else ""

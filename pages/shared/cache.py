@@ -102,7 +102,7 @@ def make_key(value: Any) -> Hashable:
         case Store():
             return value.folder, sign_folder(value.folder)
         case Study():
-            return value.id, value.axis, make_rows_key(row for run in value.runs for row in run)
+            return value.id, value.axis, make_rows_key(row for run in value.every_run for row in run)
         case Meeting():
             return value.id, make_rows_key(value.measured)
         case Job():

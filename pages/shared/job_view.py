@@ -153,8 +153,7 @@ def draw_stop_button(jobs: Sequence[Job]) -> None:
 
 
 def draw_queue_place(job: Job) -> None:
-    others = [other for other in queries.open_queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
-    if job.place > 1 or any(other.state == "running" and other.id != job.id for other in others):
+    if job.place > 1 or _waits_for_another(job):
         whose = " of the cluster" if job.elsewhere else ""
         why = "One measurement at a time keeps the times honest; people take turns."
         st.info(f"Place {job.place} in the queue{whose}. {why}")
@@ -162,6 +161,12 @@ def draw_queue_place(job: Job) -> None:
         st.info("Place 1 in the queue of the cluster. Starting its machines.")
     else:
         st.info(f"Place 1 in the queue. {queries.describe_loading() or 'Starting the measuring process.'}")
+
+
+def _waits_for_another(job: Job) -> bool:
+    """Return whether another job is measured now, on this machine or on the cluster as this one will be."""
+    others = [other for other in queries.open_queue().jobs() if bool(other.elsewhere) == bool(job.elsewhere)]
+    return any(other.state == "running" and other.id != job.id for other in others)
 
 
 def _draw_live_curves(job: Job, progress: Progress) -> None:

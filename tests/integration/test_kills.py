@@ -29,6 +29,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="this system has
 def test_kills_of_server_and_worker_lose_nothing_and_double_nothing(tmp_path):
     found = asyncio.run(kills.campaign(tmp_path, students=STUDENTS, server=KILLS, worker=KILLS, look_s=0.5))
     assert found.faults == ()
+    assert "begin" in (tmp_path / "journal.txt").read_text(), "the script measured, and nothing was trained"
     figures = found.figures
     assert (figures["server killed"], figures["worker killed"]) == (KILLS, KILLS)
     assert figures["joins shown"] == STUDENTS <= figures["joins stored"]

@@ -66,6 +66,48 @@ def test_one_size_each_makes_the_curve_of_the_class():
     assert results.pool_rows(QUESTION, rows_of(100, every)).sizes == (100,)
 
 
+def repeated(rows, number, **changes):
+    """The same rows as another student measured them later."""
+    names = {"started_at": f"2026-11-22T10:{number:02}:00.000+00:00", **changes}
+    return [
+        dataclasses.replace(
+            row, run_id=f"{number:02}{row.run_id[2:]}", trial_id=f"{number:02}{row.trial_id[2:]}", **names
+        )
+        for row in rows
+    ]
+
+
+def at_size(study, size):
+    """What the curve says at a size."""
+    return next(found for found in study.crossover().sizes if found.size == size)
+
+
+def test_repeats_of_a_size_pool_and_narrow_its_interval():
+    every = measured()
+    again = [row for number in (1, 2, 3) for row in repeated(rows_of(100, every), number)]
+    once, pooled = (results.pool_rows(QUESTION, rows) for rows in (every, every + again))
+    readings = {found.size: found.readings for found in pooled.crossover().sizes}
+    assert readings == dict.fromkeys(QUESTION.dealt_sizes, 8) | {100: 32}
+    before, after = at_size(once, 100), at_size(pooled, 100)
+    assert after.high / after.low < before.high / before.low
+
+
+def test_the_newest_repeat_does_not_replace_what_others_measured():
+    every = measured()
+    again = [row for number in (1, 2) for row in repeated(rows_of(100, every), number)]
+    apart = repeated(rows_of(100, measured(1_000.0)), 9)
+    found, alone = (results.pool_rows(QUESTION, rows) for rows in (every + again + apart, every))
+    assert at_size(found, 100).speedup == pytest.approx(at_size(alone, 100).speedup, rel=0.05)
+
+
+@pytest.mark.parametrize("outcome", ["interrupted", "stopped"])
+def test_a_repeat_that_was_cut_off_is_not_pooled(outcome):
+    every = measured()
+    found = results.pool_rows(QUESTION, every + repeated(rows_of(100, every), 1, outcome=outcome))
+    assert found.repeats == ()
+    assert {entry.readings for entry in found.crossover().sizes} == {8}
+
+
 def test_a_student_with_one_size_has_a_speedup_there_and_no_crossover():
     found = results.compute_result(QUESTION, ADA, rows_of(1_000, measured()))
     assert (found.estimate, found.sizes, found.place(QUESTION)) == (None, 1, None)
