@@ -100,7 +100,7 @@ class StepParts:
 def step_parts(trial: Trial) -> StepParts | None:
     """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s.
 
-    That of one's own training has other parts, see `core.answer.custom_findings`.
+    A custom script has other parts, see `core.answer.custom_findings`.
     """
     if trial.training:
         return None

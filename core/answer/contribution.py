@@ -415,7 +415,7 @@ AGREEMENT = TIE
 def find_confirmed(lines: Iterable[Mapping[Any, Any]]) -> set[str]:
     """Return the trials that another machine with the same card confirms.
 
-    The interval of a median is taken from the interquartile range of its blocks (McGill, Tukey and Larsen 1978).
+    The interval of a median follows from the interquartile range of its blocks (McGill, Tukey and Larsen 1978).
 
     Args:
         lines: rows with the columns of `CONFIRMED_BY`, their names, and `step_s`, `noise` and `pairs` as

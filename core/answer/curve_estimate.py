@@ -86,8 +86,8 @@ def visit_share(readings: int, visits: int) -> float:
 def combine_noise(first: Noise, second: Noise) -> Noise:
     """Return the noise of readings of two devices that do not pair, which may be unequally noisy.
 
-    A pool of both would take the noise of the quieter one for that of the other as well. What one of them is not known
-    for is taken from the other.
+    A pool of both would take the noise of the quieter one for that of the other as well. An unknown noise of one device
+    is replaced by that of the other.
 
     Returns:
         The noise of a reading on average (root mean square). Its freedom is that of Welch: that of the noisier one
@@ -242,7 +242,7 @@ def half_width(readings: Readings, tail: float, visits: Vector | None = None) ->
 def mixture_quantile(sds: Vector, shares: Vector, tail: float) -> Vector:
     """Return where so much lies beyond of each row's mixture of normal distributions around 0, by Newton's method.
 
-    What lies beyond falls ever more slowly, so that no step from 0 goes too far.
+    The tail probability decreases ever more slowly, so no step from 0 goes too far.
     """
     width = np.zeros(len(sds))
     for _ in range(MOST_STEPS):

@@ -313,8 +313,8 @@ def evidence_interference(evidence: Sequence[Evidence], baseline: str, challenge
 def mark_interference(answer: Crossover, interference: PairInterference | None, condition: str = "") -> Crossover:
     """Return the answer with the observed interference of other programs.
 
-    What else explains several crossings is not called the usual cause. An answer that they may have turned is told as
-    that of the loaded machine; one that they cannot have turned stands, marked.
+    Other explanations of several crossings are not named as the usual cause. An answer that other programs may have
+    changed is reported as one for the loaded machine; any other answer is marked only.
     """
     if interference is None and not condition:
         return answer
@@ -343,7 +343,7 @@ AXES_WITHOUT_TILES = ("depth", "samples", ROWS)
 def caution_sentences(timed: Sequence[Evidence], answer: Crossover) -> Iterable[str]:
     """Yield a sentence for each; what was timed is ascending by size.
 
-    That a time may be in another unit is asked of brought tables alone: what was measured here has one.
+    A question about the unit of a time applies only to imported tables: measurements have a unit.
     """
     brought = answer.basis == "as_given"
     for name, times in (

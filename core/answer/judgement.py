@@ -125,8 +125,8 @@ def _outcome(readings: Readings, signs: Vector, crossings: Sequence[Crossing], f
 def _signs(readings: Readings, widths: Vector, fitted: SpeedupCurve) -> Vector:
     """Return 1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
 
-    A size's own readings decide, unless close neighbours contradict them: then one of them was disturbed. What they
-    leave open the curve may decide, but never against them.
+    A size's own readings decide, unless close neighbours contradict them: then one of them was disturbed. The curve
+    may decide a size that they leave open, but never against them.
     """
     own = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
     signs = np.where(own * curve_estimate.nearby_medians(readings) > 0, own, 0)

@@ -348,7 +348,7 @@ LONE_CONTENDER_BLOCKS = 20
 def is_certain(trials: Sequence[Trial]) -> bool:
     """Return whether more pairs would not change the fastest contender of a run, against its first.
 
-    Who was not timed, and never will be, is left out.
+    A contender that was not timed, and never will be, is left out.
     """
     timed = [trial for trial in trials if trial.step_s]
     if not trials or not trials[0].step_s:

@@ -54,7 +54,7 @@ class Study:
         baseline: contender in written form, e.g. `cpu`.
         challenger: contender in written form, e.g. `cuda:0`.
         runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
-        repeats: earlier runs of these sizes that are pooled with them; none unless `studies` was asked for repeats.
+        repeats: earlier runs of these sizes that are pooled with them; none unless `studies` is called with repeats.
     """
 
     id: str

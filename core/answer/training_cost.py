@@ -93,8 +93,7 @@ def epoch_check_sentence(trial: Trial) -> str:
 def startup_s(trial: Trial) -> float | None:
     """Return the seconds of start-up in a fresh process: device, model, resident data, compiling and first step.
 
-    Resident data that were never copied ahead (other data paths) cost nothing here, nor does compiling in an eager
-    lane. None if not measured.
+    Data that are not resident cost nothing here, nor does compiling in an eager variant. None if not measured.
     """
     needed = (trial.startup_device_s, trial.startup_build_s, trial.startup_first_step_s)
     known = [part for part in needed if part is not None]

@@ -105,7 +105,7 @@ class Class:
 class Classes:
     """The classes of one folder: `CROSSOVER_CLASSES`, or data/classes of the project, unless given.
 
-    What reads raises StoreError if the database cannot be read, what changes something also if it cannot be written.
+    Methods that read raise StoreError if the database cannot be read; methods that write also if it cannot be written.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -87,8 +87,8 @@ def submit_question(queue: Queue, question: AnyQuestion, store: Store, *, fresh:
 def require_devices(contenders: Sequence[Contender], queue: Queue) -> None:
     """Refuse devices, variants and threads that this machine does not have; raises as `submit_question`.
 
-    What the measuring process saw last suffices for devices that are there. It is asked again for missing ones, unless
-    the system has no driver of an accelerator.
+    The last list of the measuring process suffices for available devices. For missing ones it is requested again,
+    unless the system has no driver of an accelerator.
     """
     usable = environment.usable_cores()
     for contender in contenders:

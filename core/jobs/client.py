@@ -209,7 +209,7 @@ def run(
 def stop(queue: Queue, job_id: str) -> Job:
     """End a job within two seconds: at the end of its block if that comes soon, by killing its process if not.
 
-    One that a cluster measures ends once its machines have been told, which its driver does: it is left to that.
+    The driver of a cluster ends its job after it has stopped the machines.
 
     Returns:
         The job, ended; what was measured by then is in the store.
@@ -232,8 +232,8 @@ def stop(queue: Queue, job_id: str) -> Job:
 def load_job_rows(queue: Queue, job: Job) -> list[Trial]:
     """Return the rows of a job, in the store or not: in the order of points, and of contenders at each.
 
-    Those of a sweep are also the ones that it found in the store. While a job runs they become more, and those that
-    lack pairs are among them as they are by now.
+    For a sweep they include rows found in the store. While a job runs, rows are added, and unfinished rows are included
+    as they are.
 
     Raises:
         StoreError: the store cannot be read.

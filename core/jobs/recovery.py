@@ -47,7 +47,7 @@ def finish_job(job: Job, message: str = "") -> Job:
 def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
     """Return the job that has measured these rows, with a sentence on each contender without a row among them.
 
-    A row that readers would refuse is none; that of a lane that failed has a sentence of its own.
+    A row that readers would refuse does not count; a failed variant has its own sentence.
     """
     experiments = {trial.experiment_id for trial in trials}
     there = {(trial.experiment_id, trial.contender) for trial in trials}

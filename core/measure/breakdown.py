@@ -86,7 +86,7 @@ def time_alternately(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the seconds per step of two trainings that take turns, an entry per turn; none if it takes too long.
 
-    The other is a fresh one on the same device, which gets warm first; too long is what is long beside the budget.
+    The other is a fresh one on the same device, which gets warm first; a time is too long relative to the budget.
     """
     steps = max(1, math.ceil(MIN_BLOCK_S / step_s))
     fewest, most = TURNS
@@ -136,9 +136,9 @@ def busy_step_s(
 
     The device first gets filler that outlasts the queueing of some steps; the steps behind it then run without
     a gap. Their time is that of filler and steps less that of filler alone: one host clock, no events, any
-    accelerator. The batch is on the device beforehand, so loader and transfer are left out. Fewer steps are queued
-    where the host had not queued all of them by the time the filler was over, as where the queue was full. If not even
-    one is, the step is recorded, where that is possible, and replayed in one launch.
+    accelerator. The batch is on the device beforehand, so loader and transfer are left out. Fewer steps are queued if
+    the filler ends before the host has queued all of them, for example because the queue is full. If not even one is,
+    the step is recorded, where that is possible, and replayed in one launch.
 
     Returns:
         One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue.

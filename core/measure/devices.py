@@ -434,8 +434,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None:
     """Return how an error ends this contender alone, and the sentence that says so; None if it concerns the run.
 
-    Whatever goes wrong in a lane other than the plain one is taken for the lane's: no compiler, a graph that cannot be
-    recorded. It counts as interrupted, an outcome that readers of earlier versions know and do not build on.
+    An error in a variant is attributed to the variant: no compiler, a graph that cannot be recorded. It counts as
+    interrupted, an outcome that readers of earlier versions know and do not build on.
     """
     if is_out_of_memory(error):
         return "out_of_memory", str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."

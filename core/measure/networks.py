@@ -86,7 +86,7 @@ class ResidualBlock(nn.Module):
     """Two convolutions of 3×3 with a norm each, and a way past them, which has a convolution where its shape changes.
 
     The norms are over groups of channels of one sample: without running statistics, training and testing compute the
-    same on every device, in pieces of a batch as in the whole, and a batch may have one sample.
+    same on every device. Micro-batches give the same result, and a batch may have one sample.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int, groups: int) -> None:

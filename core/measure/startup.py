@@ -58,8 +58,8 @@ _log = logging.getLogger(__name__)
 def cold_s(contender: Contender, network: Network) -> tuple[float, ...]:
     """Return the seconds of a device's first use in each of three fresh processes, with one kind of layers.
 
-    They are started once for each device, kind of layers and lane; the first may have read its libraries from a cold
-    disk. None on a CPU, of what has no layers, and where it failed: then the measuring process must do.
+    The processes are started once for each device, kind of layers and variant; the first may have read its libraries
+    from a cold disk. None on a CPU, of what has no layers, and where it failed: then the measuring process must do.
     """
     if contender.on_host or not network.layers:
         return ()

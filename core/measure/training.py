@@ -175,8 +175,7 @@ class Training:
 def nudge_weight(weight: Tensor) -> Tensor:
     """Return a weight with each number moved by up to `ROUNDINGS` roundings, up or down, the same each time.
 
-    As far apart are sums of some hundred products in another order. One rounding is less than what a lane does, and
-    missed where training carries it on.
+    Sums of some hundred products in another order differ by as much. One rounding is less than the effect of a variant.
     """
     draw = torch.rand(weight.shape, generator=torch.Generator().manual_seed(0), dtype=weight.dtype).to(weight.device)
     return weight * (1 + ROUNDINGS * torch.finfo(weight.dtype).eps / 2 * (2 * draw - 1))

@@ -38,8 +38,8 @@ class Orders(Generic[Taker]):
     """Orders of one round after another.
 
     Rounds come in twos, the second the first reversed, so of any two takers each goes before the other equally often.
-    The rows of a Williams square, over which each is also in every place and after every other equally often
-    (Williams 1949, https://doi.org/10.1071/CH9490149), are drawn at random, and the takers are put into it at random.
+    In a Williams square each is also in every place and after every other equally often (Williams 1949,
+    https://doi.org/10.1071/CH9490149). Its rows and the assignment of contenders are random.
     """
 
     def __init__(self, seed: str) -> None:

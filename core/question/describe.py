@@ -214,7 +214,7 @@ def format_command_error(error: CrossoverError) -> str:
 def control(field: str) -> str:
     """Return the name of a control for people, also of the ends of its range.
 
-    What has no control, as the keys of a file, goes by its own name.
+    A field without a control, such as a key of a file, has its own name.
     """
     bare = field.removesuffix("_range").removesuffix("_values")
     return FIELDS[bare].name if bare in FIELDS else CONTROLS.get(bare, field)

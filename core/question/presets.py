@@ -244,8 +244,8 @@ FEWEST_PAIRS = 10
 def default_contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
     """Return the CPU against the first accelerator; without one, one thread of the CPU against all of them.
 
-    Both numbers of threads are said: a `cpu` that tries several may find that one thread is the fastest, and the two
-    would be one and the same.
+    Both numbers of threads are explicit: a `cpu` that tries several may find that one thread is the fastest, and then
+    both would be the same.
 
     Args:
         devices: of this machine.

@@ -380,8 +380,8 @@ def _count_waiting(before: Mapping[str, int], waits: Mapping[str, int], elapsed_
 def _switches() -> int | None:
     """Involuntary context switches of all threads of this process so far; None where the system does not count them.
 
-    Windows has no such number. That of macOS is all switches but the few that its BSD half saw begin, so every thread
-    that waits for another or for the GPU counts (`calcru` in bsd/kern/kern_resource.c of XNU).
+    Windows has no such number. On macOS it includes almost all switches, so every thread
+    that waits counts (`calcru` in bsd/kern/kern_resource.c of XNU).
     """
     if sys.platform in ("win32", "darwin"):
         return None

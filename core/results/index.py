@@ -333,8 +333,8 @@ def _scan_folder(folder: Path) -> "list[os.DirEntry[str]]":
 def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
     """Return the file of a folder's entry; None where it is no file. Raises FileNotFoundError if it vanished meanwhile.
 
-    A link that leads nowhere or in a circle, or anything else that the system does not describe, is a file all the
-    same: it is named with the reason when it is read, and hides no other.
+    A broken or circular link, or an entry that the system does not describe, counts as a file. It is named with the
+    reason when it is read, and hides no other.
     """
     try:
         facts = entry.stat()

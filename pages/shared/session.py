@@ -333,7 +333,7 @@ def read_link() -> Values:
 def read_arrived_settings() -> Mapping[str, tuple[str, ...]]:
     """Return the settings in the link with which the session came to this page, with every value of each.
 
-    They are stored at the first look, because a control resets a value that it cannot show, in the link too.
+    The settings are stored at the first call, because a control resets a value that it cannot show, also in the link.
     """
     here = _find_current_page()
     if here.arrived is None:

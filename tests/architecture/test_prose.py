@@ -21,20 +21,16 @@ BANNED = re.compile(
 LONGEST = 25
 """Words of a sentence; in a document a piece of code, a link's address or a number with its unit counts once."""
 
-CODE = re.compile(r"```.*?```|<!-- generated.*?<!-- end -->|<!--.*?-->|^ {4}\S.*?$|^#.*?$", re.S | re.M)
-ALLOWED = {
-    "docs/gpu-checks.md",
-}
-"""Documents that have not been rewritten yet; the list may only shrink."""
+CODE = re.compile(r"```.*?```|<!-- generated.*?<!-- end -->|<!--.*?-->|^ {4}.*?$|^#.*?$", re.S | re.M)
+LISTED_NAME = re.compile(r"^ +(?:\*{0,2}\w+: )?", re.M)
+"""The indentation of a docstring's line, and the name of an argument or attribute before its description."""
 
-CEILINGS = {"docstrings": 14, "strings": 15}
+CEILINGS = {"docstrings": 0, "strings": 13}
 """Texts of core and pages with a banned word or too long a sentence: the numbers may only fall."""
 
 FILES = [
-    path
-    for path in [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    + sorted((PROJECT / "docs").rglob("*.md"))
-    if path.relative_to(PROJECT).as_posix() not in ALLOWED
+    *[PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")],
+    *sorted((PROJECT / "docs").rglob("*.md")),
 ]
 
 
@@ -62,7 +58,8 @@ def test_texts_of_the_code_become_plain():
         documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                found["docstrings" if id(node) in documented else "strings"] += bool(faults(node.value))
+                kind = "docstrings" if id(node) in documented else "strings"
+                found[kind] += bool(faults(LISTED_NAME.sub("", node.value) if kind == "docstrings" else node.value))
     assert all(found[kind] <= ceiling for kind, ceiling in CEILINGS.items()), found
 
 

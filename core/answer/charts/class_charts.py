@@ -62,7 +62,7 @@ class StudentResult:
 def student_crossovers_chart(marks: Sequence[StudentResult], expected: Mapping[float, int], axis: str) -> Spec:
     """Chart all students' crossovers by pair of devices, and how many predicted one at each size.
 
-    Who found the challenger faster at every size, or at none, stands at the end. `axis` is its name for people.
+    Students whose challenger was faster at every size, or at none, are at the end. `axis` is its name for people.
     """
     places = sorted(expected)
     drawn = [mark for mark in marks[:MAX_STUDENTS_DRAWN] if mark.value or mark.outcome in OUTCOMES_WITHOUT_CROSSOVER]

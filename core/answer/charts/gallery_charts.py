@@ -200,7 +200,7 @@ def study_times_chart(curves: Sequence[StudyCurves]) -> Spec:
 def study_speedups_chart(curves: Sequence[StudyCurves]) -> Spec:
     """Return a chart of speedup against size, one curve with intervals per study; at 1 neither device is faster.
 
-    A study has the colour that its challenger has where the times are drawn.
+    A study has the colour of its challenger in the chart of times.
     """
     shown = curves[:MAX_STUDIES_DRAWN]
     rows: list[ChartRow] = [

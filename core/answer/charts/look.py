@@ -127,8 +127,8 @@ def finish_chart(
 ) -> Spec:
     """Return the specification in the common look, with its rows inline.
 
-    Altair is not given the rows: it would want a data frame, and refuse more than 5,000. It puts a placeholder where
-    data are missing, which is taken out again.
+    Altair is not given the rows: it would want a data frame, and refuse more than 5,000. Its placeholder for missing
+    data is removed.
     """
     framed = chart.properties(width="container", height=height, background="transparent")
     spec: Spec = framed.to_dict(validate=CHECKED)

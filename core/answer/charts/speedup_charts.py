@@ -34,7 +34,7 @@ CLOSE, UNDECIDED = "too close", "not decided"
 def speedup_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
     """Return the chart of the speedup at each size with its interval, the line at 1, and the curve between sizes.
 
-    Without the kinds of the two devices each is taken for what its name says.
+    Without the kinds of the two devices, their names decide.
     """
     points = [
         _speedup_row(answer, size, size.speedup) for size in answer.sizes if size.speedup and 0 < size.size < math.inf
@@ -188,7 +188,7 @@ def winners_chart(
     """Map of two axes, each cell in the colour of the faster device, hatched where the two are too close.
 
     The axes are what is varied from left to right, and upwards; the devices baseline and challenger, for people.
-    Without their kinds each is taken for what its name says.
+    Without their kinds, their names decide.
     """
     rows = [_cell_row(cell, devices) for cell in cells]
     fills = {

@@ -63,8 +63,8 @@ def crossover_chart(
 ) -> Spec:
     """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
 
-    Without the kinds of the two devices each is taken for what its name says. The marks of a challenger that was
-    recorded on another machine are hollow diamonds.
+    Without the kinds of the two devices, their names decide. The marks of a challenger that was recorded on another
+    machine are hollow diamonds.
     """
     shown = [entry for entry in pairs if 0 < entry.size < math.inf]
     readings, number = _readings(answer, shown)
@@ -290,7 +290,7 @@ def _curve_layers(
 def crossing_layers(x: Any, crossings: Sequence[ChartRow], sizes: Sequence[float]) -> list[alt.Chart]:
     """Return a thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
 
-    Each label stands higher than the one before, as they would lie on each other where the window is narrow.
+    Each label is higher than the previous one, so that labels do not overlap in a narrow window.
     """
     tooltip = look.tooltips(("shown", "crossover, 95 % interval"), ("label", "so"))
     layers: list[alt.Chart] = []

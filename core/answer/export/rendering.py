@@ -90,7 +90,7 @@ def draw_svgs(specs: Sequence[Spec], width: int = PICTURE_WIDTH) -> list[str]:
 def chart_page(spec: Spec, title: str) -> bytes:
     """Return a chart with its tooltips as a page of HTML that needs nothing else; raises as `draw_picture` does.
 
-    The title stands above a chart that has none of its own.
+    The title is shown above a chart without a title.
     """
     embedded = json.dumps(clean_spec({**spec, "background": "white"}))
     embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script

@@ -307,7 +307,7 @@ def sweep_documents(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]
 def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
     """Return the trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last.
 
-    Of a training of one's own nobody knows how long an epoch is.
+    The length of an epoch of a custom script is unknown.
     """
     times = ("step",) if sweep.point.training else ("epoch", "step")
     header = (*(axis.title for axis in sweep.axes), "device", *times, "speedup", "")

@@ -412,8 +412,8 @@ def select_studies(
 ) -> tuple[int, ...]:
     """Return the studies with a wanted answer, those that are decided and trusted first.
 
-    Runs that happen to differ in one size are no study that anybody asked for: what is not measurable is left out
-    unless it is wanted.
+    Runs that differ in one size by chance are no requested study: what is not measurable is left out unless it is
+    wanted.
 
     Args:
         data: with the trust level of each study.

@@ -146,7 +146,8 @@ AxisKind = Literal["log", "linear", "names"]
 class PublishedComparison:
     """Published and measured, side by side: times in seconds of a `per` (training or epoch), and speedups.
 
-    `wins_from` is the published place from which the GPU is said to win, if any; `differences` tell the two apart.
+    `wins_from` is the published place from which the GPU wins, if any; `differences` lists how the two trainings
+    differ.
     """
 
     axis: str
@@ -313,7 +314,7 @@ def _comparison_table(
 ) -> SectionTable:
     """Return a line for each place: the speedup where pairs of blocks give one, and measured and published times.
 
-    What one looks for comes first: a narrow window shows no more than the first columns.
+    The most important columns are first: a narrow window shows only these.
     """
     marks = [*measured_numbers, *published_numbers]
     series = list(dict.fromkeys(mark.series for mark in marks))

@@ -183,7 +183,7 @@ says too little of a large one; that one is tried, and gives up once its budget 
 def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -> str:
     """Return why a point is too slow to begin, in words that go on after a colon; empty if it is not, or unknown.
 
-    What is known comes from points that differ from it on one axis only and have no more operations a step.
+    The estimate comes from points that differ on one axis only and have no more operations per step.
     """
     lesser = [
         other for other in results if _work(other) <= _work(point) and _count_axis_differences(sweep, point, other) == 1
@@ -231,8 +231,8 @@ def search_s(
 ) -> tuple[float, float] | None:
     """Return the least and the most seconds that an adaptive sweep will still take; None before a point was measured.
 
-    Which points it will choose is not known: they are taken for the average of those that it may, and for as many as
-    searches usually measure.
+    The points that it will choose are unknown, so the average of possible points is used, and the usual number of
+    points.
     """
     whole_s = _total_s(sweep, left, results)
     if whole_s is None:

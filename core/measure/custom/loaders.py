@@ -129,7 +129,7 @@ def measure(
 ) -> dict[str, tuple[float, ...]]:
     """Return the seconds for the samples of a step with each and with the loader as it is, an entry a turn.
 
-    What cannot be trained with is not in it; what would take too long, as its first turn shows, has no entries.
+    Loaders that cannot be used in training are left out; a loader whose first turn takes too long has no entries.
 
     Raises:
         OwnTrainingFailed: by its own code with the loader that it has.

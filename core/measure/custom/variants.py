@@ -66,7 +66,7 @@ def wrap_in_bf16(step: Callable[[Any], object], device: torch.device) -> Callabl
 def compile_modules(built: Any, files: Iterable[ModuleType]) -> None:
     """Compile the modules that a built training shows, in place, where they are called for the first time.
 
-    What is drawn at random, as by dropout, stays what PyTorch itself would draw.
+    Random numbers, for example of dropout, are the same as in PyTorch without compilation.
 
     Args:
         built: what `build` returned.

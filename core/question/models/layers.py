@@ -23,8 +23,9 @@ class Layer:
         module: how torch makes it: a class of `torch.nn` or of `core.measure.networks`, and its arguments.
         parameters: trainable numbers.
         tensors: parameter tensors, each of which is updated by itself where the optimizer is a loop.
-        flops: operations per sample forward and backward, of matrix products and convolutions only, as in torch's
-            FlopCounterMode: one product forward, one for the gradient of the weights, one for that of the input.
+        flops: operations per sample forward and backward, of matrix products and convolutions only, as torch's
+            `FlopCounterMode` counts them. There is one product forward, one for the gradient of the weights and one
+            for that of the input.
         input_flops: of these, those for the gradient of its input, which the first layer of a network does not need;
             left out of layers that never come first.
         launches: operations that PyTorch dispatches forward and backward; views not counted.
