@@ -216,7 +216,7 @@ def _lane_note(plain: Trial, row: Trial, stands: Standing) -> str:
     if stands == "same":
         return ""
     held = speedup.check_lane(row)
-    told = [held.sentence] if held else [f"Training on {inline_name(row.contender)} uses other numerics."]
+    told = [held.sentence] if held else [f"Training on {inline_name(row.contender)} uses lower precision."]
     if stands == "other" and plain.confusion and row.confusion:
         sentence = _predictions_note(plain, row)
         told += [sentence] if sentence else []
@@ -240,7 +240,7 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
     if hindrance := _hindrance_reason(plain):
         return f"It is unknown what would speed up {inline_name(device)}: {hindrance}."
     outside = [one for one in other if one.helps]
-    beyond = f" With other numerics: {outside[0].title}, {_short_figures(outside[0])}." if outside else ""
+    beyond = f" With lower precision: {outside[0].title}, {_short_figures(outside[0])}." if outside else ""
     return f"{_no_gain(inline_name(device), same)}{beyond}"
 
 

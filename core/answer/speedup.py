@@ -136,7 +136,7 @@ def _lane_sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, w
             f"{_difference_text(difference)}, where rounding explains {_difference_text(TOLERANCE)}, so its times "
             "are of another training."
         )
-    return f"{on} uses other numerics: {first} {differ} from the default loop by up to {_difference_text(difference)}."
+    return f"{on} uses lower precision: {first} {differ} from the default loop by up to {_difference_text(difference)}."
 
 
 def _difference_text(difference: float) -> str:

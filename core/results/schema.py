@@ -353,7 +353,7 @@ class RawValues:
     nudged_loss: tuple[float, ...] = column(
         FLOATS,
         "the same steps of the default loop from initial weights changed by some roundings: how far training "
-        "amplifies rounding; empty for other numerics",
+        "amplifies rounding; empty for lower precision",
         unit="nats",
         default=(),
     )

@@ -60,10 +60,10 @@ def test_other_mathematics_stands_apart_with_how_far_it_is_off():
     losses = {"cpu@1+bf16": (2.3, 2.21, 2.1)}
     found = only({"cpu@1": 1e-3, "cpu@1+bf16": 5e-4, "cpu@1+fused": 9.9e-4}, losses=losses)
     assert [one.contender for one in found.other] == ["cpu@1+bf16"]
-    assert "(bf16) uses other numerics" in found.other[0].note
+    assert "(bf16) uses lower precision" in found.other[0].note
     assert "test items" in found.other[0].note  # both were tested, so what they learned is compared
     assert found.headline.startswith("Nothing to gain on 1 CPU thread: the one variant with the same numerics is not")
-    assert "With other numerics: bf16, " in found.headline
+    assert "With lower precision: bf16, " in found.headline
 
 
 def test_a_lane_that_broke_its_promise_is_named_and_never_recommended():

@@ -162,7 +162,7 @@ def test_a_recorded_lane_is_set_against_plain_steps_and_named():
 
 def test_other_mathematics_of_a_recorded_lane_is_a_caution():
     lane = {"contender": "cuda:0+bf16", "precision": "bf16", "lane_loss": (2.3, 2.2), "reference_loss": (2.3, 2.1)}
-    assert "(bf16) uses other numerics" in " ".join(
+    assert "(bf16) uses lower precision" in " ".join(
         machine_comparison.machine_speedup(here(), dataclasses.replace(there(), **lane)).cautions
     )
     assert "mathematics" not in " ".join(machine_comparison.machine_speedup(here(), there()).cautions)
