@@ -93,6 +93,8 @@ def _draw_machine_facts(machine: Machine) -> None:
         "Machine id": facts.machine_id,
     }
     elements.draw_table([{"Fact": name, "Value": value} for name, value in shown.items()], alt="Machine")
+    if repeats := queries.describe_repeatability():
+        st.markdown(plain(repeats))
     if policy := as_line(facts.omp_wait_policy):
         st.markdown("How CPU threads wait for each other (settings of OpenMP):")
         st.code(f"OMP_WAIT_POLICY={policy}", language=None, wrap_lines=True)

@@ -49,7 +49,7 @@ def run_page(page: st.Page) -> None:
     layout.draw_learn_links(page.url_path)
     content, doors = st.container(), st.container()
     with doors:
-        layout.draw_doors(plain(queries.name_devices()))
+        layout.draw_doors(plain(queries.name_devices()), plain(queries.describe_repeatability()))
     session.shorten_link(name)
     _begin(name)
     session.enter_page(name)

@@ -268,12 +268,12 @@ FORMER: Mapping[str, Mapping[str, str]] = {"compare": {}, "crossover": {"sizes":
 """Address of an earlier page that leads to Explore with its whole link, and the settings that it implied."""
 
 
-def draw_doors(devices: str) -> None:
-    """Draw the four doors and the chip of this machine's devices, which the style puts into the bar."""
+def draw_doors(devices: str, note: str) -> None:
+    """Draw the four doors and the chip of this machine's devices with a note, which the style puts into the bar."""
     with st.container(horizontal=True, key="doors", gap="xsmall"):
         for file, label in DOORS:
             st.page_link(file, label=label)
-        st.page_link(DEVICES, label=devices, icon=":material/memory:")
+        st.page_link(DEVICES, label=devices, icon=":material/memory:", help=note or None)
 
 
 def draw_learn_links(address: str) -> None:

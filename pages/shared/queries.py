@@ -124,6 +124,14 @@ def name_devices() -> str:
     return as_label(others[0]) + (f" + {len(others) - 1}" if others[1:] else "") if others else "No GPU here"
 
 
+def describe_repeatability() -> str:
+    """Describe how well results on this machine repeat, in one sentence; empty if no experiment was repeated."""
+    known = client.load_machine(open_queue())
+    with contextlib.suppress(StoreError):
+        return _describe_repeatability(read_overview(), known.environment.machine_id) if known else ""
+    return ""
+
+
 def explain_no_runs() -> str:
     """Return why no visitor can run anything on this host, in one sentence; empty if runs are possible."""
     if policy.load_policy().who_may_run == "nobody":
@@ -347,6 +355,9 @@ def _propose_import(data: bytes, name: str, store: Store) -> Proposal:
 LONG_STEP_S = 1e-3
 """Shortest step in seconds whose time shows how fast a machine computes."""
 
+MAX_REPEATS = 60
+"""Runs that the sentence on how well results repeat is based on."""
+
 MAX_REMEDY_ROWS = 50
 """Largest number of rows with other settings that are read, the newest first."""
 
@@ -485,6 +496,21 @@ def _find_rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
     timed = frame.loc[known & (frame["machine_id"] == machine_id)]
     rates = timed["flops_per_step"] / timed["step_s"]
     return tuple(rates.quantile([0.1, 0.9]).tolist()) if len(rates) else ()
+
+
+@cache_answers(2)
+def _describe_repeatability(overview: Overview, machine_id: str) -> str:
+    frame = overview.frame
+    rows = frame.loc[(frame["machine_id"] == machine_id) & (frame["pairs"] > 0)].sort_values("started_at")
+    runs = rows[["run_id", "experiment_id"]].drop_duplicates()
+    repeated = runs.loc[runs["experiment_id"].duplicated(keep=False)]
+    if repeated.empty:
+        return ""
+    found = speedup.measure_repeatability(find_rows(run_ids=tuple(repeated["run_id"].tail(MAX_REPEATS))), machine_id)
+    if not found.freedom:
+        return ""
+    counted = units.format_quantity(found.freedom, "repeated run")
+    return f"Results on this machine repeat to within about ±{units.format_share(found.reach)} ({counted})."
 
 
 @cache_answers(128)

@@ -4,6 +4,7 @@ import pytest
 
 from core.answer import contribution
 from core.question.policy import POLICY_VARIABLE
+from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, words
 
 PAGE = "pages/devices/devices.py"
@@ -45,6 +46,17 @@ def test_every_device_has_its_line_and_every_version_is_named(world, open_page):
     assert list(devices["First use"]) == ["500 ms", ""]
     assert "2.14.1" in set(facts["Value"])
     assert HINT not in words(app)
+
+
+def test_it_says_how_well_results_repeat_once_an_experiment_was_repeated(world, open_page):
+    world.has(CPU)
+    world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 1e-3}, run_id="a" * 12, pairs=20))
+    assert "repeat to within" not in words(open_page(PAGE))
+    world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 1.1e-3}, run_id="b" * 12, pairs=20))
+    said = "Results on this machine repeat to within about ±18 % (1 repeated run)."
+    assert said in words(open_page(PAGE))
+    (chip,) = [link for link in open_page("/gallery").get("page_link") if link.proto.label == "No GPU here"]
+    assert "repeat to within" in chip.proto.help
 
 
 def test_a_device_that_is_left_out_beside_others_is_named(world, open_page):
