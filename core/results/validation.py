@@ -300,9 +300,9 @@ def _require_contenders(table: pa.Table, newer: bool) -> None:
             raise _wrong("contender", written, "a device with its threads and variant") from None
         columns = dict(zip(_LANE, lane, strict=True))
         if str(asked) != written or (asked.device, asked.lane.columns) != (device, columns):
-            raise _wrong("contender", written, "the values of its columns device and lane")
+            raise _wrong("contender", written, "equal to its columns device and lane")
         if asked.threads not in (threads, 0):
-            raise _wrong("contender", written, f"the value of its column threads: {threads}")
+            raise _wrong("contender", written, f"equal to its column threads: {threads}")
 
 
 def _require_clock(table: pa.Table, newer: bool) -> None:

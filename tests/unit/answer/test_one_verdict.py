@@ -91,7 +91,7 @@ def test_no_two_surfaces_of_a_run_disagree(made):
     assert found.sentence in report.run_text(made)
     if not found.has_winner or found.is_conditional:
         assert pair.break_even.epochs is None
-        assert "not known" in pair.break_even.sentence
+        assert "unknown" in pair.break_even.sentence
     _agree_on_threads(pair.cause, found, base, other)
     assert _class_winner([base, other], Experiment(point=rows.EXPERIMENT.point, contenders=_contenders(made))) in (
         _expected_class_winners(found)

@@ -89,7 +89,7 @@ def test_it_is_varied_along_its_size_and_nothing_else_is():
 
 def test_it_runs_in_the_lanes_that_leave_its_code_as_it_is_and_in_no_other():
     for words in ("compiled10", "graph", "fused", "micro8", "channels_last"):
-        with pytest.raises(InvalidValue, match="code as it is"):
+        with pytest.raises(InvalidValue, match="do not change the code"):
             asked(contenders=(Contender.parse(f"cpu+{words}"),))
     worth = {host: [lane.words for lane in lanes.worth_trying(POINT, on_host=host)] for host in (True, False)}
     assert worth == {True: [("compiled",), ("kept",), ("bf16",)], False: [("compiled",), ("bf16",), ("tf32",)]}

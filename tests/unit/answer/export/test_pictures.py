@@ -61,7 +61,7 @@ def test_no_text_of_a_row_leaves_the_place_of_data_in_a_page(spec):
 
 
 def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(CrossoverError, match="cannot be drawn"):
+    with pytest.raises(CrossoverError, match="cannot be saved as a file"):
         rendering.draw_picture({"mark": 7}, "svg")
 
 

@@ -183,7 +183,7 @@ def test_a_lane_that_is_not_plain_is_left_out_and_named():
     text = script.training_script(rows)
     assert "Left out" in text
     assert "'cpu@2+compiled'" in text
-    with pytest.raises(CrossoverError, match="plain eager"):
+    with pytest.raises(CrossoverError, match="the default loop"):
         script.training_script(rows[2:])
 
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_repeated_says_why():
         script.training_script(run(point=Point(data_path="tutorial")))
     with pytest.raises(CrossoverError, match="does not offer"):
         script.training_script(run(dataset="unheard-of"))
-    with pytest.raises(CrossoverError, match="plain eager"):
+    with pytest.raises(CrossoverError, match="the default loop"):
         script.training_script(run(pairs=0))
     assert "tutorial" in DATA_PATHS
 

@@ -171,7 +171,7 @@ def test_a_tutorial_without_a_pair_shows_what_was_published_and_says_so():
 def test_why_a_gain_is_not_known_is_said_below_the_table_once_for_all_ways_it_is_true_of():
     section = sections.loader_sections(ways())[0]
     cells = [row[3] for row in section.tables[0].rows]
-    assert "not known" in cells
+    assert "unknown" in cells
     assert max(map(len, cells)) <= len("not known")
     assert [note for note in section.notes if "is unknown for Preloaded on the device: " in note]
 

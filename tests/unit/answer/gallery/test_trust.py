@@ -14,7 +14,7 @@ GOOD = rows.trial()
 GPU = rows.trial(contender="cuda:0")
 
 LACKING = {
-    "drained": ({"drained": False}, "not drained"),
+    "drained": ({"drained": False}, "not synchronized"),
     "warmed": ({"warmup_s": (), "warmup_steps": ()}, "No warm-up block"),
     "threads": ({"threads_tried": (), "threads_tried_step_s": ()}, "It ran on 4 CPU threads"),
     "load": ({"block_load": (1.0,) * 19 + (9.4,)}, "The load reached 9.4 on a machine of 8 processor threads"),

@@ -180,7 +180,7 @@ def test_curves_of_another_device_lie_in_the_band_of_the_seeds():
     assert (found.low, found.high) == ((1.0,) * 3, (1.4,) * 3)
     assert (found.inside, found.same_seed) == (1.0, 0.0)
     assert found.seed_to_seed > 0.05
-    assert "are 0 % apart" in found.sentence
+    assert "differ by 0 %" in found.sentence
     assert "100 % of the curves of the GPU lie within the band of 5 seeds" in found.sentence
 
 
@@ -188,7 +188,7 @@ def test_curves_outside_the_band_are_counted_and_the_sentence_follows():
     found = find_seed_band(curves(runs(5), {"cpu": 1.0, "cuda:0": 1.1}), **PAIR)
     assert found.inside == pytest.approx(3 / 5)  # the two highest seeds leave it
     assert found.same_seed == pytest.approx(0.2 / 2.1)
-    assert "are 9.5 % apart" in found.sentence
+    assert "differ by 9.5 %" in found.sentence
     assert "60 % of the curves" in found.sentence
 
 

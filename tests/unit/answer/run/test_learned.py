@@ -142,7 +142,7 @@ def test_the_interval_is_bonett_and_prices_adjusted_wald():
 
 def test_trainings_of_different_length_are_refused_with_both_numbers():
     a, b = trial(steps=1_900), trial(contender="cuda:0", steps=950)
-    with pytest.raises(NotComparable, match=r"it took 1,900 steps on the CPU, but 950 on the GPU\."):
+    with pytest.raises(NotComparable, match=r"training took 1,900 steps on the CPU, but 950 on the GPU\."):
         accuracy.compare_predictions(a, b)
 
 

@@ -174,5 +174,5 @@ def test_impossible_evidence_is_refused(bad, words):
 
 def test_paired_and_unpaired_readings_are_not_mixed():
     other = Evidence(size=9.0, baseline_s=(1.0,), challenger_s=(1.0,), paired=False)
-    with pytest.raises(NotComparable, match="pairs"):
+    with pytest.raises(NotComparable, match="unpaired"):
         answer([*evidence(RISING), other])
