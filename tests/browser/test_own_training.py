@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import axe
-from tests.browser.views import by_keyboard
+from tests.browser.views import by_keyboard, ready
 
 pytestmark = pytest.mark.browser
 
@@ -20,7 +20,7 @@ def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(v
     expect(page.get_by_label("Data set")).to_have_count(0)
     run = page.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_enabled()
-    assert axe.violations(page) == []
+    assert axe.violations(ready(page)) == []
     by_keyboard(page, "Run", 8)
     page.keyboard.press("Enter")
 

@@ -137,7 +137,7 @@ def test_a_measurement_that_ends_after_its_student_is_gone_brings_nobody_back(qu
     (queue.folder / scripted_worker.RELEASE).touch()
     ended = until(lambda: queue.job(job.id), lambda found: not found.active)
 
-    assert "did not take the rows" in ended.message
+    assert "could not be stored" in ended.message
     assert "cannot be written" in ended.message
     assert len(client.load_job_rows(queue, ended)) == 2, "what was measured is kept with the job"
     classes.prune()

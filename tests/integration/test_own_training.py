@@ -145,6 +145,8 @@ def of_the_process(process):
     """What a process hands on to those that it starts, the folder of its files and its log apart."""
     told = psutil.Process(process.pid)
     status = Path(f"/proc/{process.pid}/status").read_text()
+    while re.search(r"^SigBlk:\s*f{8}", status, re.MULTILINE):  # for as long as it starts a thread or a process
+        status = Path(f"/proc/{process.pid}/status").read_text()
     return {
         "environment": {name: told.environ().get(name) for name in ("HOSTILE", "PYTHONPATH", "OMP_NUM_THREADS")},
         "limits": Path(f"/proc/{process.pid}/limits").read_text(),
