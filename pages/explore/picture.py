@@ -117,6 +117,7 @@ def draw_picture(
     axis: str,
     card: str,
     fresh: Sequence[Trial] = (),
+    shown: Sequence[Trial] = (),
 ) -> None:
     """Draw the picture of a training over one of its sizes; if the settings are invalid, use the model's default.
 
@@ -126,6 +127,7 @@ def draw_picture(
         axis: the size that is varied, if the training has it.
         card: key of a GPU that this machine lacks; empty for none.
         fresh: rows of a running measurement.
+        shown: rows of the result below; their devices take the place of those of the controls.
     """
     point = settings.point or settings.usual
     if point is None:
@@ -135,7 +137,7 @@ def draw_picture(
     axes = _list_axes(point)
     axis = axis if axis in axes else axes[0]
     with show_errors(st.warning):
-        data = make_picture(settings, point, axis, card, machine, fresh)
+        data = make_picture(settings, point, axis, card, machine, fresh, shown)
         _component(data=data, key="picture", on_size_change=_take_size, default={"size": None})
         if data["band"]:
             _draw_prices(point, card, data["band"])
@@ -224,11 +226,16 @@ def _take_size() -> None:
 
 
 def make_picture(
-    settings: Settings, point: Point, axis: str, card: str, machine: Machine | None, fresh: Sequence[Trial]
+    settings: Settings,
+    point: Point,
+    axis: str,
+    card: str,
+    machine: Machine | None,
+    fresh: Sequence[Trial],
+    shown: Sequence[Trial],
 ) -> dict[str, Any]:
     """Return all data that the browser draws, ready for JSON."""
-    names = settings.contenders
-    known = _find_known(point, axis, names, machine, fresh)
+    known = _find_known(point, axis, settings.contenders, machine, fresh, shown)
     values = _list_values(point, axis, known.study.sizes if known else ())
     band = _predict_band(point, axis, card, values, _read_cpu(known))
     place = values.index(_nearest(values, getattr(point, axis)))
@@ -291,13 +298,23 @@ def _nearest(values: Sequence[float], wanted: float) -> float:
 
 
 def _find_known(
-    point: Point, axis: str, names: tuple[str, ...], machine: Machine | None, fresh: Sequence[Trial]
+    point: Point,
+    axis: str,
+    names: tuple[str, ...],
+    machine: Machine | None,
+    fresh: Sequence[Trial],
+    shown: Sequence[Trial],
 ) -> Known | None:
-    """Return the study with the most sizes of this machine and the chosen devices, else one recorded elsewhere."""
+    """Return the study of the shown result, else the one with the most sizes of this machine and the chosen devices.
+
+    Without either, return a study that was recorded on another machine.
+    """
     rows = list(fresh)
     with contextlib.suppress(StoreError):  # shown in place of the answer
         rows += queries.find_rows(trial_ids=_list_alike(queries.read_overview(), point, axis))
     here = machine.local_machine.machine_id if machine else environment.read_environment().machine_id
+    if study := _find_shown_study([row for row in rows if row.trial_id in {one.trial_id for one in shown}], rows, axis):
+        return Known(study=study, is_recorded=study.runs[0][0].machine_id != here)
     ours = queries.group_studies([row for row in rows if row.machine_id == here], axis)
     chosen = [study for study in ours if not machine or {study.baseline, study.challenger} <= {*names}]
     if chosen:
@@ -307,6 +324,16 @@ def _find_known(
     if accelerator:
         others = [study for study in others if study.runs[0][1].device_name == accelerator.device_name] or others
     return Known(study=others[0], is_recorded=True) if others else None
+
+
+def _find_shown_study(shown: Sequence[Trial], rows: Sequence[Trial], axis: str) -> Study | None:
+    """Return the study with the most sizes of the machine and the devices of a result; None without comparable rows."""
+    if not shown:
+        return None
+    machine, devices = shown[0].machine_id, {row.contender for row in shown}
+    found = queries.group_studies([row for row in rows if row.machine_id == machine], axis)
+    pairs = [study for study in found if {study.baseline, study.challenger} <= devices]
+    return max(pairs, key=lambda study: len(study.runs), default=None)
 
 
 @cache_answers(64)

@@ -1,15 +1,17 @@
 """Explore as it opens: the question, answers before anything runs, four doors, and how many sizes are measured."""
 
 import dataclasses
+import re
 
 import pytest
 
 from core.answer import training_cost
+from core.answer.study import studies
 from core.question.experiment import Contender, Experiment
 from pages.explore import one_size
 from pages.shared import layout, links
 from tests import rows
-from tests.studies import rows_of, sweep
+from tests.studies import TRAINING, rows_of, sweep
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import button, control, picture, table
 
@@ -283,3 +285,40 @@ def test_devices_that_were_chosen_for_one_size_are_those_of_a_range_and_back(wor
     app = checked(app.button_group(key="sizes").set_value("one").run())
     assert control(app, "devices").value == ["cpu", "cuda:0"]
     assert button(app, "Run")
+
+
+@pytest.mark.parametrize("kind", ["run", "study"])
+def test_the_picture_shows_the_devices_of_the_result_below_it_even_where_the_controls_have_others(
+    world, crossing, open_page, kind
+):
+    world.has(CPU)
+    (own,) = studies(rows_of_threads(), axis="hidden_size")
+    world.keep(rows_of(own))
+    name = crossing.id if kind == "study" else crossing.runs[0][0].run_id
+    app = open_page(PAGE, **{kind: name}, sizes="one", axis="hidden_size", devices=["cpu@1", "cpu"], **SIGNAL)
+    shown = picture(app)
+    assert [curve["name"] for curve in shown["curves"]] == ["CPU", "GPU"]
+    app = open_page(PAGE, axis="hidden_size", devices=["cpu@1", "cpu"], **SIGNAL)
+    assert [curve["name"] for curve in picture(app)["curves"]] == ["1 CPU thread", "CPU"]
+
+
+SIGNAL = {"dataset": "signal", "model": "mlp", "depth": "2", "batch_size": "64", "epochs": "10", "hidden_size": "64"}
+
+
+def rows_of_threads():
+    """Both thread counts of the training of `crossing` at more sizes than it has."""
+    steps = {"cpu@1": 2e-4, "cpu": 1e-4}
+    points = [dataclasses.replace(TRAINING, hidden_size=size) for size in (16, 32, 64, 128)]
+    return [row for place, point in enumerate(points) for row in rows.run(steps, point=point, run_id=f"{place:012x}")]
+
+
+def test_a_result_has_an_index_of_its_sections(world, crossing, open_page):
+    world.has(CPU, GPU)
+    for link in ({"run": crossing.runs[0][0].run_id}, {"study": crossing.id}):
+        app = open_page(PAGE, **link)
+        (index,) = (text.value for text in app.markdown if text.value.startswith("["))
+        headings = {heading.value: heading.proto.anchor for heading in app.header}
+        named = dict(re.findall(r"\[([^]]+)\]\(#([^)]+)\)", index))
+        assert named.items() <= headings.items()
+        parts = {"Size by size"} if "study" in link else {"What would help?", "Raw values", "Evaluation"}
+        assert parts | {"Where the time goes", "Export"} <= set(named)
