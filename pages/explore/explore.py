@@ -149,10 +149,10 @@ def _draw_job(job: Job, machine: Machine | None) -> None:
         job_view.point_to_job_page(job)
         return
     if job.active:
+        draw(job)
         st.caption(plain(job_view.describe_measured_job(("job", job.id))))
         if again := job_view.explain_second_measurement(job, machine):
             st.caption(plain(again))
-        draw(job)
     else:
         end(job, machine=machine)
 

@@ -133,7 +133,7 @@ def draw_picture(
     if point is None:
         return
     if settings.point is None:
-        st.warning(plain(f"{settings.fault} The picture shows this model with its usual settings."))
+        st.warning("The picture shows this model with its usual settings.")
     axes = _list_axes(point)
     axis = axis if axis in axes else axes[0]
     with show_errors(st.warning):
@@ -154,14 +154,15 @@ PRICES_HELP = "Price per hour, in any currency. Enter your own prices; they are 
 
 def _draw_prices(point: Point, card: str, band: Mapping[str, Any]) -> None:
     """Draw the fields for two prices, the break-even speedup, and the accuracy of such predictions."""
-    with st.expander("Time and money"):
+    money, accuracy = st.columns(2)
+    with money.expander("Time and money"):
         places, prices = st.columns(2), _read_prices()
         for place, (key, label) in zip(places, PRICES.items(), strict=True):
             place.number_input(label, 0.0, value=None, placeholder="none", key=key, help=PRICES_HELP)
         if prices:
             st.markdown(plain(break_even_sentence(prices["cpu"], prices["gpu"])))
         _draw_list_prices(card)
-    with st.expander("How good is this prediction?", **session.bind_view("accuracy")) as part:
+    with accuracy.expander("How good is this prediction?", **session.bind_view("accuracy")) as part:
         if part.open:
             _draw_accuracy(card, band["record"])
 
@@ -239,6 +240,7 @@ def make_picture(
     values = _list_values(point, axis, known.study.sizes if known else ())
     band = _predict_band(point, axis, card, values, _read_cpu(known))
     place = values.index(_nearest(values, getattr(point, axis)))
+    is_recorded = known is not None and known.is_recorded
     button = "Find the crossover" if settings.is_range else "Run"
     is_known = not (point.is_fit or point.training)
     figures = predict.sample_figures(point, axis, values) if is_known else {}
@@ -250,8 +252,8 @@ def make_picture(
         "steps": [vary(point, {axis: value}).steps_per_epoch for value in values] if not point.training else [],
         "curves": _make_curves(known) if known else [],
         "published": _list_published(point, axis, values),
-        "band": band,
-        "cross": _find_crossing(known, band, axis),
+        "band": {**band, "costs": list(map(_name_recorded_cpu, band["costs"]))} if band and is_recorded else band,
+        "crossovers": _list_crossovers(known, band, axis),
         "sentences": [_list_sentences(known, band, place, value, button) for place, value in enumerate(values)],
         "figures": _describe_figures(figures, values),
         "launches": figures["figures"]["launches"] if figures else [0] * len(values),
@@ -421,16 +423,17 @@ def _list_parts(study: Study, place: int) -> Mapping[str, list[list[float]]]:
     return found
 
 
-def _find_crossing(known: Known | None, band: Mapping[str, Any] | None, axis: str) -> dict[str, Any] | None:
-    """Return the range where the faster device changes: measured or recorded, else predicted."""
+def _list_crossovers(known: Known | None, band: Mapping[str, Any] | None, axis: str) -> list[dict[str, Any]]:
+    """Return the ranges where the faster device changes: measured or recorded, then predicted."""
+    found = []
     if known:
-        try:
+        with contextlib.suppress(CrossoverError):
             answer = queries.locate_crossover(known.study, "steady").answer
-        except CrossoverError:
-            answer = None
-        if answer and answer.outcome == "crossing" and answer.low and answer.high and not band:
-            return _mark_range({"low": answer.low, "high": answer.high}, axis, "crossover")
-    return _mark_range(band["crossover"], axis, "predicted crossover") if band else None
+            if answer.outcome == "crossing" and answer.low and answer.high:
+                found.append(_mark_range({"low": answer.low, "high": answer.high}, axis, "crossover"))
+    if band:
+        found.append(_mark_range(band["crossover"], axis, "predicted crossover"))
+    return [one for one in found if one]
 
 
 def _list_sentences(
@@ -440,8 +443,12 @@ def _list_sentences(
     measured = _describe_known(known, value) if known else ""
     predicted = band["sentence"][place] if band else ""
     if known and known.is_recorded:
-        predicted = predicted.replace("this CPU", "the recorded CPU")
+        predicted = _name_recorded_cpu(predicted)
     return [said for said in (measured, predicted) if said] or [NOTHING_KNOWN.format(button=button)]
+
+
+def _name_recorded_cpu(said: str) -> str:
+    return said.replace("this CPU", "the recorded CPU").replace("This CPU", "The recorded CPU")
 
 
 @cache_answers(2048)

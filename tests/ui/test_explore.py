@@ -322,3 +322,25 @@ def test_a_result_has_an_index_of_its_sections(world, crossing, open_page):
         assert named.items() <= headings.items()
         parts = {"Size by size"} if "study" in link else {"What would help?", "Raw values", "Evaluation"}
         assert parts | {"Where the time goes", "Export"} <= set(named)
+
+
+def test_a_link_in_which_no_gpu_was_chosen_opens_without_one(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    assert picture(app)["band"]
+    app = checked(control(app, "card").set_value("").run())
+    again = open_page(PAGE, **dict(app.query_params))
+    assert control(again, "card").value == ""
+    assert picture(again)["band"] is None
+
+
+def test_a_measured_crossover_and_a_predicted_one_are_both_marked(world, open_page):
+    world.has(CPU)
+    steps = {5: (1e-4, 3e-4), 7: (6e-4, 8e-4), 9: (3e-3, 2e-3), 11: (1.6e-2, 8e-3)}
+    for depth, (one, all_threads) in steps.items():
+        point = dataclasses.replace(one_size.FIRST, depth=depth)
+        world.keep(rows.run({"cpu@1": one, "cpu": all_threads}, point=point, run_id=f"{depth:012x}"))
+    shown = picture(open_page(PAGE, **links.make_brief_link(one_size.FIRST), card="v100", devices=["cpu@1", "cpu"]))
+    measured, predicted = (found["words"] for found in shown["crossovers"])
+    assert re.fullmatch(r"crossover \d.*", measured)
+    assert predicted.startswith("predicted crossover ")
