@@ -239,7 +239,9 @@ def make_picture(
     known = _find_known(point, axis, settings.contenders, machine, fresh, shown)
     values = _list_values(point, axis, known.study.sizes if known else ())
     band = _predict_band(point, axis, card, values, _read_cpu(known))
-    place = values.index(_nearest(values, getattr(point, axis)))
+    crossovers = _list_crossovers(known, band, axis)
+    start = crossovers[0]["low"] if settings.is_range and crossovers else getattr(point, axis)
+    place = values.index(_nearest(values, start))
     is_recorded = known is not None and known.is_recorded
     button = "Find the crossover" if settings.is_range else "Run"
     is_known = not (point.is_fit or point.training)
@@ -253,7 +255,7 @@ def make_picture(
         "curves": _make_curves(known) if known else [],
         "published": _list_published(point, axis, values),
         "band": {**band, "costs": list(map(_name_recorded_cpu, band["costs"]))} if band and is_recorded else band,
-        "crossovers": _list_crossovers(known, band, axis),
+        "crossovers": crossovers,
         "sentences": [_list_sentences(known, band, place, value, button) for place, value in enumerate(values)],
         "figures": _describe_figures(figures, values),
         "launches": figures["figures"]["launches"] if figures else [0] * len(values),

@@ -344,3 +344,11 @@ def test_a_measured_crossover_and_a_predicted_one_are_both_marked(world, open_pa
     measured, predicted = (found["words"] for found in shown["crossovers"])
     assert re.fullmatch(r"crossover \d.*", measured)
     assert predicted.startswith("predicted crossover ")
+
+
+def test_the_slider_of_a_range_begins_at_its_crossover(world, crossing, open_page):
+    world.has(CPU, GPU)
+    shown = picture(open_page(PAGE, study=crossing.id, card=""))
+    low, high = (shown["crossovers"][0][end] for end in ("low", "high"))
+    assert shown["place"] == min(range(len(shown["values"])), key=lambda at: abs(shown["values"][at] - low))
+    assert crossing.sizes[0] < shown["values"][shown["place"]] <= high
