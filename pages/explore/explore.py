@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-from collections.abc import Sequence
 
 import streamlit as st
 
@@ -16,6 +15,7 @@ from core.results.schema import Trial
 from pages.explore import many_sizes, one_size, picture, studies, view
 from pages.shared import (
     accelerators_view,
+    elements,
     expectations,
     job_view,
     layout,
@@ -53,7 +53,12 @@ def draw_explore_page() -> None:
 def _draw_picture(shown: tuple[links.Kind, str] | None, settings: picture.Settings, machine: Machine | None) -> None:
     """Draw the picture of the settings; during a measurement, update it with every new point."""
     draw = functools.partial(
-        picture.draw_picture, settings, machine, axis=session.find_value("axis"), card=session.find_value("card")
+        picture.draw_picture,
+        settings,
+        machine,
+        axis=session.find_value("axis"),
+        card=session.find_value("card"),
+        shown=_find_shown_rows(shown),
     )
 
     @st.fragment(run_every=job_view.REFRESH_S)
@@ -66,6 +71,16 @@ def _draw_picture(shown: tuple[links.Kind, str] | None, settings: picture.Settin
                 follow(shown[1])
                 return
     draw()
+
+
+def _find_shown_rows(shown: tuple[links.Kind, str] | None) -> list[Trial]:
+    """Return the rows of the run or study that the link names."""
+    with contextlib.suppress(CrossoverError):  # shown with the result
+        if shown and shown[0] == "run":
+            return queries.find_rows(run_ids=[shown[1]])
+        if shown and shown[0] == "study" and (study := queries.find_study(shown[1])):
+            return [row for run in study.runs for row in run]
+    return []
 
 
 def _draw_answer(
@@ -134,10 +149,10 @@ def _draw_job(job: Job, machine: Machine | None) -> None:
         job_view.point_to_job_page(job)
         return
     if job.active:
+        draw(job)
         st.caption(plain(job_view.describe_measured_job(("job", job.id))))
         if again := job_view.explain_second_measurement(job, machine):
             st.caption(plain(again))
-        draw(job)
     else:
         end(job, machine=machine)
 
@@ -163,20 +178,9 @@ def _draw_run_by_id(run_id: str, machine: Machine | None, request: Experiment | 
     if request and shown:
         view.draw_run_differences(request, shown, machine)
     run_view.draw_run_heading(trials)
-    _draw_index(trials)
     onwards = functools.partial(view.draw_next_steps, trials, shown, machine)
-    run_view.draw_run(trials, accelerators_view.find_recorded_rows(trials, machine), machine, onwards)
-
-
-def _draw_index(trials: Sequence[Trial]) -> None:
-    """Draw links to the parts of a run's result, which is several windows long."""
-    parts = {
-        "Training": any(trial.loss for trial in trials),
-        "Where the time goes": True,
-        "Evaluation": any(trial.confusion for trial in trials),
-        "Export": True,
-    }
-    st.markdown(" · ".join(f"[{part}](#{part.lower().replace(' ', '-')})" for part, there in parts.items() if there))
+    with elements.draw_index():
+        run_view.draw_run(trials, accelerators_view.find_recorded_rows(trials, machine), machine, onwards)
 
 
 def _draw_ended_sweep(job: Job, request: Sweep, machine: Machine | None) -> None:

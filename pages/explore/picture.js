@@ -13,6 +13,7 @@ const HTML = `<div class="picture">
 <p class="cost"></p>
 <p class="live" aria-live="polite"></p></div>`;
 const HEIGHT = 220, LEFT = 62, RIGHT = 14, TOP = 18, BOTTOM = 34, ROW = 24, GREY = "#808080";
+const HALO = { "paint-order": "stroke", stroke: "var(--st-background-color)", "stroke-width": 4 };
 
 const put = (parent, name, attributes = {}, text = "") => {
   const made = document.createElementNS(NS, name);
@@ -107,7 +108,9 @@ function drawCurve(root, state) {
   const X = (x) => LEFT + (right - LEFT) * (linear ? (x - x0) / (x1 - x0 || 1) : Math.log(x / x0) / (Math.log(x1 / x0) || 1));
   const Y = (y) => bottom - (bottom - TOP) * Math.log(y / y0) / Math.log(y1 / y0);
   let last = -99;
-  for (const y of ticks(y0, y1, false).reverse()) {
+  if (!ys.length) put(svg, "text", { x: LEFT, y: TOP - 6, class: "faint" },
+    "Nothing is measured or predicted yet");
+  for (const y of ys.length ? ticks(y0, y1, false).reverse() : []) {
     if (Y(y) - last < 16) continue;
     last = Y(y);
     put(svg, "line", { x1: LEFT, x2: right, y1: Y(y), y2: Y(y), class: "grid" });
@@ -122,12 +125,13 @@ function drawCurve(root, state) {
   }
   put(svg, "text", { x: (LEFT + right) / 2, y: HEIGHT - 3, "text-anchor": "middle", class: "faint" },
     `${data.axis.title}${linear ? "" : " (log scale)"}`);
-  for (const [range, y] of [[data.cross, TOP - 6], [data.band && data.band.cheaper, bottom - 5]]) {
-    if (!range) continue;
+  const ranges = data.crossovers.map((range, at) => [range, TOP - 6 + 18 * at]);
+  if (data.band && data.band.cheaper) ranges.push([data.band.cheaper, bottom - 5]);
+  for (const [range, y] of ranges) {
     const [a, b] = [Math.max(x0, range.low), Math.min(x1, range.high)].map(X);
     put(svg, "rect", { x: a, y: TOP, width: Math.max(2, b - a), height: bottom - TOP, fill: GREY, "fill-opacity": 0.2 });
-    const anchor = a > width * 0.6 ? "end" : "start";
-    put(svg, "text", { x: anchor === "end" ? b : a, y, "text-anchor": anchor, class: "strong" }, range.words);
+    const label = put(svg, "text", { y, class: "strong", ...HALO }, range.words);
+    label.setAttribute("x", Math.max(0, Math.min(a, right - label.getComputedTextLength())));
   }
   if (shown.band && shown.band.length) {
     const path = [...shown.band.map(([x, , high]) => `${X(x)} ${Y(high)}`), ...[...shown.band].reverse().map(([x, low]) => `${X(x)} ${Y(low)}`)];
@@ -135,8 +139,7 @@ function drawCurve(root, state) {
     const room = ([x, low, high]) => Math.min(...shown.curves.map((of) => between(of.points, x)).filter((y) => y > 0)
       .map((y) => Math.abs(Y(y) - Y(middle(low, high)))), 60) + 20 * (Math.min(X(x) - LEFT, right - X(x)) > 40);
     const [x, low, high] = shown.band.reduce((best, one) => room(one) > room(best) ? one : best);
-    put(svg, "text", { x: X(x), y: Y(middle(low, high)) + 4, "text-anchor": "middle", class: "strong", "paint-order": "stroke",
-      stroke: "var(--st-background-color)", "stroke-width": 4 }, "predicted");
+    put(svg, "text", { x: X(x), y: Y(middle(low, high)) + 4, "text-anchor": "middle", class: "strong", ...HALO }, "predicted");
   }
   if (state.as === "speedup") put(svg, "line", { x1: LEFT, x2: right, y1: Y(1), y2: Y(1), stroke: GREY, "stroke-width": 1.5 });
   for (const of of data.published) {
@@ -169,7 +172,10 @@ function drawLine(state) {
   }
 }
 
-// The bars of one step: [label, [[part, begin, length, modelled], ...], end, words]
+const IDLE = [(share, waits) => `waits ${share} % of the step for ${waits} (predicted)`,
+  (share, waits) => `waits ${share} % for ${waits} (predicted)`, (share) => `waits ${share} % (predicted)`];
+
+// The bars of one step: [label, [[part, begin, length, modelled], ...], end, words from long to short]
 function bars(state) {
   const { data, place } = state, x = data.values[place], rows = [];
   for (const of of data.curves) {
@@ -179,14 +185,14 @@ function bars(state) {
     const sum = parts.reduce((all, [, s]) => all + s, 0);
     let begin = 0;
     const bits = sum ? parts.map(([part, s]) => [part, (begin += s * step / sum) - s * step / sum, s * step / sum, false]) : [["step", 0, step, false]];
-    rows.push([of.name, bits, step, "", of.colour]);
+    rows.push([of.name, bits, step, [], of.colour]);
   }
   const band = data.band, of = (part) => band.parts[part] && band.parts[part].low[place] != null
     ? middle(band.parts[part].low[place] || 1e-12, band.parts[part].high[place] || 1e-12) : 0;
   if (band && band.low[place] != null) {
     const [loader, copy, launches, work, update] = ["loader", "copy", "launches", "arithmetic", "update"].map(of);
     const begin = loader + copy, end = begin + Math.max(launches, work + update);
-    rows.push([`${band.name}: host`, [["loader", 0, loader, true], ["copy", loader, copy, true], ["launches", begin, launches, true]], end, "", GREY]);
+    rows.push([`${band.name}: host`, [["loader", 0, loader, true], ["copy", loader, copy, true], ["launches", begin, launches, true]], end, [], GREY]);
     const idle = 1 - (work + update) / end, pieces = Math.min(24, Math.max(1, data.launches[place] || 1)), bits = [];
     if (launches > work + update) {  // work in pieces, with a gap before each: the GPU waits for its next launch
       for (let i = 0; i < pieces; i++) {
@@ -195,7 +201,7 @@ function bars(state) {
       }
     } else bits.push(["arithmetic", begin, work, true], ["update", begin + work, update, true]);
     const waits = launches > work + update ? "its next launch" : loader > copy ? "the loader" : "the copy";
-    rows.push([`${band.name}: GPU`, bits, end, idle > 0.15 ? `waits ${Math.round(100 * idle)} % of the step for ${waits} (predicted)` : "", GREY]);
+    rows.push([`${band.name}: GPU`, bits, end, idle > 0.15 ? IDLE.map((say) => say(Math.round(100 * idle), waits)) : [], GREY]);
   }
   return rows;
 }
@@ -209,14 +215,18 @@ function drawStep(root, state) {
   for (const part in state.data.part_colours) hatch(svg, `part-${part}`, state.data.part_colours[part]);
   const longest = Math.max(...rows.map((row) => row[2])), names = [];
   rows.forEach(([name, bits, end, words, colour], row) => {
-    const top = row * (ROW + 14) + 13, room = width - 60;
-    put(svg, "text", { x: 0, y: top - 2, class: "faint" }, words ? `${name} ${words}` : name);
+    const top = row * (ROW + 14) + 15, room = width - 60;
+    const label = put(svg, "text", { x: 0, y: top - 4, class: "faint" });
+    for (const said of words.length ? words : [""]) {  // the longest that fits
+      label.textContent = said ? `${name} ${said}` : name;
+      if (label.getComputedTextLength() <= width) break;
+    }
     for (const [part, begin, length, modelled] of bits) {
       const w = room * length / longest, fill = state.data.part_colours[part] || colour;
       put(svg, "rect", { x: room * begin / longest, y: top, width: Math.max(0.5, w), height: ROW - 6,
         fill: modelled ? `url(#part-${part})` : fill, stroke: modelled ? fill : "none" });
       const title = state.data.part_titles[part] || part;
-      if (w > 7 * title.length) put(svg, "text", { x: room * begin / longest + 4, y: top + 13, style: modelled ? "" : "fill:#14191F" }, title);
+      if (w > 7 * title.length) put(svg, "text", { x: room * begin / longest + 4, y: top + 13, ...(modelled ? HALO : { style: "fill:#14191F" }) }, title);
       else if (length / longest > 0.02 && bits.length < 6) names.push(title);
     }
     put(svg, "text", { x: room * end / longest + 5, y: top + 13, class: "strong" }, duration(end));
@@ -224,7 +234,7 @@ function drawStep(root, state) {
   if (!rows.length) put(svg, "text", { x: 0, y: 16, class: "faint" }, "No time is known at this size yet: Run measures it.");
   svg.setAttribute("aria-label", rows.map(([name, bits, end, words]) => `${name}: ${duration(end)}`
     + (bits.length < 6 ? ` (${bits.map(([part, , s]) => `${state.data.part_titles[part] || part} ${duration(s)}`).join(", ")})` : "")
-    + (words ? `, ${words}` : "")).join("; ") || "No time is known at this size");
+    + (words.length ? `, ${words[0]}` : "")).join("; ") || "No time is known at this size");
 }
 
 function drawNetwork(root, state) {
@@ -235,16 +245,21 @@ function drawNetwork(root, state) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.height = `${height}px`;
   const slot = width / Math.max(1, layers.length), most = Math.max(...layers.map((layer) => layer.parameters), 2);
+  const shorten = (value) => {
+    const [scale, unit] = value >= 1e6 ? [1e6, "M"] : value >= 1e3 ? [1e3, "k"] : [1, ""];
+    return `${Number((value / scale).toPrecision(slot > 50 ? 3 : 2))}${unit}`;
+  };
+  const counts = layers.map((layer) => shorten(layer.parameters));
+  const every = Math.ceil(Math.max(...counts.map((one) => 7 * one.length + 2), 1) / slot);
+  const hasShapes = layers.every((layer) => slot > 6.5 * layer.shape.length);
   layers.forEach((layer, at) => {
     const tall = 14 + (height - 62) * Math.log(layer.parameters + 1) / Math.log(most + 1);
     const x = at * slot + slot * 0.15, w = slot * 0.7, y = (height - 30 - tall) / 2 + 4;
     const box = put(svg, "rect", { x, y, width: w, height: tall, rx: 3, fill: "var(--st-primary-color)", "fill-opacity": 0.75 });
     put(box, "title", {}, `${layer.name} ${layer.shape}: ${count(layer.parameters)} parameters`);
     if (at) put(svg, "line", { x1: x - slot * 0.3, x2: x, y1: (height - 30) / 2 + 4, y2: (height - 30) / 2 + 4, class: "here" });
-    const [scale, unit] = layer.parameters >= 1e6 ? [1e6, "M"] : layer.parameters >= 1e3 ? [1e3, "k"] : [1, ""];
-    const short = `${Number((layer.parameters / scale).toPrecision(slot > 50 ? 3 : 2))}${unit}`;
-    if (slot > 6 * short.length) put(svg, "text", { x: x + w / 2, y: height - 16, "text-anchor": "middle" }, short);
-    if (slot > 6.5 * layer.shape.length) put(svg, "text", { x: x + w / 2, y: height - 2, "text-anchor": "middle", class: "faint" }, layer.shape);
+    if ((layers.length - 1 - at) % every === 0) put(svg, "text", { x: x + w / 2, y: height - 16, "text-anchor": "middle" }, counts[at]);
+    if (hasShapes) put(svg, "text", { x: x + w / 2, y: height - 2, "text-anchor": "middle", class: "faint" }, layer.shape);
   });
   svg.setAttribute("aria-label", `Network: ${layers.map((layer) => `${layer.name} ${layer.shape}, ${count(layer.parameters)} parameters`).join("; ")}`);
 }
@@ -289,7 +304,9 @@ function follow(root, state) {
   root.querySelector(".more").textContent = rest.join(" ");
   root.querySelector(".cost").textContent = data.band ? data.band.costs[place] : "";
   root.querySelector("output").textContent = count(value);
-  root.querySelector("input").setAttribute("aria-valuetext", count(value));
+  const slider = root.querySelector("input");
+  slider.setAttribute("aria-valuetext", count(value));
+  slider.style.setProperty("--part", place / Math.max(1, data.values.length - 1));
   drawLine(state);
   drawStep(root, state);
   drawNetwork(root, state);

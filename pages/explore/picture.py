@@ -117,6 +117,7 @@ def draw_picture(
     axis: str,
     card: str,
     fresh: Sequence[Trial] = (),
+    shown: Sequence[Trial] = (),
 ) -> None:
     """Draw the picture of a training over one of its sizes; if the settings are invalid, use the model's default.
 
@@ -126,16 +127,17 @@ def draw_picture(
         axis: the size that is varied, if the training has it.
         card: key of a GPU that this machine lacks; empty for none.
         fresh: rows of a running measurement.
+        shown: rows of the result below; their devices take the place of those of the controls.
     """
     point = settings.point or settings.usual
     if point is None:
         return
     if settings.point is None:
-        st.warning(plain(f"{settings.fault} The picture shows this model with its usual settings."))
+        st.warning("The picture shows this model with its usual settings.")
     axes = _list_axes(point)
     axis = axis if axis in axes else axes[0]
     with show_errors(st.warning):
-        data = make_picture(settings, point, axis, card, machine, fresh)
+        data = make_picture(settings, point, axis, card, machine, fresh, shown)
         _component(data=data, key="picture", on_size_change=_take_size, default={"size": None})
         if data["band"]:
             _draw_prices(point, card, data["band"])
@@ -152,14 +154,15 @@ PRICES_HELP = "Price per hour, in any currency. Enter your own prices; they are 
 
 def _draw_prices(point: Point, card: str, band: Mapping[str, Any]) -> None:
     """Draw the fields for two prices, the break-even speedup, and the accuracy of such predictions."""
-    with st.expander("Time and money"):
+    money, accuracy = st.columns(2)
+    with money.expander("Time and money"):
         places, prices = st.columns(2), _read_prices()
         for place, (key, label) in zip(places, PRICES.items(), strict=True):
             place.number_input(label, 0.0, value=None, placeholder="none", key=key, help=PRICES_HELP)
         if prices:
             st.markdown(plain(break_even_sentence(prices["cpu"], prices["gpu"])))
         _draw_list_prices(card)
-    with st.expander("How good is this prediction?", **session.bind_view("accuracy")) as part:
+    with accuracy.expander("How good is this prediction?", **session.bind_view("accuracy")) as part:
         if part.open:
             _draw_accuracy(card, band["record"])
 
@@ -224,14 +227,22 @@ def _take_size() -> None:
 
 
 def make_picture(
-    settings: Settings, point: Point, axis: str, card: str, machine: Machine | None, fresh: Sequence[Trial]
+    settings: Settings,
+    point: Point,
+    axis: str,
+    card: str,
+    machine: Machine | None,
+    fresh: Sequence[Trial],
+    shown: Sequence[Trial],
 ) -> dict[str, Any]:
     """Return all data that the browser draws, ready for JSON."""
-    names = settings.contenders
-    known = _find_known(point, axis, names, machine, fresh)
+    known = _find_known(point, axis, settings.contenders, machine, fresh, shown)
     values = _list_values(point, axis, known.study.sizes if known else ())
     band = _predict_band(point, axis, card, values, _read_cpu(known))
-    place = values.index(_nearest(values, getattr(point, axis)))
+    crossovers = _list_crossovers(known, band, axis)
+    start = crossovers[0]["low"] if settings.is_range and crossovers else getattr(point, axis)
+    place = values.index(_nearest(values, start))
+    is_recorded = known is not None and known.is_recorded
     button = "Find the crossover" if settings.is_range else "Run"
     is_known = not (point.is_fit or point.training)
     figures = predict.sample_figures(point, axis, values) if is_known else {}
@@ -243,8 +254,8 @@ def make_picture(
         "steps": [vary(point, {axis: value}).steps_per_epoch for value in values] if not point.training else [],
         "curves": _make_curves(known) if known else [],
         "published": _list_published(point, axis, values),
-        "band": band,
-        "cross": _find_crossing(known, band, axis),
+        "band": {**band, "costs": list(map(_name_recorded_cpu, band["costs"]))} if band and is_recorded else band,
+        "crossovers": crossovers,
         "sentences": [_list_sentences(known, band, place, value, button) for place, value in enumerate(values)],
         "figures": _describe_figures(figures, values),
         "launches": figures["figures"]["launches"] if figures else [0] * len(values),
@@ -291,13 +302,23 @@ def _nearest(values: Sequence[float], wanted: float) -> float:
 
 
 def _find_known(
-    point: Point, axis: str, names: tuple[str, ...], machine: Machine | None, fresh: Sequence[Trial]
+    point: Point,
+    axis: str,
+    names: tuple[str, ...],
+    machine: Machine | None,
+    fresh: Sequence[Trial],
+    shown: Sequence[Trial],
 ) -> Known | None:
-    """Return the study with the most sizes of this machine and the chosen devices, else one recorded elsewhere."""
+    """Return the study of the shown result, else the one with the most sizes of this machine and the chosen devices.
+
+    Without either, return a study that was recorded on another machine.
+    """
     rows = list(fresh)
     with contextlib.suppress(StoreError):  # shown in place of the answer
         rows += queries.find_rows(trial_ids=_list_alike(queries.read_overview(), point, axis))
     here = machine.local_machine.machine_id if machine else environment.read_environment().machine_id
+    if study := _find_shown_study([row for row in rows if row.trial_id in {one.trial_id for one in shown}], rows, axis):
+        return Known(study=study, is_recorded=study.runs[0][0].machine_id != here)
     ours = queries.group_studies([row for row in rows if row.machine_id == here], axis)
     chosen = [study for study in ours if not machine or {study.baseline, study.challenger} <= {*names}]
     if chosen:
@@ -307,6 +328,16 @@ def _find_known(
     if accelerator:
         others = [study for study in others if study.runs[0][1].device_name == accelerator.device_name] or others
     return Known(study=others[0], is_recorded=True) if others else None
+
+
+def _find_shown_study(shown: Sequence[Trial], rows: Sequence[Trial], axis: str) -> Study | None:
+    """Return the study with the most sizes of the machine and the devices of a result; None without comparable rows."""
+    if not shown:
+        return None
+    machine, devices = shown[0].machine_id, {row.contender for row in shown}
+    found = queries.group_studies([row for row in rows if row.machine_id == machine], axis)
+    pairs = [study for study in found if {study.baseline, study.challenger} <= devices]
+    return max(pairs, key=lambda study: len(study.runs), default=None)
 
 
 @cache_answers(64)
@@ -394,16 +425,17 @@ def _list_parts(study: Study, place: int) -> Mapping[str, list[list[float]]]:
     return found
 
 
-def _find_crossing(known: Known | None, band: Mapping[str, Any] | None, axis: str) -> dict[str, Any] | None:
-    """Return the range where the faster device changes: measured or recorded, else predicted."""
+def _list_crossovers(known: Known | None, band: Mapping[str, Any] | None, axis: str) -> list[dict[str, Any]]:
+    """Return the ranges where the faster device changes: measured or recorded, then predicted."""
+    found = []
     if known:
-        try:
+        with contextlib.suppress(CrossoverError):
             answer = queries.locate_crossover(known.study, "steady").answer
-        except CrossoverError:
-            answer = None
-        if answer and answer.outcome == "crossing" and answer.low and answer.high and not band:
-            return _mark_range({"low": answer.low, "high": answer.high}, axis, "crossover")
-    return _mark_range(band["crossover"], axis, "predicted crossover") if band else None
+            if answer.outcome == "crossing" and answer.low and answer.high:
+                found.append(_mark_range({"low": answer.low, "high": answer.high}, axis, "crossover"))
+    if band:
+        found.append(_mark_range(band["crossover"], axis, "predicted crossover"))
+    return [one for one in found if one]
 
 
 def _list_sentences(
@@ -413,8 +445,12 @@ def _list_sentences(
     measured = _describe_known(known, value) if known else ""
     predicted = band["sentence"][place] if band else ""
     if known and known.is_recorded:
-        predicted = predicted.replace("this CPU", "the recorded CPU")
+        predicted = _name_recorded_cpu(predicted)
     return [said for said in (measured, predicted) if said] or [NOTHING_KNOWN.format(button=button)]
+
+
+def _name_recorded_cpu(said: str) -> str:
+    return said.replace("this CPU", "the recorded CPU").replace("This CPU", "The recorded CPU")
 
 
 @cache_answers(2048)

@@ -12,7 +12,9 @@ Downloads are rows, charts and a script as files, made after the click and not b
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeAlias
@@ -51,6 +53,33 @@ def show_errors(box: Callable[[str], object] = st.error) -> Iterator[None]:
         yield
     except CrossoverError as error:
         box(plain(describe.format_page_error(error)))
+
+
+_titles: ContextVar[list[str] | None] = ContextVar("titles", default=None)
+
+
+def draw_heading(title: str) -> None:
+    """Draw the heading of a section, which the index of its result links to."""
+    st.header(title, anchor=_make_anchor(title))
+    if (titles := _titles.get()) is not None:
+        titles.append(title)
+
+
+@contextlib.contextmanager
+def draw_index() -> Iterator[None]:
+    """Draw links to the sections of a result above it; a result is several windows long."""
+    place, titles = st.empty(), list[str]()
+    place.markdown("\u00a0")  # the line exists from the beginning, so nothing moves at the end
+    before = _titles.set(titles)
+    try:
+        yield
+    finally:
+        _titles.reset(before)
+    place.markdown(" · ".join(f"[{title}](#{_make_anchor(title)})" for title in titles))
+
+
+def _make_anchor(title: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def parse_date(started_at: str) -> datetime | None:

@@ -49,8 +49,7 @@ BESIDE = """
 @media (max-width: 999px) {
   .st-key-settings_side:has(.st-key-unfold input:not(:checked)) div:has(> .st-key-settings) { display: none; }
   .st-key-settings_side:has(.st-key-unfold input:checked) div:has(> .st-key-in_short) { display: none; }
-  .st-key-asked { flex-wrap: nowrap; }
-  .st-key-asked > :last-child p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+  .st-key-asked > :last-child { flex-basis: 100%; }
 }
 """
 

@@ -200,7 +200,7 @@ def _draw_training(rows: Sequence[RunRow], note: str) -> None:
     trials = [row.row for row in rows]
     if not any(trial.loss for trial in trials):
         return
-    st.header("Training")
+    elements.draw_heading("Training")
     if causes.is_fit(trials[0]):
         st.markdown(plain(causes.fit_losses_sentence(trials)))
         return
@@ -229,7 +229,7 @@ def _draw_training(rows: Sequence[RunRow], note: str) -> None:
 
 
 def _draw_breakdown(run: Run, rows: Sequence[RunRow]) -> None:
-    st.header("Where the time goes")
+    elements.draw_heading("Where the time goes")
     left, right = st.columns(2, gap="medium")
     everything = [row.row for row in rows]
     if any(row.times for row in rows):
@@ -271,7 +271,7 @@ def draw_learning(trials: Sequence[Trial]) -> None:
     tested = Run([trial for trial in trials if trial.confusion])
     if not tested.rows:
         return
-    st.header("Evaluation")
+    elements.draw_heading("Evaluation")
     for pair in _sort_pairs(tested):
         _draw_sentence(lambda pair: pair.agreement.sentence if pair.agreement else "", pair)
     beside = min(MAX_SIDE_BY_SIDE, len(tested.rows))
@@ -309,6 +309,7 @@ def _make_report_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _draw_raw_values(run: Run) -> None:
     if any(trial.block_steps for trial in run.trials):
+        elements.draw_heading("Raw values")
         with st.expander("How it was measured", **session.bind_view("blocks")) as part:
             if part.open:
                 _draw_protocol(run)
@@ -336,7 +337,7 @@ def _describe_tried_threads(trial: Trial) -> str:
 
 
 def _draw_run_downloads(trials: Sequence[Trial]) -> None:
-    st.header("Export")
+    elements.draw_heading("Export")
     run_id = trials[0].run_id
     elements.draw_row_downloads(trials, name=f"crossover-{run_id}", repeats=True)
     asked = make_run_question(trials)
@@ -395,7 +396,7 @@ def draw_remedies(run: Run, machine: Machine | None = None) -> None:
     batches = own_training.batch_sentences(run.trials)
     if not (found or ours or batches):
         return
-    st.header("What would help?")
+    elements.draw_heading("What would help?")
     for sentence in batches:
         st.markdown(f"- {plain(sentence)}")
     if duel:
@@ -461,7 +462,7 @@ def draw_best_lanes(study: Study, rows: Sequence[Trial], other_studies: Sequence
     if not chosen:
         return
     st.divider()
-    st.header("Best against best")
+    elements.draw_heading("Best against best")
     located = queries.locate_best_lanes(study, chosen, basis)
     study_view.draw_headline(located.answer)
     plain_one = find_plain_study(study, other_studies)

@@ -507,7 +507,9 @@ def bind_choice(
     here = _find_current_page()
     is_set = name in here.chosen
     if unbound["disabled"] or (linked != said and (linked or not has_just_arrived())):
-        stands = _keep_possible(options, [read(text) for text in linked if text], usual, is_given=bool(linked))
+        stands = _keep_possible(
+            options, [read(text) for text in linked if text or "" in options], usual, is_given=bool(linked)
+        )
         is_set = is_set and _spell_values(stands) == linked
     elif kept is _NOTHING or (kept == before and not is_set):
         stands = usual

@@ -28,11 +28,16 @@ from core.results.schema import Trial
 from core.text import as_line
 from pages.shared import accelerators_view, elements, links, permits, queries, run_view, session, study_view
 from pages.shared.cache import cache_answers
-from pages.shared.elements import parse_date, plain
+from pages.shared.elements import parse_date, plain, show_errors
 
 
 def draw_sweep(rows: Sequence[Trial], request: Sweep, machine: Machine | None = None) -> None:
-    """Draw the rows of a sweep with the chosen recorded accelerator."""
+    """Draw the rows of a sweep with the chosen recorded accelerator, below an index."""
+    with elements.draw_index():
+        _draw_sweep_sections(rows, request, machine)
+
+
+def _draw_sweep_sections(rows: Sequence[Trial], request: Sweep, machine: Machine | None) -> None:
     found = queries.group_studies(rows, request.axes[0].name)
     chosen = _choose_study(found, request)
     basis: Basis = "steady"
@@ -49,7 +54,12 @@ def draw_sweep(rows: Sequence[Trial], request: Sweep, machine: Machine | None = 
 
 
 def draw_study(study: Study, machine: Machine | None = None) -> None:
-    """Draw a stored study with the chosen recorded accelerator."""
+    """Draw a stored study with the chosen recorded accelerator, below an index."""
+    with elements.draw_index():
+        _draw_study_sections(study, machine)
+
+
+def _draw_study_sections(study: Study, machine: Machine | None) -> None:
     rows = [row for run in study.runs for row in run]
     together = (study.challenger, study.axis, {run[0].run_id for run in study.runs})
     lines = [line for line in queries.list_study_lines() if (line.challenger, line.axis, set(line.run_ids)) == together]
@@ -66,7 +76,7 @@ def _draw_two_machines(rows: Sequence[Trial], axis: str, machine: Machine | None
     met = accelerators_view.find_meetings(rows, axis, machine)
     if met and basis is not None:
         st.divider()
-        st.header("Beside a recorded accelerator")
+        elements.draw_heading("Beside a recorded accelerator")
     if met:
         accelerators_view.draw_meetings(met, basis)
     elif why := accelerators_view.explain_missing_meeting(rows, axis, machine):
@@ -117,7 +127,6 @@ def _draw_one_study(study: Study, compared: Sequence[Study]) -> Basis:
     basis, located = study_view.draw_crossover_answer(study)
     if located is None:
         return basis
-    study_view.draw_cause(study, located.answer)
     study_view.draw_speedup_chart(located)
     ordered = sorted(compared, key=lambda each: each is not study)
     columns = {
@@ -128,7 +137,11 @@ def _draw_one_study(study: Study, compared: Sequence[Study]) -> Basis:
     }
     if not study.runs[0][0].training:
         study_view.draw_bases_table(columns, study.axis, alt="The crossover on each cost basis")
-    st.markdown("**Size by size**")
+    with show_errors(st.caption):
+        if study.cause(located.answer):
+            elements.draw_heading("Where the time goes")
+            study_view.draw_cause(study, located.answer)
+    elements.draw_heading("Size by size")
     study_view.draw_sizes_table(located.answer, study.runs)
     return basis
 
@@ -146,7 +159,8 @@ def _draw_map(request: Sweep, studies: Sequence[Study], chosen: Study | None, ba
 
 def _draw_grid(rows: Sequence[Trial], request: Sweep, studies: Sequence[Study]) -> None:
     shortest = "step" if request.point.training else "epoch"
-    st.markdown(f"**Every point and device**, the shortest {shortest} first")
+    elements.draw_heading("Every point and device")
+    st.caption(f"The shortest {shortest} first")
     speedups = _find_speedups(studies, str(request.contenders[0]))
     ordered = sorted(rows, key=lambda row: report.median_epoch_s(row) or math.inf)
     elements.draw_table(
@@ -213,7 +227,7 @@ def _make_grid_row(row: Trial, request: Sweep, speedups: Mapping[str, float | No
 def _draw_sweep_downloads(
     rows: Sequence[Trial], request: Sweep | None, link: dict[str, str | list[str]], *, name: str
 ) -> None:
-    st.header("Export")
+    elements.draw_heading("Export")
     if rows:
         elements.draw_row_downloads(rows, name=f"crossover-{name}")
     elements.draw_command(request, "sweep")

@@ -1,15 +1,17 @@
 """Explore as it opens: the question, answers before anything runs, four doors, and how many sizes are measured."""
 
 import dataclasses
+import re
 
 import pytest
 
 from core.answer import training_cost
+from core.answer.study import studies
 from core.question.experiment import Contender, Experiment
 from pages.explore import one_size
 from pages.shared import layout, links
 from tests import rows
-from tests.studies import rows_of, sweep
+from tests.studies import TRAINING, rows_of, sweep
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import button, control, picture, table
 
@@ -283,3 +285,70 @@ def test_devices_that_were_chosen_for_one_size_are_those_of_a_range_and_back(wor
     app = checked(app.button_group(key="sizes").set_value("one").run())
     assert control(app, "devices").value == ["cpu", "cuda:0"]
     assert button(app, "Run")
+
+
+@pytest.mark.parametrize("kind", ["run", "study"])
+def test_the_picture_shows_the_devices_of_the_result_below_it_even_where_the_controls_have_others(
+    world, crossing, open_page, kind
+):
+    world.has(CPU)
+    (own,) = studies(rows_of_threads(), axis="hidden_size")
+    world.keep(rows_of(own))
+    name = crossing.id if kind == "study" else crossing.runs[0][0].run_id
+    app = open_page(PAGE, **{kind: name}, sizes="one", axis="hidden_size", devices=["cpu@1", "cpu"], **SIGNAL)
+    shown = picture(app)
+    assert [curve["name"] for curve in shown["curves"]] == ["CPU", "GPU"]
+    app = open_page(PAGE, axis="hidden_size", devices=["cpu@1", "cpu"], **SIGNAL)
+    assert [curve["name"] for curve in picture(app)["curves"]] == ["1 CPU thread", "CPU"]
+
+
+SIGNAL = {"dataset": "signal", "model": "mlp", "depth": "2", "batch_size": "64", "epochs": "10", "hidden_size": "64"}
+
+
+def rows_of_threads():
+    """Both thread counts of the training of `crossing` at more sizes than it has."""
+    steps = {"cpu@1": 2e-4, "cpu": 1e-4}
+    points = [dataclasses.replace(TRAINING, hidden_size=size) for size in (16, 32, 64, 128)]
+    return [row for place, point in enumerate(points) for row in rows.run(steps, point=point, run_id=f"{place:012x}")]
+
+
+def test_a_result_has_an_index_of_its_sections(world, crossing, open_page):
+    world.has(CPU, GPU)
+    for link in ({"run": crossing.runs[0][0].run_id}, {"study": crossing.id}):
+        app = open_page(PAGE, **link)
+        (index,) = (text.value for text in app.markdown if text.value.startswith("["))
+        headings = {heading.value: heading.proto.anchor for heading in app.header}
+        named = dict(re.findall(r"\[([^]]+)\]\(#([^)]+)\)", index))
+        assert named.items() <= headings.items()
+        parts = {"Size by size"} if "study" in link else {"What would help?", "Raw values", "Evaluation"}
+        assert parts | {"Where the time goes", "Export"} <= set(named)
+
+
+def test_a_link_in_which_no_gpu_was_chosen_opens_without_one(world, open_page):
+    world.has(CPU)
+    app = open_page(PAGE)
+    assert picture(app)["band"]
+    app = checked(control(app, "card").set_value("").run())
+    again = open_page(PAGE, **dict(app.query_params))
+    assert control(again, "card").value == ""
+    assert picture(again)["band"] is None
+
+
+def test_a_measured_crossover_and_a_predicted_one_are_both_marked(world, open_page):
+    world.has(CPU)
+    steps = {5: (1e-4, 3e-4), 7: (6e-4, 8e-4), 9: (3e-3, 2e-3), 11: (1.6e-2, 8e-3)}
+    for depth, (one, all_threads) in steps.items():
+        point = dataclasses.replace(one_size.FIRST, depth=depth)
+        world.keep(rows.run({"cpu@1": one, "cpu": all_threads}, point=point, run_id=f"{depth:012x}"))
+    shown = picture(open_page(PAGE, **links.make_brief_link(one_size.FIRST), card="v100", devices=["cpu@1", "cpu"]))
+    measured, predicted = (found["words"] for found in shown["crossovers"])
+    assert re.fullmatch(r"crossover \d.*", measured)
+    assert predicted.startswith("predicted crossover ")
+
+
+def test_the_slider_of_a_range_begins_at_its_crossover(world, crossing, open_page):
+    world.has(CPU, GPU)
+    shown = picture(open_page(PAGE, study=crossing.id, card=""))
+    low, high = (shown["crossovers"][0][end] for end in ("low", "high"))
+    assert shown["place"] == min(range(len(shown["values"])), key=lambda at: abs(shown["values"][at] - low))
+    assert crossing.sizes[0] < shown["values"][shown["place"]] <= high
