@@ -96,7 +96,9 @@ def test_another_error_is_not_taken_for_missing_memory(monkeypatch):
         run(small())
 
 
-@pytest.mark.parametrize("phase", ["loading data", "starting up", "warming up", "training", "timing the parts", "testing"])
+@pytest.mark.parametrize(
+    "phase", ["loading data", "starting up", "warming up", "training", "timing the parts", "testing"]
+)
 def test_a_stop_is_heeded_in_every_phase(phase):
     heard: list[str] = []
 
@@ -105,7 +107,9 @@ def test_a_stop_is_heeded_in_every_phase(phase):
 
     rows = run(small(), ONE, progress=listen, should_stop=lambda: heard[-1].startswith(phase) if heard else False)
     assert heard[-1].startswith(phase)
-    assert [row.outcome for row in rows] == (["stopped"] if phase in ("training", "timing the parts", "testing") else [])
+    assert [row.outcome for row in rows] == (
+        ["stopped"] if phase in ("training", "timing the parts", "testing") else []
+    )
 
 
 def test_a_training_of_which_no_block_fits_into_the_budget_is_not_begun(monkeypatch):
