@@ -228,11 +228,13 @@ def _cost(row: Trial, rounds: frozenset[int], basis: Basis) -> float | None:
 def _pick(size: float, pair: tuple[Trial, Trial], run: Sequence[Trial], basis: Basis) -> LanePick:
     sides = [_candidates(run, _side(row, pair), pair) for row in pair]
     if not all(sides):
-        hindrance = speedup.verdict_obstacle(*pair) or "no variant of one device could be timed"
+        hindrance = speedup.verdict_obstacle(*pair) or "one of the devices has no variant that could be timed"
         return LanePick(size=size, obstacle=hindrance)
     rounds = _rounds([*sides[0], *sides[1]])
     if len(rounds) < 2:
-        return LanePick(size=size, obstacle="two pairs of blocks at least are needed, one to choose and one to judge")
+        return LanePick(
+            size=size, obstacle="at least two pairs of blocks are needed, one to choose the variant and one to judge it"
+        )
     baseline, challenger = (_choose_row(rows, basis, rounds) for rows in sides)
     if baseline is None or challenger is None:
         return LanePick(size=size, obstacle="start-up was not measured")

@@ -178,9 +178,9 @@ def _unpack(source: Path | bytes) -> dict[str, bytes]:
                     raise ForeignFile(f"{name} has more than the {units.format_memory(most)} that are read")
             return parts
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise ForeignFile(f"it is no zip file that can be read: {str(error)[:100]}") from error
+        raise ForeignFile(f"it is not a readable zip file: {str(error)[:100]}") from error
     except zlib.error as error:
-        raise ForeignFile("it is damaged: a part of it cannot be unpacked") from error
+        raise ForeignFile("it is damaged: part of it cannot be unpacked") from error
 
 
 def _from_json(data: bytes, name: str) -> dict[str, Any]:
@@ -306,7 +306,7 @@ def _check_protocol(trials: Sequence[Trial]) -> None:
         if not trial.drained:
             raise ForeignFile(f"{_name(trial)} was timed without draining the device")
     if len({trial.machine_id for trial in trials}) > 1:
-        raise ForeignFile("it has rows of several machines; one file holds those of one machine")
+        raise ForeignFile("it has rows of several machines; a file may hold those of one machine only")
 
 
 def _check_facts(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -378,13 +378,13 @@ def _check_run(rows: Sequence[Trial]) -> None:
         (begin, end) for row in rows for begin, end in zip(row.block_begin_ns, row.block_end_ns, strict=True)
     )
     if any(end > begin for (_, end), (begin, _) in itertools.pairwise(times)):
-        raise ForeignFile(f"two blocks of run {rows[0].run_id} overlap; devices are timed in turns")
+        raise ForeignFile(f"two blocks of run {rows[0].run_id} overlap, but devices must be timed in turns")
     if len(rows) < 2:
         raise ForeignFile(f"run {rows[0].run_id} has one device; two are needed")
     first, *others = rows
     for other in others:
         if any(getattr(first, name) != getattr(other, name) for name in SAME_IN_A_RUN):
-            raise ForeignFile(f"{_name(other)} is another training than the other rows of its run")
+            raise ForeignFile(f"{_name(other)} is a different training from the other rows of its run")
         if not (first.loss and other.loss):
             raise ForeignFile(f"{_name(other)} has no loss to compare")
         allowed = MOST_LOSS_DIFFERENCE if first.loss_step[0] == other.loss_step[0] else OTHER_SEGMENT_DIFFERENCE

@@ -40,7 +40,7 @@ from .result import DECIDED, Assumed, Band, Basis, Clear, Crossover, Evidence, S
 from .statistics import TIE
 from .verdict import VerdictCode, closeness_reason
 
-TOO_FEW = "{} could be timed on both devices, and two are needed"
+TOO_FEW = "{} could be timed on both devices; two are needed"
 
 BAND_PLACES = 121
 
@@ -114,7 +114,7 @@ def speedup_at(evidence: Sequence[Evidence], answer: Crossover, size: float) -> 
         figures = (measured.speedup, measured.low, measured.high)
         return SpeedupAt(size, "measured", winner, *figures, reason=measured.reason)
     if len(timed) < 2 or not timed[0].size <= size <= timed[-1].size:
-        return SpeedupAt(size, "not measured", reason="outside of the measured sizes")
+        return SpeedupAt(size, "not measured", reason="outside the measured sizes")
     readings = log_speedups(timed)
     if readings.noise.sd is None:
         return SpeedupAt(size, "not measured", reason="each size was measured once, so the noise is unknown")
@@ -317,7 +317,7 @@ def _size(entry: Evidence, value: float, width: float | None, doubt: str | None 
 def _size_verdict(value: float, width: float | None, doubt: str | None) -> tuple[VerdictCode, str]:
     """Return the verdict at a size and why it has no winner; by an empty `doubt` the whole study has decided it."""
     if width is None:
-        return "missing", "one reading a device does not tell the noise"
+        return "missing", "one reading per device does not show the noise"
     reach = 0.0 if doubt == "" else width
     if reason := closeness_reason(value, value - reach, value + reach) or doubt:
         return "too_close", reason

@@ -53,7 +53,7 @@ def unknown_facts_sentence(trial: Trial) -> str:
     absent = [name for name, value in given.items() if not value]
     if not absent or step_time(trial).median_s is None:
         return ""
-    return f"Not known, because what build returns does not have it: {', '.join(absent)}."
+    return f"Unknown, because the object that build returns does not provide it: {', '.join(absent)}."
 
 
 Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic", "uneven"]
@@ -267,7 +267,7 @@ IDLE = 0.2
 MANY_OPERATIONS = 0.5
 """Least share of a step's operations that is reported as elsewhere, or as float64."""
 
-FLOAT64_NOTE = "many GPUs do it at a small part of their speed"
+FLOAT64_NOTE = "most GPUs run it at a fraction of their float32 speed"
 """Explanation of the cost of float64."""
 
 FEW_STEPS = 3
@@ -332,13 +332,11 @@ def _cost_sentence(kind: Cause, share: str, steps: CustomSteps) -> str:
         case "loader":
             return f"waiting for the next batch takes {share} of a step."
         case "before":
-            return f"what comes before the forward pass takes {share} of a step: the batch, copying it, other work."
+            return f"the work before the forward pass takes {share} of a step: the batch, copying it, other work."
         case "transfer":
             return f"placing the batch takes {share} of a step."
         case "host":
-            return (
-                f"what the host does between PyTorch's operations takes {share} of a step: Python, NumPy, files, sleep."
-            )
+            return f"the host's work between PyTorch's operations takes {share} of a step: Python, NumPy, files, sleep."
         case "waits":
             most = "" if steps.on_host else "up to "
             return f"{_reading(steps)}: that takes {most}{share} of a step."
@@ -347,10 +345,10 @@ def _cost_sentence(kind: Cause, share: str, steps: CustomSteps) -> str:
         case _ if steps.on_host:
             each = units.format_duration(steps.floor_s[0])
             return (
-                f"calling its {operations} operations takes {share} of a step, about {each} each with nothing to "
-                "compute: they are too small."
+                f"calling its {operations} operations takes {share} of a step, about {each} each before any "
+                "arithmetic: they are too small."
             )
-    return f"launching its {operations} operations takes {share} of a step, for which the device has nothing to do."
+    return f"launching its {operations} operations takes {share} of a step, while the device is idle."
 
 
 def _wrong_device_findings(steps: CustomSteps) -> Iterator[StepFinding]:
@@ -374,9 +372,9 @@ def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
     if first := _first_step_sentence(steps):
         yield "first", first
     if steps.unseen:
-        yield "unseen", "no operation of PyTorch is called: what its steps do is not seen."
+        yield "unseen", "its steps call no PyTorch operation, so their work is not visible."
     if steps.learns is False:
-        yield "learns", "no parameter changes: it trains nothing."
+        yield "learns", "no parameter changes, so it trains nothing."
     if steps.reads:
         yield "waits", f"{_reading(steps)}."
     if steps.syncs and min(steps.syncs) > 0:
@@ -384,12 +382,15 @@ def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
         yield "syncs", f"CUDA makes the host wait {_count_text(steps.syncs, 'time')} in each step{where}."
     if steps.float64 and sum(steps.float64) > MANY_OPERATIONS * operations:
         share = units.format_share(sum(steps.float64) / operations)
-        yield "float64", f"{share} of the operations are in float64, which many GPUs do at a small part of their speed."
+        yield (
+            "float64",
+            f"{share} of the operations are in float64, which most GPUs run at a fraction of their float32 speed.",
+        )
     if steps.copies and min(steps.copies) > 0:
         yield "copies", f"each step copies {_count_text(steps.copies, 'tensor')} to the device."
     yield from _change_oddities(steps)
     if steps.threads_set:
-        yield "threads", "its steps set the number of threads themselves, so it is not the requested number."
+        yield "threads", "its steps set the number of threads themselves, so the requested number is not used."
     if 2 * steps.printed > steps.steps > 0:
         yield "prints", f"it prints {units.format_count(steps.printed)} lines, which are not shown here."
 
@@ -397,15 +398,15 @@ def _oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
 def _change_oddities(steps: CustomSteps) -> Iterator[tuple[str, str]]:
     """Report differences from step to step."""
     if grows(steps.kept) or grows(steps.operations):
-        yield "grows", "each step leaves more behind than the one before: it grows with every step."
+        yield "grows", "each step keeps more tensors alive than the one before, so memory grows."
 
 
 def _long_steps_sentence(steps: CustomSteps) -> str:
     often, beyond, times = steps.uneven
     longer = f"{units.format_significant(times)} times" if math.isfinite(times) else "many times"
-    why = f", most of it at {steps.long_at}" if steps.long_at else ": work that is done now and then, or other programs"
+    why = f", most of it at {steps.long_at}" if steps.long_at else ": occasional work, or other programs"
     said = (
-        f"{units.format_share(often)} of its steps take {longer} as long as the usual one, which costs "
+        f"{units.format_share(often)} of its steps take {longer} as long as a usual one and account for "
         f"{units.format_share(beyond)} of the time{why}. {_find_advice(steps.long_at)}"
     )
     return said.strip()
@@ -497,7 +498,7 @@ BATCH_WORDS = {
 }
 """Descriptions of the alternatives to a script's own batches, by column; they continue after the name of a device."""
 
-LEARNS = {"larger": " It learns differently: each sample makes a fourth of the updates."}
+LEARNS = {"larger": " It learns differently: the same samples give a quarter of the updates."}
 """Remarks on some of them."""
 
 
@@ -523,8 +524,8 @@ def larger_batches_hint(trial: Trial) -> str:
     if not any(found.kind in ("small", "idle") for found in list_findings(custom_steps(trial))):
         return ""
     return (
-        "Larger batches might help, and were not tried: from outside only those of a DataLoader can be made larger. "
-        "Where the code makes its batches itself, let size be the number of samples in a batch, and sweep it."
+        "Larger batches might help, but were not tried: only the batches of a DataLoader can be enlarged from outside. "
+        "If the code makes its own batches, let size be the batch size, and sweep it."
     )
 
 
@@ -557,9 +558,8 @@ def first_losses_sentence(trials: Sequence[Trial]) -> str:
         if one is not None and other is not None and abs(one - other) > SAME_LOSS * max(abs(one), abs(other)):
             return (
                 f"After the first step the loss is {units.format_significant(one)} on {inline_name(first)} and "
-                f"{units.format_significant(other)} on {inline_name(second)}: its randomness differs between "
-                "devices. Draw weights "
-                "and batches on the CPU, and move them."
+                f"{units.format_significant(other)} on {inline_name(second)}: random numbers differ between "
+                "devices. Create weights and batches on the CPU, then move them."
             )
     return ""
 
@@ -579,5 +579,5 @@ def _unexamined_sentence(rows: Sequence[Trial]) -> str:
             return f"The cause is unknown: the operations of steps on {device} were not examined."
         if share < LEAST_EXAMINED:
             held = units.format_share(share)
-            return f"The cause is unknown: the steps that were examined on {device} account for {held} of the time."
+            return f"The cause is unknown: the steps examined on {device} account for {held} of the time."
     return ""

@@ -67,11 +67,11 @@ MOST_WAITING = 0.99
 TOO_BUSY = "this machine was too busy"
 """Reason that a time is unusable, in words that go on after a colon."""
 
-QUIET_ADVICE = "Close other programs, or wait until they have ended, and measure again"
+QUIET_ADVICE = "Close other programs or wait until they end, then measure again"
 
 BUSY_MARK = "Measured on a busy machine"
 
-TABLE_MARK = "The readings spread as they do on a busy machine"
+TABLE_MARK = "The readings vary as on a busy machine"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +259,7 @@ def _find_displacements(row: Trial) -> list[bool]:
     ]
 
 
-REASONS = {0x04: "its power limit", 0x60: "its heat", 0x88: "a lack of power or another brake of its hardware"}
+REASONS = {0x04: "its power limit", 0x60: "its heat", 0x88: "a lack of power or another limit of its hardware"}
 """Bits of nvmlClocksEventReasons that lower a clock under load → what did, for people."""
 
 
@@ -287,7 +287,7 @@ def _gpu_sentences(trial: Trial) -> list[str]:
     if trial.device_ecc_errors:
         errors = units.format_quantity(trial.device_ecc_errors, "memory error")
         said.append(
-            f"{capitalize_name(card)} has had {errors} that could not be corrected, so what it computes may be wrong."
+            f"{capitalize_name(card)} has had {errors} that could not be corrected, so its results may be wrong."
         )
     return said
 
@@ -333,7 +333,7 @@ differ by more.
 FEWEST_POWERS = 3
 """Powers of two from which a study with no other sizes gets a remark."""
 
-ONLY_POWERS = "Only powers of two were measured: sizes between them may fill a device worse, and cross elsewhere."
+ONLY_POWERS = "Only powers of two were measured: sizes between them may use a device less well and cross elsewhere."
 """Of an answer alone: where there is none, nothing can be elsewhere."""
 
 AXES_WITHOUT_TILES = ("depth", "samples", ROWS)

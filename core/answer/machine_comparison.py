@@ -34,7 +34,7 @@ from .statistics import MIN_PAIRS, ratio_interval
 from .study import Study
 from .verdict import Verdict, VerdictCode, closeness_reason
 
-VISIT_NOTE = "how much a machine differs from one visit to the next is not in the interval"
+VISIT_NOTE = "the interval does not include how much a machine varies from one run to the next"
 
 FINGERPRINT_TITLES = {
     "Device": "device_name",
@@ -148,7 +148,7 @@ def require_two_machines(measured: Trial, recorded: Trial) -> None:
         raise NotComparable(
             f"{capitalize_name(inline_name(recorded.contender))} was measured on the same machine as "
             f"{inline_name(measured.contender)}; "
-            "there the two are compared by measuring them in turns."
+            "to compare the two, measure them there in turns."
         )
 
 
@@ -222,14 +222,11 @@ def meeting_crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
 
 def machine_cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
     """Describe the differences between two machines other than the device, a sentence each."""
-    said = [
-        "Two machines: the recorded device was fed by another processor, at another time, and "
-        f"{VISIT_NOTE}. Only the scatter of blocks is."
-    ]
+    said = [f"Two machines: the recorded device ran with another processor, at another time, and {VISIT_NOTE}."]
     if measured.torch_version != recorded.torch_version:
         said.append(
             f"Other versions of torch: measured with {measured.torch_version}, recorded with {recorded.torch_version}; "
-            "part of the difference may be theirs."
+            "part of the difference may come from that."
         )
     if measured.app_version != recorded.app_version:
         said.append(

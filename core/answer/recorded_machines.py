@@ -190,7 +190,7 @@ def incomparable_sentence(accelerator: Accelerator, settings: Mapping[str, objec
     if not columns:
         return ""
     named = " and ".join(field_title(name) for name in SETTING_COLUMNS if name in columns)
-    return f"Recordings of this training with another {named} exist too; they are never compared with this one."
+    return f"Recordings of this training with another {named} exist too, but are never compared with this one."
 
 
 def _accelerator(group: list[Any], *, names: Collection[str]) -> Accelerator:

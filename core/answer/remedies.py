@@ -235,7 +235,9 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
     helping = [one for one in same if one.helps and one.standing == "same"]
     if helping:
         best = helping[0]
-        headline = f"Of what was measured, this helps {inline_name(device)} most: {best.title}, {_short_figures(best)}."
+        headline = (
+            f"Of the measured variants, this helps {inline_name(device)} most: {best.title}, {_short_figures(best)}."
+        )
         return " ".join(filter(None, (headline, interference.row_interference([plain]).sentence)))
     if hindrance := _hindrance_reason(plain):
         return f"It is unknown what would speed up {inline_name(device)}: {hindrance}."
@@ -250,8 +252,7 @@ def _no_gain(device: str, same: Sequence[Remedy]) -> str:
         return f"No effect of a variant with the same numerics is known on {device}."
     if faster := next((one for one in same if one.helps), None):  # unchecked, or it would be a winner
         return (
-            f"No gain is certain on {device}: it is unknown whether the fastest variant, {faster.title}, computes the "
-            "same."
+            f"No gain is certain on {device}: the fastest variant, {faster.title}, was not checked for equal results."
         )
     open_ones = [one for one in same if one.high is None or one.high > TIE]
     if open_ones:
@@ -261,7 +262,7 @@ def _no_gain(device: str, same: Sequence[Remedy]) -> str:
         return f"No gain is certain on {device}: {told}."
     which = "the one variant" if len(same) == 1 else f"none of the {len(same)} variants"
     verb = "is not" if len(same) == 1 else "is"
-    return f"Nothing to gain on {device}: {which} with the same numerics {verb} clearly faster than the default loop."
+    return f"No gain on {device}: {which} with the same numerics {verb} clearly faster than the default loop."
 
 
 def _short_figures(remedy: Remedy) -> str:
@@ -281,7 +282,7 @@ def _effect_from_other_run(plain: Trial, row: Trial, what: str) -> Remedy | None
     reason = closeness_reason(*map(math.log, (value, low, high)))
     title = _change_title(plain, row, what)
     updates = (
-        f"{units.format_count(row.steps_per_epoch)} updates an epoch instead of "
+        f"{units.format_count(row.steps_per_epoch)} updates per epoch instead of "
         f"{units.format_count(plain.steps_per_epoch)}"
     )
     text = effect_figures(_beginning(title), value, low, high, reason)

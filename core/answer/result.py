@@ -8,11 +8,11 @@ from .verdict import WINNERS, VerdictCode
 Outcome = Literal["crossing", "gpu_always", "cpu_always", "several", "undecided", "not_measurable"]
 
 OUTCOMES: dict[Outcome, str] = {
-    "crossing": "one device is faster below, the other above; the size is known with an interval",
+    "crossing": "one device is faster below a size and the other above it; the size has an interval",
     "gpu_always": "the GPU is faster at every size measured",
     "cpu_always": "the CPU is faster at every size measured",
     "several": "the faster device changes more than once, beyond the noise",
-    "undecided": "not decided where it matters, or the readings give no noise; `clear` and `assumed` say what is known",
+    "undecided": "inconclusive, or the noise of the readings is unknown; `clear` and `assumed` say what is known",
     "not_measurable": "too few sizes could be timed, or the machine was too busy",
 }
 
@@ -23,8 +23,8 @@ Basis = Literal["steady", "with_transfer", "cold_start", "as_given"]
 
 BASES: dict[Basis, str] = {
     "steady": "time of the steps alone",
-    "with_transfer": "steps, and copying the data to the device once, over the requested training",
-    "cold_start": "steps, and the whole start-up in a fresh process, over the requested training",
+    "with_transfer": "steps, plus copying the data to the device once, averaged over the requested training",
+    "cold_start": "steps, plus the whole start-up in a fresh process, averaged over the requested training",
 }
 """Cost bases: which costs the times of rows include; imported times are `as_given`."""
 

@@ -135,11 +135,11 @@ class _Search:
         if self.known.outcome == "crossing":
             return self._close_in(self.known)
         if (place := self._find_doubtful()) is not None:
-            return self._take(place, "to tell how often the faster device changes")
+            return self._take(place, "to find how often the faster device changes")
         if len(self.sizes) >= MOST_UNDECIDED:
             noise = units.format_share(self.known.noise or 0.0)
             return SearchStep(
-                size=None, reason=f"{len(self.sizes)} sizes decide nothing at a noise of {noise} a reading"
+                size=None, reason=f"{len(self.sizes)} sizes were not enough at a noise of {noise} a reading"
             )
         return self._find_sides()
 
@@ -167,7 +167,7 @@ class _Search:
             return self._take(hidden, "a look where a second crossing could hide")
         narrow = only.high / only.low <= NARROW_RATIO
         return SearchStep(
-            size=None, reason="the interval is narrow" if narrow else "no size between is left to measure"
+            size=None, reason="the interval is narrow" if narrow else "no size is left to measure in between"
         )
 
     def _find_hidden_crossing(self, only: Crossing) -> float | None:
@@ -227,9 +227,9 @@ class _Search:
         for reach, (at, side) in itertools.product(REACHES, open_sides):
             aside = self.places[at] + side * reach * self.stride
             if self.low <= aside <= self.high and not self._has_neighbours(aside):
-                return self._take(aside, "to be certain which device wins there")
+                return self._take(aside, "to be certain which device is faster there")
         if open_sides:
-            return self._take(self.places[open_sides[0][0]], "to be certain which device wins there")
+            return self._take(self.places[open_sides[0][0]], "to be certain which device is faster there")
         return self._take((self.places[before] + self.places[before + 1]) / 2, "between the two sides")
 
     def _gallop(self, *, upwards: bool) -> SearchStep:
@@ -240,11 +240,13 @@ class _Search:
                 abs(end - place) > 1e-9 and self._nearest(end) == 2**end
             ):
                 leap = min(GALLOP * self.stride, abs(end - place))
-                return self._take(place + math.copysign(leap, end - place), "towards where the other device should win")
+                return self._take(
+                    place + math.copysign(leap, end - place), "towards sizes where the other device should be faster"
+                )
         for end in (0, -1) if self.known.outcome == "undecided" else ():
             if not _is_decided(self.sizes[end]) and self._count_neighbours(self.places[end]) < ENOUGH_NEAR:
                 return self._take(self.places[end], "to decide the end of the range")
-        return SearchStep(size=None, reason="nothing up to the ends of the range points to a crossover")
+        return SearchStep(size=None, reason="no measurement up to the ends of the range suggests a crossover")
 
     def _take(self, place: float, reason: str) -> SearchStep:
         return SearchStep(size=self._nearest(place), reason=reason)

@@ -134,7 +134,7 @@ def _lane_sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, w
         return (
             f"{on} does not compute the same as the default loop: {first} {differ} by up to "
             f"{_difference_text(difference)}, where rounding explains {_difference_text(TOLERANCE)}, so its times "
-            "are of another training."
+            "belong to a different training."
         )
     return f"{on} uses lower precision: {first} {differ} from the default loop by up to {_difference_text(difference)}."
 
@@ -142,7 +142,7 @@ def _lane_sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, w
 def _difference_text(difference: float) -> str:
     """Return a relative difference for people: 1.2e-7 → "1 part in 8,300,000"."""
     if not math.isfinite(difference):
-        return "more than any number"
+        return "infinitely"
     if difference >= 0.01:
         return units.format_share(difference)
     return f"1 part in {float(f'{1 / difference:.1e}'):,.0f}" if difference else "nothing"
@@ -270,7 +270,7 @@ def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
         if trial.lane_failed:
             return f"the variant of {inline_name(trial.contender)} failed, so nothing was timed"
         if any(time <= 0 for time in trial.step_s):
-            return f"the clock readings of {inline_name(trial.contender)} hold a block that took no time"
+            return f"the clock readings of {inline_name(trial.contender)} contain a block that took no time"
     return ""
 
 

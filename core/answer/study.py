@@ -177,7 +177,7 @@ def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
     for found in studies(trials, axis=axis, least=1):
         if found.id == study_id:
             return found
-    raise NotComparable(f"The rows of the study {study_id} are not there any more, or are others now.")
+    raise NotComparable(f"The rows of the study {study_id} were removed or have changed.")
 
 
 def _loads(study: Study) -> dict[int, str]:
@@ -356,7 +356,7 @@ def _require_one_study(study: Study) -> None:
         comparable.require_equal(baseline, challenger, comparable.RUN_COLUMNS)
     if len(set(study.sizes)) < len(study.runs):
         raise NotComparable(
-            f"Two runs of the study have the same {SIZE_AXES[study.axis]}; one run of each size counts."
+            f"Two runs of the study have the same {SIZE_AXES[study.axis]}. Only one run per size counts."
         )
 
 

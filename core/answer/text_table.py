@@ -80,10 +80,10 @@ class TextTable:
         self._separator = _separator(self._text)
         first = next(self._parse_rows(), None)
         if first is None:
-            raise ForeignFile(f"{name} is empty; it must have a first row that names its columns.")
+            raise ForeignFile(f"{name} is empty. Its first row must name the columns.")
         self.header = [cell.strip() for cell in first[1]]
         if len(self.header) > MAX_TIMINGS_COLUMNS:
-            raise ForeignFile(f"{name} has {len(self.header):,} columns; at most {MAX_TIMINGS_COLUMNS:,} are read.")
+            raise ForeignFile(f"{name} has {len(self.header):,} columns; the limit is {MAX_TIMINGS_COLUMNS:,}.")
 
     def rows(self, limit: int) -> Iterator[TableRow]:
         """Iterate over the rows below the first, without blank ones; can be called again.
@@ -100,7 +100,7 @@ class TextTable:
                     f"{self.name} has {len(cells)} values in line {line} and {width} columns in its first row."
                 )
             if number >= limit:
-                raise ForeignFile(f"{self.name} has more than {limit:,} readings, which is the most that is read.")
+                raise ForeignFile(f"{self.name} has more than {limit:,} readings, which is the limit.")
             yield line, cells
 
     def find_decimal_mark(self, places: Sequence[int], limit: int) -> Mark:
@@ -144,7 +144,7 @@ class _Lines:
                     continue
             self._letters += len(line)
             if self._letters > MAX_ROW:
-                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} letters, which is not read.")
+                raise ForeignFile(f"{self._name} has a row of more than {MAX_ROW:,} characters, which is the limit.")
             yield line
 
     def row_ends(self) -> None:
@@ -261,9 +261,9 @@ def _separator(text: str) -> str:
 
 def _decode_text(data: bytes, name: str) -> str:
     if len(data) > MAX_TIMINGS_BYTES:
-        raise ForeignFile(f"{name} has {len(data):,} bytes; at most {MAX_TIMINGS_BYTES:,} are read.")
+        raise ForeignFile(f"{name} has {len(data):,} bytes; the limit is {MAX_TIMINGS_BYTES:,}.")
     if (lines := max(map(data.count, (b"\n", b"\r")))) > MAX_LINES:
-        raise ForeignFile(f"{name} has {lines:,} lines; at most {MAX_LINES:,} are read.")
+        raise ForeignFile(f"{name} has {lines:,} lines; the limit is {MAX_LINES:,}.")
     encoding = "utf-16" if data.startswith(UTF_16) else "utf-8-sig"
     try:
         return data.decode(encoding)

@@ -52,7 +52,7 @@ def convert_export(data: bytes, name: str) -> bytes:
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise _unknown_document(name) from error
     if sum(len(seconds) for _, _, seconds in benchmarks) > MAX_EXPORT_READINGS:
-        raise ForeignFile(f"{name} has more than {MAX_EXPORT_READINGS:,} readings, which is the most that is read.")
+        raise ForeignFile(f"{name} has more than {MAX_EXPORT_READINGS:,} readings, which is the limit.")
     return _write_table(rows)
 
 

@@ -434,7 +434,7 @@ def _wide(table: TextTable, titles: Sequence[str], choice: TableColumns, roles: 
     columns = [_column(at, title, choice) for at, title in enumerate(titles) if at != size_at]
     found = tuple(sorted({column.title for column in columns if column.title}))
     if len(found) < 2 or any(is_number(title) for title in titles):
-        raise _no_such(table, "has no row of names that says what its columns are")
+        raise _no_such(table, "has no header row")
     if named < 0:
         _require_sizes_first(table, titles)
     if len(found) > MAX_DEVICES:
@@ -448,7 +448,7 @@ def _wide(table: TextTable, titles: Sequence[str], choice: TableColumns, roles: 
             if cells[column.at].strip():  # a size that was not timed so often
                 reader.add(column.title, size, column, cells, line)
         if reader.count > MAX_READINGS:
-            raise ForeignFile(f"{table.name} has more than {MAX_READINGS:,} readings, which is the most that is read.")
+            raise ForeignFile(f"{table.name} has more than {MAX_READINGS:,} readings, which is the limit.")
     if not reader.sizes:
         raise _no_readings_error(table)
     unused = [column.title for column in columns if column.title not in pair]
@@ -472,11 +472,11 @@ def _require_sizes_first(table: TextTable, titles: Sequence[str]) -> None:
 
 def _no_such(table: TextTable, fault: str) -> ColumnsUnclear:
     shown = ", ".join(table.header)
-    return ColumnsUnclear(f"{table.name} {fault}: its first row is {shown!r:.80}, and it must name {NEEDED_COLUMNS}.")
+    return ColumnsUnclear(f"{table.name} {fault}: its first row is {shown!r:.80}, but it must name {NEEDED_COLUMNS}.")
 
 
 def _no_readings_error(table: TextTable) -> ForeignFile:
-    return ForeignFile(f"{table.name} has no readings: after the first row, each row must be one.")
+    return ForeignFile(f"{table.name} has no readings after its header row.")
 
 
 def _column(index: int, title: str, choice: TableColumns) -> _Column:
@@ -503,9 +503,7 @@ def _check_new_device(device: str, line: int, readings: TimingReadings | tuple[(
 def _assign_roles(devices: Sequence[str], roles: tuple[str, str] | None) -> tuple[str, str]:
     """Return the baseline and the challenger."""
     if roles is None and len(devices) == 1:
-        raise InvalidValue(
-            DEVICE_TITLE, devices[0], "at least two different names, so that there is something to compare"
-        )
+        raise InvalidValue(DEVICE_TITLE, devices[0], "at least two different names")
     for device in roles or ():
         if device not in devices:
             raise InvalidValue("devices", device, f"in the file, whose devices are {', '.join(devices)}")
@@ -554,7 +552,7 @@ def _reading_notes(unused: Sequence[str], assumed: Sequence[str], counted: str) 
         yield _note_of_unused("column", [name[:MAX_DEVICE_NAME] or "without a name" for name in unused])
     if counted:
         thing = counted.lower().removesuffix("s")
-        yield f"The column holds rates, so a time is the inverse of each: seconds per {thing}."
+        yield f"The column holds rates, so times are their inverse: seconds per {thing}."
     if assumed:
         yield f"No unit is named for {' and '.join(assumed)}, so the times are read as seconds."
 

@@ -79,15 +79,15 @@ def epoch_check_sentence(trial: Trial) -> str:
     """Return how one epoch in one piece compares with its steps: the check that blocks represent real training."""
     median_s = step_time(trial).median_s
     if trial.epoch_check_s is None or median_s is None:
-        return f"No whole epoch was timed in one piece on {inline_name(trial.contender)}."
+        return f"No epoch was timed as a whole on {inline_name(trial.contender)}."
     excess = trial.epoch_check_s / (trial.steps_per_epoch * median_s) - 1
     if abs(excess) < NOTABLE_EXCESS:
         return (
-            f"On {inline_name(trial.contender)} a whole epoch in one piece took as long as its steps, to within 0.5 %."
+            f"On {inline_name(trial.contender)} an epoch timed as a whole took as long as its steps, to within 0.5 %."
         )
     direction = "longer" if excess > 0 else "less"
     took = f"{units.format_share(abs(excess))} {direction}"
-    return f"On {inline_name(trial.contender)} a whole epoch in one piece took {took} than its steps."
+    return f"On {inline_name(trial.contender)} an epoch timed as a whole took {took} than its steps."
 
 
 def startup_s(trial: Trial) -> float | None:
@@ -250,7 +250,7 @@ def break_even_sentence(cpu_price: float, gpu_price: float) -> str:
     if math.isinf(needed):
         return "The CPU costs nothing here, so no GPU is cheaper."
     if needed == 0:
-        return "The GPU costs nothing here, so it is never dearer."
+        return "The GPU costs nothing here, so it is never more expensive."
     return f"At these prices the GPU must be {units.format_ratio(needed)} as fast as the CPU to be cheaper."
 
 

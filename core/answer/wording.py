@@ -20,8 +20,7 @@ BASIS_CLAUSES: dict[Basis, str] = {
 }
 
 NOWHERE_APART = (
-    f"the difference is within {units.format_share(TIE - 1)} at every size that the noise lets decide, too small to "
-    "matter"
+    f"the difference is within {units.format_share(TIE - 1)} at every size with a verdict, too small to matter"
 )
 """Reason why a device that is faster throughout is not named the winner."""
 
@@ -46,7 +45,7 @@ def add_load(sentence: str, answer: Crossover) -> str:
     """Return a sentence on an answer with the load of its machine, which comes first where it holds for that alone."""
     if not answer.condition:
         return f"{sentence} {answer.busy}" if answer.busy else sentence
-    return f"On this machine as loaded as it was, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
+    return f"With this machine under the load it had, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
 
 
 def _lower_first(sentence: str) -> str:
@@ -193,9 +192,8 @@ def contradicting_sizes_reason(sizes: Sequence[float]) -> str:
     """Return which sizes contradict their neighbours, to go on after a colon."""
     verb = "contradicts its neighbours" if len(sizes) == 1 else "contradict their neighbours"
     return (
-        f"{_list_sizes(sizes)} {verb} by more than readings of one visit scatter, and by no more than a slower spell "
-        "of "
-        "the machine explains, so measure again, in turns"
+        f"{_list_sizes(sizes)} {verb} by more than the noise of one run, which a temporary slowdown of the machine "
+        "could explain, so measure again, in turns"
     )
 
 
@@ -203,8 +201,8 @@ def unclear_sizes_reason(sizes: Sequence[float], noise: float) -> str:
     """Return why nothing is decided, to go on after a colon."""
     return (
         f"at {_list_sizes(sizes)} either may be faster, as the difference is smaller than the noise "
-        f"({units.format_share(noise)} "
-        "from one reading to the next, more when a size is measured again), so more readings or other sizes are needed"
+        f"({units.format_share(noise)} from one reading to the next, more when a size is measured again), so more "
+        "readings or other sizes are needed"
     )
 
 
@@ -222,7 +220,7 @@ def _join_words(things: Sequence[str]) -> str:
 
 def single_readings_reason(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:
     """Return the reason for an answer from one reading per size and device, to go on after a colon."""
-    lead = "every size was measured once on each device, which does not tell the noise, so there is no interval"
+    lead = "every size was measured once on each device, so the noise is unknown and there is no interval"
     if not changes:
         return f"{lead}; the readings favour {favoured} everywhere"
     places = ", and between ".join(f"{format_size(below)} and {format_size(above)}" for below, above in changes)

@@ -45,9 +45,9 @@ MAX_WAITING = 200
 DAYS, MAX_DAYS = 30, 365
 """Default and largest number of days until a class is deleted."""
 
-CLOSED = "This class is closed: you can read its results, and it accepts no more."
+CLOSED = "This class is closed. You can read its results, but it accepts no new ones."
 
-UNKNOWN = "This class does not know you; join it again."
+UNKNOWN = "You are not in this class. Join it again."
 
 _HIDDEN = ".gone-"
 """Prefix of the folder of what is deleted, until all files in it are removed."""
@@ -134,7 +134,7 @@ class Classes:
         if isinstance(days, bool) or not 1 <= days <= MAX_DAYS:
             raise InvalidValue("days", days, f"a whole number from 1 to {MAX_DAYS}")
         if self.prune() >= MAX_CLASSES:
-            raise NotAllowed(f"There are {MAX_CLASSES} classes on this host, which is its limit; delete one first.")
+            raise NotAllowed(f"There are {MAX_CLASSES} classes on this host, which is the limit. Delete one first.")
         code, secret, now = students.join_code(), students.secret(), read_clock()
         class_ = Class(
             id=students.class_id(code),
@@ -166,7 +166,7 @@ class Classes:
         if class_ is None and is_there and (reason := self.damaged().get(class_id)):
             raise _name_damage(reason)
         if class_ is None or class_.expired:
-            raise NotAllowed("There is no class with this code; it was mistyped, or the class is over.")
+            raise NotAllowed("There is no class with this code. Check the code; the class may also have ended.")
         return class_
 
     def close(self, class_: Class, *, closed: bool = True) -> Class:
@@ -255,7 +255,7 @@ class Classes:
             now = _require_open(connection, class_)
             everybody = _list_students(connection, now)
             if fold_name(nickname) in {fold_name(student.nickname) for student in everybody}:
-                raise NotAllowed(f"Somebody in this class is called {nickname!r} already; choose another nickname.")
+                raise NotAllowed(f"The nickname {nickname!r} is taken in this class. Choose another one.")
             _require_place(everybody, waiting=now.admission)
             joined_at = read_clock().isoformat()
             student = Student(id=student_id, nickname=nickname, joined_at=joined_at, waiting=now.admission)
@@ -295,7 +295,7 @@ class Classes:
             _require_part(connection, class_, student)
             prediction.check(class_.question)
             if results.list_files(self.store(class_, student).folder):
-                raise NotAllowed("Your result is in already, and nothing is predicted afterwards.")
+                raise NotAllowed("Your result is already in, so you can no longer predict.")
             _update_student(connection, class_, student, fault="", **vars(prediction))
         return replace(student, prediction=prediction, fault="")
 
@@ -341,7 +341,7 @@ class Classes:
             NotAllowed: they are one, the other is unreadable, or they have more results than one student may have.
         """
         if gone.id == kept.id:
-            raise NotAllowed("Choose two students to put together.")
+            raise NotAllowed("Choose two students to merge.")
         if kept.is_unreadable:
             raise NotAllowed(f"Nothing can be given to {kept.nickname}: {kept.fault}")
         target = self.store(class_, kept).folder
@@ -467,7 +467,7 @@ def _require_class(connection: sqlite3.Connection, class_: Class) -> Class:
     """Return the current state of a class; raises NotAllowed if it is over or deleted."""
     now = _find_class(connection, class_.id)
     if now is None or now.expired:
-        raise NotAllowed("This class is over.")
+        raise NotAllowed("This class has ended.")
     return now
 
 
@@ -495,13 +495,15 @@ def _require_place(everybody: Sequence[Student], *, waiting: bool) -> None:
     """Raise NotAllowed unless a class has a place for one more, among those who wait or among the others."""
     count = sum(student.waiting == waiting for student in everybody)
     if waiting and count >= MAX_WAITING:
-        raise NotAllowed(f"{MAX_WAITING} wait to be admitted to this class, which is its limit; try again later.")
+        raise NotAllowed(
+            f"{MAX_WAITING} students wait to be admitted to this class, which is the limit. Try again later."
+        )
     if not waiting and count >= MAX_STUDENTS:
         raise _name_full()
 
 
 def _name_full() -> NotAllowed:
-    return NotAllowed(f"This class has {MAX_STUDENTS} students, which is its limit.")
+    return NotAllowed(f"This class has {MAX_STUDENTS} students, which is the limit.")
 
 
 def _list_students(connection: sqlite3.Connection, class_: Class) -> list[Student]:

@@ -172,7 +172,7 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
     if identity["application_id"] != APPLICATION_ID:
         raise sqlite3.DatabaseError("it belongs to another program")
     if identity["user_version"] > SCHEMA_VERSION:
-        raise sqlite3.DatabaseError("a newer version of Crossover wrote it, so update Crossover")
+        raise sqlite3.DatabaseError("it was written by a newer version of Crossover; update Crossover")
     if identity["user_version"] == 1 and tables == set(FIRST_TABLES):
         return False
     if identity != _IDENTITY or tables != set(TABLES):

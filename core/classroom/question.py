@@ -58,7 +58,7 @@ class ClassQuestion:
     def __post_init__(self) -> None:
         if self.question.point.training:
             raise InvalidValue(
-                "training", self.question.point.training, "of the catalogue: nobody's own code is run for a class"
+                "training", self.question.point.training, "a built-in one: a class does not run custom scripts"
             )
 
     @classmethod
@@ -142,7 +142,7 @@ class ClassQuestion:
             if getattr(trial, name) not in allowed:
                 shown = ", ".join(f"{value}" for value in sorted(allowed, key=str)[:8])
                 return f"its {name} is {getattr(trial, name)!r:.40}, and the class measures {shown}"
-        return "its settings are not combined as the class combines them"
+        return "it combines settings that the class does not combine"
 
     @functools.cached_property
     def _allowed(self) -> frozenset[tuple[object, ...]]:

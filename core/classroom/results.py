@@ -106,7 +106,7 @@ def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None
     if rows > MAX_ROWS or size > MAX_EXCHANGE_BYTES:
         most = f"{MAX_ROWS:,} rows of {MAX_EXCHANGE_BYTES // 2**20} MiB"
         raise NotAllowed(
-            f"A student may have {most} in a class, and these would be {rows:,} of {size / 2**20:,.1f} MiB."
+            f"A student may store {most} in a class, but these would be {rows:,} of {size / 2**20:,.1f} MiB."
         )
 
 
@@ -216,9 +216,9 @@ def _explain_excess(rows: pa.Table, question: ClassQuestion) -> str:
     runs = pc.value_counts(rows["run_id"])
     most = pc.max(runs.field("counts")).as_py() or 0
     if most > MAX_CONTENDERS:
-        return f"it has a run of {most:,} rows, and a run has {MAX_CONTENDERS} contenders at most"
+        return f"it has a run of {most:,} rows, but a run has at most {MAX_CONTENDERS} contenders"
     if len(runs) > question.most_runs:
-        return f"it has {len(runs):,} runs, and the class takes {question.most_runs:,} at once"
+        return f"it has {len(runs):,} runs, but the class takes at most {question.most_runs:,} at once"
     if rows.nbytes > MAX_EXCHANGE_BYTES:
         return f"its rows take more than the {MAX_EXCHANGE_BYTES // 2**20} MiB that those of a student may take"
     return ""
@@ -238,7 +238,7 @@ def _explain_wrong_file(data: bytes, code: str, nickname: str) -> str:
     if said_code and students.format_code(said_code) != code:
         return "it was measured for another class"
     if said_nickname and fold_name(said_nickname) != fold_name(nickname):
-        return f"it was measured under the nickname {said_nickname[:40]!r}, and you are {nickname!r} here"
+        return f"it was measured under the nickname {said_nickname[:40]!r}, but you are {nickname!r} here"
     return ""
 
 
@@ -353,7 +353,7 @@ def evaluate_student(question: ClassQuestion, student: Student, folder: Path) ->
     except Exception as error:  # a row that no check foresaw harms only its sender
         _log.exception("The rows of a student could not be pooled")
         said = str(error).rstrip(".") if isinstance(error, CrossoverError) else type(error).__name__
-        return Finding(fault=f"nothing can be made of these rows: {said}")
+        return Finding(fault=f"these rows cannot be evaluated: {said}")
 
 
 def compute_result(question: ClassQuestion, student: Student, rows: Sequence[Trial]) -> Result | None:

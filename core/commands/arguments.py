@@ -87,8 +87,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "const": 60,
         "default": 0,
         "metavar": "SECONDS",
-        "help": "wait until other programs leave the machine alone, at most so long, 60 without a number; then measure "
-        "anyway (default: no wait)",
+        "help": "wait for other programs to stop using the machine, at most this long (60 without a number), then "
+        "measure anyway (default: no wait)",
     },
     "tensorboard": {
         "type": Path,

@@ -69,7 +69,7 @@ def _add_students(actions: Any) -> argparse.ArgumentParser:
         "--nickname",
         action="append",
         default=[],
-        help="student to admit; repeat it for several (default: all who wait)",
+        help="student to admit; repeat it for several (default: all waiting students)",
     )
     remove_parser = _action(actions, remove, "remove", "remove students from a class, with all their results")
     remove_parser.add_argument(
@@ -92,7 +92,7 @@ def create(options: argparse.Namespace) -> int:
         f"Class {made.name}: {question.title}",
         f"Join code: {made.code}   (page: /class?class={made.code})",
         f"Teacher's code: {secret}   (not stored; write it down)",
-        f"It is dropped on {made.expires_at[:10]}.",
+        f"It is deleted on {made.expires_at[:10]}.",
     ]
     output.print_answer(options, facts | {"measure": question.words}, "\n".join(lines))
     return OK
@@ -105,7 +105,7 @@ def list_classes(options: argparse.Namespace) -> int:
     damaged = classes.damaged()
     shown = [
         f"{line['code']}  {line['name']}: {line['question']}, {units.format_quantity(line['students'], 'student')}"
-        + (f" and {line['waiting']} who wait to be admitted" if line["waiting"] else "")
+        + (f" and {line['waiting']} waiting to be admitted" if line["waiting"] else "")
         for line in lines
     ]
     kept = [f"{classes.folder / name}: {reason} Nothing of it is deleted." for name, reason in damaged.items()]
@@ -125,7 +125,8 @@ def students(options: argparse.Namespace) -> int:
     classes, class_ = _class(options.code)
     lines = [_student(classes, class_, student) for student in classes.students(class_)]
     shown = [
-        f"{line['nickname']}: {units.format_quantity(line['rows'], 'row')}{', waits to be admitted' * line['waiting']}"
+        f"{line['nickname']}: {units.format_quantity(line['rows'], 'row')}"
+        + ", waiting to be admitted" * line["waiting"]
         + (f". {line['fault']}" if line["fault"] else "")
         for line in lines
     ]
@@ -156,7 +157,7 @@ def merge(options: argparse.Namespace) -> int:
     classes, class_ = _class(options.code)
     gone, kept = _find_students(classes, class_, [options.nickname, options.into])
     classes.merge(class_, gone, kept)
-    output.print_result(f"All results of {gone.nickname} are {kept.nickname}'s now.")
+    output.print_result(f"All results of {gone.nickname} now belong to {kept.nickname}.")
     return OK
 
 
@@ -215,7 +216,7 @@ def _find_students(classes: Classes, class_: Class, nicknames: list[str]) -> lis
     by_look = {fold_name(student.nickname): student for student in classes.students(class_)}
     unknown = [nickname for nickname in nicknames if fold_name(nickname) not in by_look]
     if unknown:
-        allowed = "of a student of this class; python -m core class students names them"
+        allowed = "a student of this class, as python -m core class students lists them"
         raise InvalidValue("nickname", unknown[0], allowed)
     return [by_look[fold_name(nickname)] for nickname in nicknames]
 

@@ -49,11 +49,11 @@ def add_crossover_command(commands: Any) -> None:
         "hyperfine, pytest-benchmark, pyperf or Google Benchmark; - reads standard input (default: the store)",
     )
     parser.add_argument(
-        "--axis", help=f"setting that varies: {', '.join(SIZE_AXES)}; with --csv any column (default: found)"
+        "--axis", help=f"setting that varies: {', '.join(SIZE_AXES)}; with --csv any column (default: detected)"
     )
     for role in TABLE_ROLES:
         parser.add_argument(
-            f"--{role}-column", metavar="TITLE", help=f"with --csv: title of the column of {role}s (default: found)"
+            f"--{role}-column", metavar="TITLE", help=f"with --csv: title of the column of {role}s (default: detected)"
         )
     parser.add_argument("--unit", help="with --csv: unit of times that name none: s, ms, us, ns, min, h (default: s)")
     parser.add_argument(
@@ -97,7 +97,7 @@ def print_sizes(options: argparse.Namespace) -> int:
 def _parse_size(text: str) -> float:
     size = arguments.parse_number_option(text) if text.strip() else 0.0
     if not 0 < size < math.inf:
-        raise InvalidValue("sizes", text, "numbers above 0 with commas: 64,512,4096")
+        raise InvalidValue("sizes", text, "numbers above 0, separated by commas: 64,512,4096")
     return size
 
 
@@ -138,7 +138,7 @@ def _choose_study(options: argparse.Namespace, devices: tuple[str, str] | None) 
     store = Store(arguments.require_store_folder(options))
     found = _find_studies(store, options, axis, devices)
     if not found:
-        output.print_note(f"{store.name} holds no two sizes that differ in nothing else{_describe_filters(options)}.")
+        output.print_note(f"{store.name} has no two sizes that differ in nothing else{_describe_filters(options)}.")
         return None, FAILED
     if len(found) > 1:
         return None, _list_choices(store, found)
@@ -180,7 +180,9 @@ def _two(text: str | None) -> tuple[str, str] | None:
         return None
     names = [part.strip() for part in text.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise InvalidValue("devices", text, "two different devices with a comma, the baseline first: cpu,cuda:0")
+        raise InvalidValue(
+            "devices", text, "two different devices, separated by a comma, the baseline first: cpu,cuda:0"
+        )
     return names[0], names[1]
 
 

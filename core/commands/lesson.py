@@ -48,7 +48,7 @@ def run_lesson(options: argparse.Namespace) -> int:
     asked = dataclasses.replace(asked, contenders=contenders)
     stored = None if options.fresh else _find_exhibit(asked, store)
     if stored:
-        output.print_note(f"Answered from {store.name}: shown {stored.measured_at}. Use --fresh to show it again.")
+        output.print_note(f"Answered from {store.name}: measured {stored.measured_at}. Use --fresh to measure again.")
         _print_exhibit(stored, options, from_store=True)
         return OK
     job = measuring.show_job_progress(queue, measuring.submit_question(queue, asked, store, fresh=options.fresh))
@@ -64,7 +64,7 @@ def build_demonstration(options: argparse.Namespace) -> Demonstration:
     Raises InvalidValue if one is out of range.
     """
     if options.clocks and options.lesson != "clock":
-        raise InvalidValue("clocks", options.clocks, f"left out in the lesson {options.lesson}, which has none")
+        raise InvalidValue("clocks", options.clocks, f"left out for the lesson {options.lesson}, which has none")
     return Demonstration(
         kind=options.lesson,
         point=arguments.point(options),

@@ -110,7 +110,7 @@ def require_devices(contenders: Sequence[Contender], queue: Queue) -> None:
             raise LaneUnavailable(reason)
 
 
-NO_DRIVER = "The system has no driver of an accelerator."
+NO_DRIVER = "The system has no accelerator driver."
 
 
 def _missing_device(device: str, seen: Iterable[str], hint: str) -> str:

@@ -22,7 +22,7 @@ def add_run_command(commands: Any) -> None:
     parser = commands.add_parser("run", help=COMMAND_HELP["run"])
     arguments.add_point(parser)
     arguments.add_options(parser, "training", "size", "devices", "fair")
-    text = "also measure the variants of each device that may help, alternating with its default loop (default: off)"
+    text = "also measure the variants that may help each device, alternating with its default loop (default: off)"
     parser.add_argument("--remedies", action="store_true", help=text)
     budget = f"time limit of the training (default: {Experiment.budget_s:g}, or the preset's)"
     parser.add_argument("--budget", dest="budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=budget)

@@ -42,7 +42,7 @@ def check_store(options: argparse.Namespace) -> int:
     """Print how many rows can be read, and the name of every file that cannot."""
     store = Store(arguments.require_store_folder(options))
     found = store.check()
-    newer = "was written by a newer version; the columns known here were read"
+    newer = "was written by a newer version; only the columns known here were read"
     lines = [f"{units.format_quantity(found.rows, 'row')} in {store.name}"]
     lines += [f"skipped {entry.name}: {entry.reason}" for entry in found.skipped]
     lines += [f"{name} {newer}" for name in found.newer]
@@ -56,7 +56,7 @@ def check_store(options: argparse.Namespace) -> int:
 def compact(options: argparse.Namespace) -> int:
     """Merge small files; name those that were left as they are."""
     done = compaction.compact(arguments.require_store_folder(options))
-    copies = f"\n{done.copies:,} rows were there twice and are there once now" if done.copies else ""
+    copies = f"\n{done.copies:,} duplicate rows were removed" if done.copies else ""
     merged = f"{units.format_quantity(done.merged, 'file')} with {units.format_quantity(done.rows, 'row')}"
     output.print_answer(options, dataclasses.asdict(done), f"{merged} merged into {done.parts:,}{copies}")
     for entry in done.left:
@@ -68,7 +68,7 @@ def import_file(options: argparse.Namespace) -> int:
     """Add the rows of a file, or say why not."""
     take = _import_contribution if options.contributed else exchange.import_file
     report = take(options.file, options.file.name, Store(options.store))
-    text = f"{units.format_quantity(report.added, 'row')} added, {report.duplicates:,} were there already"
+    text = f"{units.format_quantity(report.added, 'row')} added, {report.duplicates:,} already stored"
     output.print_answer(options, dataclasses.asdict(report), text)
     for entry in report.refused:
         output.print_note(f"{entry.name}: {entry.reason}")

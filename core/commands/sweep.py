@@ -137,7 +137,7 @@ def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
     if training is not None and options.size is not None:
         raise InvalidValue("size", options.size, "left out where --axis size varies it")
     if not given and values is not None:
-        raise InvalidValue("axis", "", "one of {}, of which --values or --range give the values", AXES)
+        raise InvalidValue("axis", "", "one of {}, with its values in --values or --range", AXES)
     if not given:
         return _axes_of_preset(options)
     if len(given) == 1 and "=" not in given[0]:

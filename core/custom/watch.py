@@ -180,7 +180,7 @@ def watch(*what: Any, device: str | torch.device | None = None, quiet: bool = Fa
     modules = [each for each in what if isinstance(each, nn.Module)]
     batches = [each for each in what if not isinstance(each, nn.Module)]
     if len(modules) > 1 or len(batches) > 1 or not all(isinstance(each, Iterable) for each in batches):
-        raise TypeError("watch takes batches that can be gone through, a module, or both")
+        raise TypeError("watch takes an iterable of batches, a module, or both")
     return Watch(next(iter(batches), None), next(iter(modules), None), device=device, quiet=quiet)
 
 
@@ -220,7 +220,7 @@ class Watch:
     def __iter__(self) -> Iterator[Any]:
         """Hand the batches on, and say what was seen when the loop is over, however it ends."""
         if self._batches is None:
-            raise TypeError("there are no batches to go through: give them first, or use `with`")
+            raise TypeError("there are no batches to iterate over: pass them first, or use `with`")
         self._listen(self._on_update)
         clock, pace, batches = self._clock, self._pace, iter(self._batches)
         pace.once_ns = dispatch_overhead.estimate_overhead_cost_ns(self._device, self._clock)
@@ -501,10 +501,10 @@ NAMES: dict[Cause, str] = {
     "uneven": "long steps",
 }
 
-NOTHING_PASSED = "No batch was trained to its end, so there is nothing to say."
+NOTHING_PASSED = "No batch was completed, so there is nothing to report."
 NOTHING_UPDATED = (
-    "No step was seen: no optimizer of PyTorch updated the model. Where something else does, go through the batches: "
-    "for batch in core.watch(loader, model)."
+    "No step was seen: no optimizer of PyTorch updated the model. If something else updates the model, iterate over "
+    "the batches: for batch in core.watch(loader, model)."
 )
 """Message for a loop without a step."""
 
@@ -561,7 +561,7 @@ def _list_unknowns(steps: CustomSteps, updates: int) -> list[str]:
     if not updates:
         said.append("No optimizer of PyTorch took a step: the number of batches per update is unknown.")
     if not steps.operations:
-        said.append("Its operations were not counted: the loop was too short for that, or its steps are compiled.")
+        said.append("Its operations were not counted, because the loop was too short or its steps are compiled.")
     if steps.learns is None:
         said.append("It is unknown whether it learns: no model was given.")
     return said

@@ -126,7 +126,7 @@ def _ensure(queue: Queue, served: WorkerFile, command: Sequence[str], what: str)
                 raise JobError(f"The {what} could not be started: {error}.") from error
             return
         served.leave(last.process)
-    queue.fail_waiting(f"The {what} died {STARTS} times while it started; {served.log} says more.", elsewhere=elsewhere)
+    queue.fail_waiting(f"The {what} crashed {STARTS} times while starting. See {served.log}.", elsewhere=elsewhere)
 
 
 def _is_idle_with_other_context(queue: Queue) -> bool:
@@ -295,9 +295,7 @@ def await_machine(queue: Queue) -> Machine:
             return found
         ensure_worker(queue, same_context=True)
         time.sleep(_POLL_S)
-    raise JobError(
-        f"The measuring process did not start within {MACHINE_TIMEOUT_S} s; {queue.worker_file.log} says more."
-    )
+    raise JobError(f"The measuring process did not start within {MACHINE_TIMEOUT_S} s. See {queue.worker_file.log}.")
 
 
 def load_machine(queue: Queue) -> Machine | None:

@@ -66,18 +66,16 @@ NODE_MODULE = locate_module(__package__, "cluster_node")
 """Module that runs on each machine."""
 
 NOBODY = "waiting for a machine of the cluster"
-GONE = (
-    f"No machine of the cluster was there for {units.format_duration(ABSENT_S)}. Start Ray on some, and run it again."
-)
+GONE = f"The cluster had no machine for {units.format_duration(ABSENT_S)}. Start Ray on some, and run it again."
 LOST = "The cluster lost this machine."
 SILENT = (
     f"Crossover's process ended there without a message. In the environment of its Ray, {HOME_VARIABLE} names the "
     "folder of Crossover on that machine, and Ray needs the Python of Crossover's own environment."
 )
-LOST_OFTEN = f"it was lost {MOST_LOSSES} times with the machine that measured it."
-BUSY = "Something else is measured on this machine."
+LOST_OFTEN = f"it was lost {MOST_LOSSES} times, each time with the machine measuring it."
+BUSY = "This machine is measuring something else."
 OTHERS = "Other machines measure what is left."
-KILLED = "A system does so when its memory runs out."
+KILLED = "The system may have run out of memory."
 PROTOCOL = "It has another version of Crossover, which measures by protocol {0}, and this one by {1}: install the same."
 
 

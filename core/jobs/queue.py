@@ -73,7 +73,7 @@ class AllJobs:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=GUARD_S, poll_interval=_GUARD_POLL_S)
         except Timeout:
-            raise JobError(f"The queue in {self.folder} has been locked for {GUARD_S:g} s; try again later.") from None
+            raise JobError(f"The queue in {self.folder} has been locked for {GUARD_S:g} s. Try again later.") from None
         except OSError as error:
             raise JobError(unwritable(f"The folder of jobs {self.folder}", error)) from error
         try:
@@ -149,7 +149,7 @@ JOBS_VARIABLE = "CROSSOVER_JOBS"
 QUEUE_LIMIT = Terms().queue_length
 """Most jobs that wait at once: a class of 30 with three requests each fits, a runaway script does not."""
 
-POSSIBLY_LOST = "Results that only the measuring process had in memory are lost."
+POSSIBLY_LOST = "Results that existed only in the memory of the measuring process are lost."
 """Message for a job whose process is gone while its folder cannot be written."""
 
 
@@ -219,7 +219,7 @@ class Queue(AllJobs):
                     return self._with_place(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
-                raise JobError(f"The queue holds {limit} waiting jobs, which is its limit; try again later.")
+                raise JobError(f"The queue holds {limit} waiting jobs, which is its limit. Try again later.")
             if terms and (reason := self.refusal([question], asked_by, terms)):
                 raise NotAllowed(reason)
             self.prune()
@@ -312,7 +312,7 @@ class Queue(AllJobs):
                     job.worker.kill(self.worker_file.serves, self.worker_file.log)
                 except PermissionError:
                     raise JobError(
-                        f"Job {job_id} is measured by a process of somebody else, who alone can end it."
+                        f"Job {job_id} belongs to another user's process. Only that user can stop it."
                     ) from None
                 return self._mark_dead(job)
         return self.job(job_id)

@@ -53,7 +53,7 @@ def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
     there = {(trial.experiment_id, trial.contender) for trial in trials}
     asked = [str(contender) for contender in job.question.contenders]
     absent = [name for name in asked if any((experiment, name) not in there for experiment in experiments)]
-    said = [f"{name} has no row, as nothing of it could be timed within the budget." for name in absent]
+    said = [f"{name} has no row, because no block could be timed within the budget." for name in absent]
     said += [trial.message for trial in trials if trial.outcome == "interrupted"]
     reasons = {trial.contender: find_refusal(trial) for trial in trials}
     said += [f"The row of {name} was refused: {reason}." for name, reason in reasons.items() if reason]

@@ -141,7 +141,7 @@ def first_use(family: str, device: str, name: str) -> float:
             named = used or asked.get("device_type") != "gpu"
             if named and (used in ("", device) or _is_same_device(used, name)):
                 return time.perf_counter() - began
-            why[f"it trains on {used or 'a device that it does not name'} instead"] = None
+            why[f"it trains on {used or 'an unnamed device'} instead"] = None
     reasons = "; ".join(why)
     raise DeviceUnavailable(f"{LIBRARIES[family].title} as it is installed here cannot train on {device}: {reasons}.")
 
@@ -365,7 +365,7 @@ class BoostingTraining(Training):
     def chances(self, samples: Tensor) -> Tensor:
         """Return the probability of every class of the data set, (rows, classes), as a network's outputs are."""
         if self._model is None:
-            raise RuntimeError("nothing was fitted yet")
+            raise RuntimeError("nothing has been fitted yet")
         known = torch.as_tensor(np.asarray(self._model.predict_proba(_to_table(samples))), dtype=torch.float64)
         every = torch.zeros(len(samples), self._all_classes, dtype=torch.float64)
         every[:, torch.from_numpy(self.classes)] = known

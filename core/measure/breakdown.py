@@ -124,9 +124,7 @@ def epoch_s(
 Record = Callable[[Callable[[], object]], Callable[[], object]]
 """Records work of a device, and returns what does it in one launch."""
 
-QUEUE_TOO_SHORT = (
-    "Its launches could not all be queued before the device began, as where a step has more than a queue holds."
-)
+QUEUE_TOO_SHORT = "Its launches could not all be queued before the device started: the queue may hold fewer."
 
 
 def busy_step_s(

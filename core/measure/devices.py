@@ -74,9 +74,8 @@ def check_synchronization(device: Synchronizable, handle: torch.device) -> None:
         if least <= NOTICEABLE:
             return
     raise DeviceUnavailable(
-        f"The device {handle} is not timed: when PyTorch reported that all work was done, "
-        f"{units.format_share(least)} "
-        "of the work was left, so every time would be too short."
+        f"The device {handle} is not timed: when PyTorch reported all work as done, {units.format_share(least)} "
+        "of the work was unfinished, so every time would be too short."
     )
 
 
@@ -587,7 +586,7 @@ def set_memory_retention(*, keep: bool) -> None:
 def why_not(kind: str) -> str:
     """Return why memory cannot be retained for a kind of device, such as `cpu` or `cuda`; empty if it can."""
     if kind != "cpu":
-        return "PyTorch keeps the memory of this device in any case"
+        return "PyTorch always keeps the memory of this device"
     return "" if _glibc() else "keeping memory needs the C library glibc, which this system does not use"
 
 

@@ -20,7 +20,7 @@ HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 STATES = {
     9: "NVIDIA's library is installed, but its driver is not running: in a container, start it with the GPU "
     "(docker run --gpus all); elsewhere, load the driver.",
-    18: "NVIDIA's driver was updated and the old one still runs: restart the machine.",
+    18: "NVIDIA's driver was updated, but the old one is still running. Restart the machine.",
 }
 """By NVML's error: NVML_ERROR_DRIVER_NOT_LOADED and NVML_ERROR_LIB_RM_VERSION_MISMATCH."""
 
@@ -61,7 +61,7 @@ def hint() -> str:
         return "PyTorch sees no Apple GPU: MPS needs Apple silicon, macOS 14 or later and a native arm64 Python."
     if "NVIDIA" in vendors:
         return "An NVIDIA GPU is installed without NVIDIA's driver: install version 580 or later, then restart."
-    return "PyTorch sees no GPU on this machine. If it has one, install the driver of its maker, then restart."
+    return "PyTorch sees no GPU on this machine. If it has one, install its maker's driver, then restart."
 
 
 def install_command(build: str) -> str:
@@ -210,5 +210,7 @@ def _find_hiding_variable() -> str:
         value = os.environ.get(name)
         if value is not None:
             told = f"set to {ascii(value)[:_QUOTED]}" if value.strip() else "set and empty"
-            return f"The variable {name} is {told}, which leaves PyTorch no GPU: unset it, or name one that is there."
+            return (
+                f"The variable {name} is {told}, which hides every GPU from PyTorch. Unset it, or name an existing GPU."
+            )
     return ""

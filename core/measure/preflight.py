@@ -106,7 +106,7 @@ def check_distinct(contenders: Sequence[Contender], threads: Sequence[int]) -> N
     raise SameTraining(
         f"Nothing was measured: {names} turned out to be the same training on "
         f"{units.format_quantity(threads[0], 'thread')}. "
-        "Give each a number of threads of its own, or take a larger model, for which more threads may pay."
+        "Give each its own number of threads, or choose a larger model, for which more threads may pay off."
     )
 
 
@@ -142,7 +142,7 @@ def check_speed(flops_per_step: int, budget_s: float, device: Device, called: st
             "needed "
             f"before the first block is timed, and the budget is {units.format_duration(budget_s)}"
         )
-        raise TooSlow(reason, "A smaller model or batch is needed, or a longer budget.")
+        raise TooSlow(reason, "Choose a smaller model or batch, or a longer budget.")
 
 
 @functools.cache

@@ -67,7 +67,7 @@ class Orders(Generic[Taker]):
 def final_outcome(measured: MeasuredContender, experiment: Experiment, pairs: int, *, cut: bool) -> tuple[Outcome, str]:
     """Outcome of a contender that was measured to the end, and the message of its row; `cut` if not all was trained."""
     if measured.curve.diverged:
-        return "diverged", "The loss became NaN or infinite; a smaller learning rate may help."
+        return "diverged", "The loss became NaN or infinite. Try a smaller learning rate."
     if experiment.pairs != EVERY_EPOCH and pairs >= experiment.pairs:
         return "timed", ""
     budget = f"The budget of {experiment.budget_s:g} s ended after"
@@ -294,7 +294,7 @@ class Measurement:
             pass  # there is nothing to conclude; what ran out of memory still has its row
         except _Stopped:
             for measured in self._active_contenders():
-                measured.end("stopped", "It was stopped before it was done.")
+                measured.end("stopped", "It was stopped before it finished.")
         except Exception:
             self._keep()
             raise

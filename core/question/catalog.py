@@ -100,7 +100,7 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             name="clicks",
             title="Clicks (synthetic)",
-            summary="Synthetic: 8 categorical columns of a shop's visitors, few categories frequent and most rare."
+            summary="Synthetic: 8 categorical columns of a shop's visitors, with few frequent and many rare categories."
             " Every model begins with an embedding: a trained table with a row for each hash of a category."
             " Its gradient is dense, as in PyTorch: each step updates every row.",
             shape=(8,),

@@ -41,9 +41,7 @@ ACTIVITIES = {
 """Activities of scripts that often take long → how to leave them out."""
 
 NAME = re.compile(r"[\w .()+@=-]{1,120}\.py:[A-Za-z_]\w{0,79}", re.ASCII)
-NAMED = (
-    "a file whose name ends in .py and has nothing but letters from a to z, digits, spaces and any of . _ - ( ) + @ ="
-)
+NAMED = "a file whose name ends in .py and has only letters from a to z, digits, spaces and . _ - ( ) + @ ="
 SOURCE = re.compile(r"[0-9a-f]{16}")
 
 
@@ -91,7 +89,7 @@ def locate_script(text: str) -> tuple[Path, str]:
     file, function = (before, after) if colon and after.isidentifier() else (text, DEFAULT_FUNCTION)
     path = Path(file).absolute()
     if not path.is_file():
-        raise InvalidValue("training", text, "a Python file that is there, with a function: my_training.py:build")
+        raise InvalidValue("training", text, "an existing Python file with a function: my_training.py:build")
     if not NAME.fullmatch(f"{path.name}:{function}"):
         raise InvalidValue("training", text, NAMED)
     return path, function

@@ -23,15 +23,15 @@ LESSON_KINDS: dict[Kind, str] = {
 """Kinds of demonstration, each with a sentence for people."""
 
 SHORTCUTS: dict[str, str] = {
-    "no_drain_before": "The clock is started while the device may still work on what came before.",
+    "no_drain_before": "The clock is started while the device may still be doing earlier work.",
     "no_drain_after": "The clock is stopped when the work is handed over, not when it is done.",
-    "no_warm_up": "The first steps of a fresh network are timed, without any that go before.",
+    "no_warm_up": "The first steps of a fresh network are timed, without a warm-up.",
     "loader_inside": "Samples are read and transformed one by one inside the timed part.",
-    "item_every_step": "The loss is read with .item() after every step, so that the host waits for the device.",
+    "item_every_step": "The loss is read with .item() after every step, so the host waits for the device.",
     "accuracy_every_step": "The accuracy of every batch is read with .item() too.",
     "errors_printed": "Wrong answers are counted batch by batch and printed after each epoch.",
     "tests_inside": "A pass over validation and test samples counts towards the epoch.",
-    "wall_clock": "The system's time of day is read, time.time(), which may be set while it runs.",
+    "wall_clock": "The system's clock, time.time(), is read, which may be changed meanwhile.",
     "one_repeat": "It is timed once.",
 }
 """Shortcuts that differ from the recipe `ours`, each with a sentence for people."""
@@ -94,7 +94,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             name="item_every_step",
             title=".item() every step",
-            explains="Reading the loss waits for the device, so that the host cannot queue the next step meanwhile.",
+            explains="Reading the loss waits for the device, so the host cannot queue the next step meanwhile.",
             switched=("item_every_step",),
         ),
         Recipe(

@@ -254,7 +254,7 @@ def unfit(lane: Lane, training: Training) -> tuple[str, object, str] | None:
         return (
             "precision",
             lane.precision,
-            "fp32, the default, because another precision would undo float64",
+            "fp32, the default, because a lower precision would cancel float64",
         )
     if lane.execution == "compiled" and family and family.uncompiled:
         return "execution", "compiled", f"eager or a graph for a recurrent model: {family.uncompiled}"
@@ -266,7 +266,7 @@ def _unfit_precision(lane: Lane) -> tuple[str, object, str] | None:
         return (
             "precision",
             "fp16",
-            "combined with no word but fused: each step must know whether its update is skipped",
+            "combined with fused only: each step must know whether its update is skipped",
         )
     return None
 

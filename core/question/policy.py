@@ -175,7 +175,7 @@ class Policy:
             raise CrossoverError(f"In {path.name}: a value is too large or nested too deeply.") from error
         if "who_may_run" not in data:
             words = ", ".join(f'"{word}"' for word in CHOICES["who_may_run"])
-            raise CrossoverError(f"{path.name} does not say who may run something: write who_may_run = one of {words}.")
+            raise CrossoverError(f"{path.name} does not say who may run something. Set who_may_run to one of {words}.")
         return held
 
     @classmethod
@@ -246,7 +246,7 @@ class Policy:
             ("has", "have", len(points), self.run.points, lambda value: f"{units.format_count(value)} points"),
         ):
             if value > limit:
-                raise NotAllowed(f"This run {does} {shown(value)}, and a run may {may} {shown(limit)} on this host.")
+                raise NotAllowed(f"This run {does} {shown(value)}, but a run may {may} {shown(limit)} on this host.")
         if not self.run.compiled and any(contender.lane.execution == "compiled" for contender in question.contenders):
             raise NotAllowed("This host doesn't run compiled variants. Choose others.")
 
@@ -259,7 +259,7 @@ class Policy:
         if self.fault:
             raise NotAllowed(f"Nothing can be run here until the host's settings are fixed. {self.fault}")
         if self.who_may_run == "nobody":
-            raise NotAllowed("Nothing can be run on this host. Stored results stay visible.")
+            raise NotAllowed("This host runs nothing. Stored results stay visible.")
 
 
 def question_seconds(question: AnyQuestion) -> float:

@@ -22,7 +22,7 @@ from .sweep import Axis, Sweep
 Scale = Literal["class", "full"]
 
 SCALES: dict[Scale, str] = {
-    "class": "small enough for a lesson: run and sweep together take less than a minute on two cores",
+    "class": "small enough for a lesson: a run and a sweep together take less than a minute on two cores",
     "full": "as the tutorial was published",
 }
 """Scales of a preset, each with a phrase for people."""
@@ -149,7 +149,7 @@ PRESETS: dict[str, Preset] = {
             note="The prose says learning rate 0.01 and points of [-1, 1]; the code's 0.1 and [0, 1] are followed.",
             axes=(Axis(name="depth", values=tuple(range(2, 13))),),
             class_axes=(Axis(name="depth", values=(2, 4, 6, 8, 10, 11)),),
-            class_note="The training is the whole one; the sweep takes 6 of the 11 depths, up to 11 layers.",
+            class_note="The training is complete; the sweep has 6 of the 11 depths, up to 11 layers.",
         ),
         Preset(
             name="signal",

@@ -104,7 +104,7 @@ class Axis:
         Raises:
             InvalidValue: the axis is unknown or no size, or the range is empty or too long.
         """
-        require_choice("axis", name, SIZE_AXES, "one of {}, on which a range can be given")
+        require_choice("axis", name, SIZE_AXES, "one of {}, the axes that take a range")
         low, high = _check_value(name, low), _check_value(name, high)
         if low >= high:
             raise InvalidValue("range", f"{low:g}:{high:g}", "two values, the lower one first")
@@ -252,7 +252,7 @@ def _check_sizes(names: list[str], point: Point) -> None:
             raise InvalidValue("axis", ", ".join(names), "size, the only axis of a custom script")
     elif point.is_fit and (idle := [name for name in names if name in {*point.idle, "parameters", "size"}]):
         offered = (*size_axes(point.model, point.dataset), "learning_rate")
-        raise InvalidValue("axis", ", ".join(idle), "one of {}, which are all that a fit can be varied in", offered)
+        raise InvalidValue("axis", ", ".join(idle), "one of {}: a gradient boosting fit has no other axis", offered)
     elif "parameters" in names and models.family(point.model).size in names:
         raise InvalidValue("axes", ", ".join(names), "either the parameters or the size that sets them, not both")
 
@@ -275,7 +275,7 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
 
 def _unfit(axis: str, point: Point) -> InvalidValue:
     """Return the error for an axis that does not shape the model of a training."""
-    return InvalidValue("axis", axis, "one of {}, which this training has", size_axes(point.model, point.dataset))
+    return InvalidValue("axis", axis, "one of {}, the axes of this training", size_axes(point.model, point.dataset))
 
 
 def size_on_axis(entry: object, axis: str) -> float:

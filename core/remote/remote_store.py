@@ -184,7 +184,7 @@ class RemoteStore:
         if self._scheme == "file" and not Path(self._root).is_dir():
             raise NotReached(
                 f"The store {self.address} cannot be reached: the folder {self._root} is not there. "
-                "Mount it, or make it if it is new."
+                "Mount it, or create it if it is new."
             )
 
     def _path(self, name: str) -> str:
@@ -250,7 +250,9 @@ def _parse_address(address: str) -> tuple[str, dict[str, str], str]:
         raise InvalidValue("store", hidden, "an address with a bucket or folder") from error
     has_login = (scheme != "abfs" and "@" in parts.netloc) or ":" in parts.netloc
     if has_login or any("@" in text for text in settings.values()):
-        raise InvalidValue("store", hidden, "an address without a name or password: credentials are the environment's")
+        raise InvalidValue(
+            "store", hidden, "an address without a name or password: credentials come from the environment"
+        )
     if not settings.keys() <= SETTINGS[scheme] or not all(map(_SETTING.fullmatch, settings.values())):
         known = ", ".join(sorted(SETTINGS[scheme])) or "none"
         raise InvalidValue(

@@ -82,7 +82,7 @@ def compact(folder: Path) -> Compacted:
             return _compact_folder(folder)
     except Timeout as error:
         name = local_cache.describe_store(folder)
-        raise StoreError(f"The store {name} is being compacted already; wait until that is done.") from error
+        raise StoreError(f"The store {name} is already being compacted. Wait until it finishes.") from error
     except OSError as error:
         raise StoreError(unwritable(f"The store {local_cache.describe_store(folder)}", error)) from error
 
@@ -128,7 +128,7 @@ def _read_small(path: Path) -> pa.Table:
         raise ForeignFile("it is a link to another file")
     piece = read_piece(path)
     if piece.version > SCHEMA_VERSION:
-        raise ForeignFile("it was written by a newer version, which knows more of it")
+        raise ForeignFile("it was written by a newer version")
     if not piece.has_known_columns:
         raise ForeignFile("it has columns that are unknown here")
     return piece.table

@@ -148,7 +148,7 @@ class FolderIndex:
                     break
             cache = local_cache.open_cache(self._folder)
             if cache is not None and cache.failure:
-                unreadable.append(Skipped(name="what was added lately", reason=cache.failure))
+                unreadable.append(Skipped(name="recent additions", reason=cache.failure))
             return Findings(
                 table=self._table,
                 files={number: file for file, number in self._numbers.items()},

@@ -285,7 +285,7 @@ class Store:
                 or a row is one that readers refuse; nothing is left behind.
         """
         if reason := refusal(table):
-            raise StoreError(f"The store {self.folder} takes no rows that nobody could read again: {reason}.")
+            raise StoreError(f"The store {self.folder} refused rows that could not be read again: {reason}.")
         name = f"{_file_name(from_table(table.slice(0, 1))[0])}{SUFFIX}"
         try:
             self.folder.mkdir(exist_ok=True)

@@ -24,7 +24,7 @@ def draw_cases_page() -> None:
         layout.draw_isolated(view.draw_case, known[shown[1]], job_view.find_machine())
     else:
         if shown is not None:
-            st.warning(plain(f"There is no case called {shown[1]} here."))
+            st.warning(plain(f"There is no case called {shown[1]}."))
         st.markdown(INTRO)
         answers = _ask_questions()
         view.draw_case_cards(published.likely(answers), answered=any(answers.values()))

@@ -113,7 +113,7 @@ def _draw_substitute(
     """Draw the equivalent training with its measurements, and the button that measures it."""
     st.header("On this machine", anchor=False)
     if not case.runnable:
-        st.markdown(plain(f"Nothing of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
+        st.markdown(plain(f"None of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
         if case.lesson:
             link = {"lesson": case.lesson}
             st.page_link(layout.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)

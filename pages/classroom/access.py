@@ -31,7 +31,7 @@ WRONG_CODES = "Too many wrong codes were tried"
 _tried = Limits(WRONG_CODES, limits.CODES)
 _secrets_tried = Limits(WRONG_CODES, limits.SECRETS)
 _joined = Limits("Too many students joined this class", limits.JOINS)
-_made = Limits("Too many classes were made", limits.MADE)
+_made = Limits("Too many classes were created", limits.MADE)
 _brought = Limits("Too many files were uploaded", limits.FILES)
 
 _log = logging.getLogger(__name__)

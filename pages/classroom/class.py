@@ -11,8 +11,8 @@ from pages.shared import job_view, layout, permits
 from pages.shared.elements import plain, show_errors
 
 OFF = (
-    "Classes are switched off on this host. Whoever runs it can switch them on in its settings file, crossover.toml: "
-    "`[class]`, below it `mode = true`. On your own machine they are on unless that file says otherwise."
+    "Classes are switched off on this host. The host's owner can switch them on in the settings file crossover.toml: "
+    "set `mode = true` under `[class]`. On your own machine they are on by default."
 )
 
 
@@ -20,7 +20,7 @@ def page() -> None:
     """Draw the class of the link, or the forms to join and create one."""
     if not permits.shows_projector():
         st.title("Class")
-        st.caption("One question for the whole class: predict, measure, and see what everybody found.")
+        st.caption("One question for the whole class: predict, measure, and see everybody's results.")
     if not policy.load_policy().classes.mode:
         st.info(OFF)
         return

@@ -74,7 +74,7 @@ def _admission(class_: Class, waiting: Sequence[Student]) -> None:
         with st.container(horizontal=True):
             if st.button("Admit all", type="primary", icon=":material/how_to_reg:"):
                 do(class_, lambda: findings.classes().admit(class_, waiting))
-            if st.button("Turn all away", icon=":material/person_off:"):
+            if st.button("Reject all", icon=":material/person_off:"):
                 do(class_, lambda: findings.classes().remove(class_, waiting))
 
 
@@ -82,7 +82,7 @@ def _choice(class_: Class, pool: Pool) -> None:
     everybody = {entry.student.id: entry.student for entry in pool.entries} | {one.id: one for one in pool.waiting}
     labels = _labels(list(everybody.values()))
     ids: list[str] = st.multiselect(
-        "Admit, remove or put together",
+        "Admit, remove or merge",
         list(everybody),
         format_func=lambda one: labels.get(one, ""),
         key=f"chosen_{class_.id}",
@@ -181,15 +181,15 @@ def create() -> None:
     """Draw the form for a new class, if visitors may create one."""
     held = policy.load_policy().classes
     if held.create == "command_line":
-        st.caption("On this host a class is made on the command line: `python -m core class create`.")
+        st.caption("On this host, create a class on the command line: `python -m core class create`.")
         return
     with st.form("create", border=True):
-        st.markdown("**Make a class**")
-        name = st.text_input("Name of the class", max_chars=NAME_LENGTH)
+        st.markdown("**Create a class**")
+        name = st.text_input("Class name", max_chars=NAME_LENGTH)
         preset = st.selectbox("Measurement", list(PRESETS), format_func=lambda name: PRESETS[name].title)
         code = st.text_input("The host's code", type="password") if held.create == "code" else ""
         admission = st.checkbox(ADMISSION)
-        pressed = st.form_submit_button("Make the class", icon=":material/group_add:")
+        pressed = st.form_submit_button("Create the class", icon=":material/group_add:")
     if not pressed:
         return
     with show_errors():
@@ -208,7 +208,7 @@ def draw_teacher_view(class_: Class) -> None:
             _enter(class_)
         return
     st.header("For the teacher")
-    if st.button("Projector view", icon=":material/present_to_all:", help="A page for the wall, without any secret."):
+    if st.button("Projector view", icon=":material/present_to_all:", help="A page to project. It shows no secret."):
         permits.show_projector()
         st.rerun()
     st.fragment(layout.draw_isolated, run_every=view.REFRESH_S)(draw_students_table, class_)
@@ -220,10 +220,10 @@ def codes(class_: Class) -> None:
     if not access.teaches(class_):
         return
     with st.expander("Codes, and the link for the class", icon=":material/key:", **session.bind_view("codes")):
-        st.markdown("For the class, its link or its code:")
+        st.markdown("Share this link or code with the class:")
         st.code(session.make_address({"class": class_.code}), language=None, wrap_lines=True)
         st.code(class_.code, language=None)
-        st.markdown("For you alone, the teacher's code. This host does not keep it, so write it down.")
+        st.markdown("The teacher's code, for you only. This host does not store it, so write it down.")
         st.code(permits.find_teacher_code(class_.id), language=None)
         secret = permits.find_teacher_code(class_.id)
         own = session.make_address({"class": class_.code, permits.TEACHER: secret})

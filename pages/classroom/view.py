@@ -61,7 +61,7 @@ def heading(class_: Class) -> None:
 
 def join(class_: Class) -> None:
     if permits.find_membership(class_.id)[0]:
-        st.info("You are not in this class any more. If that was a mistake, join it again.")
+        st.info("You are no longer in this class. If that was a mistake, join again.")
     with st.container(border=True), st.form("join", border=False):
         st.markdown("**1 · Join**")
         nickname = st.text_input(
@@ -71,7 +71,7 @@ def join(class_: Class) -> None:
         )
         label = "Ask to join" if class_.admission else "Join"
         if class_.admission:
-            st.caption("Your teacher lets you in after that.")
+            st.caption("Your teacher admits you after that.")
         if not st.form_submit_button(label, type="primary", icon=":material/login:"):
             return
         with show_errors():
@@ -231,7 +231,7 @@ def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
             told = st.success if found.outcome in ("crossing", "gpu_always", "cpu_always") else st.info
             told(plain(found.sentence))
         if finding.fault:
-            st.warning(plain(f"Not all that you measured counts: {finding.fault}."))
+            st.warning(plain(f"Some of your measurements do not count: {finding.fault}."))
         if class_.closed:
             return
         here, own = st.tabs(["On this host", "On my own machine"])
@@ -288,12 +288,12 @@ def _deal(class_: Class, contenders: Sequence[Contender]) -> tuple[float | None,
 
 
 def _on_own_machine(class_: Class, who: Student) -> None:
-    st.markdown("Clone and install Crossover as its README says, then run there:")
+    st.markdown("Clone and install Crossover as its README describes, then run:")
     nickname = f" {who.nickname}" if who.nickname.isalnum() else f'="{who.nickname}"'  # it may begin with a dash
     command = f"python -m core class measure --code {class_.code} --nickname{nickname} {class_.question.words}"
     st.code(as_lines(command), language="sh", wrap_lines=True)
     with st.form("bring", border=False, clear_on_submit=True):
-        file = st.file_uploader("The file that it wrote", type="parquet")
+        file = st.file_uploader("The file it wrote", type="parquet")
         pressed = st.form_submit_button("Bring it", icon=":material/upload_file:")
     if pressed and file is not None:
         _bring(class_, who, file.getvalue(), file.name)
@@ -306,7 +306,7 @@ def _bring(class_: Class, who: Student, data: bytes, name: str) -> None:
         st.error(plain(f"The file was not imported: {receipt.refused}."))
         return
     left_out = "".join(f" Some rows are not pooled, because {reason}." for reason in receipt.left_out[:REASONS_NAMED])
-    permits.announce(f"{receipt.added} rows added, {receipt.duplicates} were there already.{left_out}")
+    permits.announce(f"{receipt.added} rows added, {receipt.duplicates} already stored.{left_out}")
     st.rerun()
 
 
@@ -346,7 +346,7 @@ def _wait(class_: Class) -> None:
     if who is None or not who.waiting:
         st.rerun()
     asked = f"You requested to join as **{plain(who.nickname)}**."
-    st.info(f"{asked} Your teacher lets you in; this page then goes on by itself.", icon=":material/hourglass_empty:")
+    st.info(f"{asked} This page continues once your teacher admits you.", icon=":material/hourglass_empty:")
 
 
 def _everybody(class_: Class) -> None:
@@ -396,7 +396,7 @@ def draw_results_chart(class_: Class, pool: findings.Pool, words: Mapping[str, s
             elements.draw_chart(spec, alt=describe_tally(class_, pool, words))
         return
     spec = findings.chart(class_, whole, pool.tally)
-    alt = f"Everybody's results by device, with the predictions behind. {describe_spread(class_, pool)}"
+    alt = f"Everybody's results by device, in front of the predictions. {describe_spread(class_, pool)}"
     elements.draw_chart(spec, height=spec["height"], alt=alt)
     if class_.question.places:
         st.caption(f"{POINTS}Grey bars count predictions.")

@@ -26,7 +26,7 @@ WITHOUT: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 def draw_devices_page() -> None:
     """Draw the devices, the machine with its versions, and the measuring process."""
     st.title("Devices")
-    st.caption("The devices of this machine, and which of them PyTorch can use.")
+    st.caption("The devices of this machine, and which ones PyTorch can use.")
     with show_errors():
         if machine := queries.read_machine():
             _draw_devices(machine)
@@ -106,7 +106,7 @@ def _draw_process(machine: Machine) -> None:
     st.header("Measuring process")
     jobs = [job for job in queries.open_queue().jobs() if job.active and not job.elsewhere]
     if not machine.live:
-        st.markdown("It is starting; what is shown above was reported by the one before it.")
+        st.markdown("It is starting. The devices above were reported by the previous one.")
     elif any(job.state == "running" for job in jobs):
         waiting = sum(job.state == "queued" for job in jobs)
         st.markdown(

@@ -196,9 +196,7 @@ def _draw_sweep_by_id(sweep_id: str, machine: Machine | None, request: Sweep | N
     if machine is None:
         return
     if known is None:
-        view.draw_unknown_link(
-            "The settings of this link were changed on the way, so it does not say which sweep it shows."
-        )
+        view.draw_unknown_link("This link was damaged, so it does not name a sweep.")
         return
     view.draw_sweep_differences(request, known)
     rows, _ = queries.find_sweep_answers(known, machine)

@@ -29,13 +29,10 @@ from pages.shared.layout import Sides, draw_settings_line, two_abreast
 MAX_MORE_AXES = 3
 """Axes after the first."""
 
-ADAPTIVE_HELP = (
-    "Measures only the sizes that narrow down the crossover, and as few as it takes. "
-    "Without it every doubling of the range is measured."
-)
-ALSO_HELP = "Measures every combination with the values of these too, for a map and a sorted table."
+ADAPTIVE_HELP = "Measures only the sizes that narrow down the crossover. Off: measures every doubling of the range."
+ALSO_HELP = "Measures every combination with these values too, for a map and a sorted table."
 FAIR_HELP = (
-    "Many comparisons let the CPU use one thread only. This measures both, and shows how far that moves the crossover."
+    "Many comparisons let the CPU use one thread only. This measures both and shows how far that moves the crossover."
 )
 
 
@@ -278,7 +275,7 @@ def _make_sweep_question(
         contenders = tuple(chosen) if machine else NOT_KNOWN_YET
         asked = queries.make_sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
         if machine and len(asked.contenders) < 2 and not session.read_accelerator():
-            raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices, to be compared")
+            raise InvalidValue("contenders", ", ".join(chosen), "at least two different devices")
     except CrossoverError as error:
         return None, fault or describe.format_page_error(error)
     fault = fault or models.families.explain_missing_library(asked.point.model)

@@ -27,10 +27,7 @@ from pages.shared.layout import Sides, draw_settings_line, two_abreast
 FIRST = dataclasses.replace(PRESETS["disc"].point_at_scale("class"), depth=10)
 """The question of the first tutorial at its published size; recordings of two machines come with the app."""
 
-WHOLE_HELP = (
-    "Trains every epoch and tests what was learned. Without it a run ends as soon as it is certain which device is "
-    "faster."
-)
+WHOLE_HELP = "Trains every epoch and tests the model. Off: a run ends as soon as one device is clearly faster."
 
 
 def draw_run_settings(machine: Machine | None, sides: Sides) -> Settings:

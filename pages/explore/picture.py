@@ -37,7 +37,7 @@ from pages.shared.elements import format_date, plain, show_errors
 MAX_VALUES = 64
 """Maximum number of sizes of the slider; a long range of whole numbers is thinned out."""
 
-NOTHING_KNOWN = "Nothing is known of this training on this machine yet: {button} measures it."
+NOTHING_KNOWN = "This training has not been measured on this machine. {button} measures it."
 
 _HERE = Path(__file__)
 _component = st.components.v2.component(
@@ -79,7 +79,7 @@ def choose_card(machine: Machine | None) -> str:
 
 CARD_HELP = (
     "Its step is predicted from the operations of the network: a range, never a point, and never part of a result. "
-    "90 % of published trainings like these fell into it."
+    "It contained 90 % of published trainings like these."
 )
 
 
@@ -171,7 +171,7 @@ def _draw_list_prices(card: str) -> None:
     """Offer published prices of a GPU and of a CPU at the same provider, grey if they are outdated."""
     listed = find_list_prices(card)
     if listed is None:
-        st.caption("No list price of this GPU is known. Type the prices that you pay.")
+        st.caption("The list price of this GPU is unknown. Enter the prices you pay.")
         return
     for one in listed:
         is_old = one.is_stale(datetime.date.today())
@@ -195,7 +195,7 @@ def _draw_accuracy(card: str, record: str) -> None:
         f"The median error was {units.format_share(everything.median_error)}. {plain(record)}"
     )
     if not shown.rows:
-        st.caption("No published training on this GPU is among them, so its range is wider.")
+        st.caption("None of them used this GPU, so its range is wider.")
         return
     lines = [
         {

@@ -70,7 +70,7 @@ def draw_studies_table(machine: Machine | None) -> None:
         alt="Recorded studies",
     )
     if len(lines) > MAX_STUDIES:
-        st.caption(f"These are the {MAX_STUDIES} with the most sizes; all {len(lines):,} are in the Gallery.")
+        st.caption(f"These are the {MAX_STUDIES} studies with the most sizes. All {len(lines):,} are in the Gallery.")
 
 
 def draw_custom_timings() -> None:
@@ -118,7 +118,7 @@ def _read_timings(data: bytes, name: str) -> tuple[Timings, LocatedCrossover] | 
 def _choose_roles(devices: tuple[str, ...]) -> tuple[str, str] | None:
     """Return the pair of devices, chosen by the visitor if their names leave it open; None until then."""
     st.caption("The names do not show which device is the baseline.")
-    columns, asked = st.columns(2), {"baseline": "Baseline (usually the CPU)", "challenger": "Compared with it"}
+    columns, asked = st.columns(2), {"baseline": "Baseline (usually the CPU)", "challenger": "Challenger"}
     chosen = [
         column.selectbox(words, devices, index=None, format_func=as_label, key=f"timings_{role}")
         for column, (role, words) in zip(columns, asked.items(), strict=True)

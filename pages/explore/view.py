@@ -54,10 +54,10 @@ SPREADS: dict[Spread, str] = {
 }
 SPREAD_HELP = (
     "Every machine has a crossover of its own. Machines of one kind (processor, threads, memory, system) may share the "
-    "points instead: it is faster, and they have one crossover."
+    "points instead: that is faster, and gives one crossover for them."
 )
 WHERE_HELP = "Each machine of a Ray cluster measures separately. Times of different machines are never combined."
-DEVICES_HELP = "Devices that every machine compares. A machine without one of them reports it; the others continue."
+DEVICES_HELP = "Devices that every machine compares. A machine that lacks one reports it, and the others continue."
 
 
 def choose_measuring_place() -> RemoteTarget | None:
@@ -115,7 +115,9 @@ def draw_remote_end(job: Job, request: Sweep, machine: Machine | None) -> None:
         st.caption(plain(describe.describe_question(request)))
     if job.state == "finished":
         with place:
-            if st.button("Ask again", icon=":material/replay:", width="stretch", help="For machines that came since."):
+            if st.button(
+                "Ask again", icon=":material/replay:", width="stretch", help="To find machines that joined since."
+            ):
                 _draw_remote_again(job, request, machine)
     sweep_view.draw_machines(rows, request, job.machines)
 
@@ -346,9 +348,7 @@ def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
     except StoreError:  # the list of recorded studies shows it
         return
     if study is not None:
-        st.caption(
-            plain(f"Measured here before, on {format_date(study.newest)}; the settings ask for the same training.")
-        )
+        st.caption(plain(f"Measured here before, on {format_date(study.newest)}; with the same settings."))
         study_view.draw_crossover_answer(study)
 
 

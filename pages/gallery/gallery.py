@@ -8,7 +8,7 @@ from pages.shared import layout, links, queries, session
 from pages.shared.elements import plain
 
 NOTHING_YET = (
-    "No trial is stored yet. The first comparison you run appears here; figures of others are under Published."
+    "No trial is stored yet. Your first comparison appears here. Figures published by others are under Published."
 )
 
 CONTROLS = ("view", "filters")
@@ -24,9 +24,7 @@ def draw_gallery_page() -> None:
 
 def _draw_gallery(overview: Overview) -> None:
     held = lists.read_contents(overview)
-    st.caption(
-        plain(gallery_summary(held)) if len(held.trials) else "Results of real machines, to look at and compare."
-    )
+    st.caption(plain(gallery_summary(held)) if len(held.trials) else "Browse and compare results of real machines.")
     layout.draw_isolated(lists.draw_unread_files, overview)
     named = session.read_view()
     if named is not None and named[1] in published.list_published():

@@ -102,7 +102,7 @@ def draw_unread_files(overview: Overview) -> None:
     """Draw the unreadable files by name, files of a newer version, and the number of trials too old for the lists."""
     if overview.left_out:
         newest, older = units.format_quantity(len(overview.frame), "trial"), f"{overview.left_out:,}"
-        st.caption(f"These are the newest {newest}. {older} older ones are stored; open them by the link of their run.")
+        st.caption(f"These are the newest {newest}. {older} older ones are stored; open them by their run's link.")
     if newer := overview.newer:
         which = f" and {units.format_quantity(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
         st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
@@ -137,7 +137,7 @@ def draw_filters(options: Mapping[str, Sequence[str]]) -> Choices:
             chosen[name] = _draw_filter(column, name, values)
     strange = [f"{GALLERY_FILTERS[name]}: {links.shorten_list(words)}" for name, words in unknown.items() if words]
     if strange:
-        st.warning(plain(f"These filters of the link fit nothing here, so they are left out. {'; '.join(strange)}."))
+        st.warning(plain(f"These filters of the link match nothing here and were dropped. {'; '.join(strange)}."))
     return chosen
 
 
@@ -247,9 +247,9 @@ MARKS: dict[Level, tuple[str, Literal["green", "blue", "orange"]]] = {
 }
 """Icon and colour of a trust mark; its label has the same meaning."""
 
-NO_STUDY = "The filters leave no study."
-NO_STUDY_YET = "No study is stored yet: measuring a range of sizes in Explore makes one."
-NONE_LEFT = "The filters let nothing through. Take one away to see more."
+NO_STUDY = "No study matches the filters."
+NO_STUDY_YET = "No study is stored yet. Measure a range of sizes in Explore to create one."
+NONE_LEFT = "Nothing matches the filters. Remove one to see more."
 
 
 def choose_list() -> View:
@@ -471,13 +471,13 @@ FACTS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 def draw_import() -> None:
     """Draw the import of a file, or the reason why this host allows none."""
-    with st.expander("Add rows of another machine", icon=":material/upload_file:", **session.bind_view("add")):
+    with st.expander("Add rows from another machine", icon=":material/upload_file:", **session.bind_view("add")):
         if reason := permits.may_import():
             st.text(as_lines(reason))
             return
         st.caption(
-            "A parquet file that this page or the command line of another machine wrote. It is checked as a whole "
-            "before anything of it is shown. Its rows stay marked as imported; rows measured here are never replaced."
+            "A parquet file written by this page or by the command line of another machine. The whole file is "
+            "checked before it is shown. Its rows stay marked as imported and never replace rows measured here."
         )
         file = st.file_uploader("Parquet file", type="parquet", key="import_file")
         if file is not None:
@@ -499,7 +499,7 @@ def _offer_import(data: bytes, name: str) -> None:
         if known
         else ""
     )
-    st.markdown(f"**{added} would be added**{there}." if new else "All rows of the file are here already.")
+    st.markdown(f"**{added} would be added**{there}." if new else "All rows of the file are already here.")
     if new:
         _draw_preview(proposal)
         st.button(f"Keep {added}", key="import_keep", type="primary", on_click=_keep_import, args=(proposal,))

@@ -59,8 +59,8 @@ def draw_published_cards() -> None:
         and one.source.name in (chosen["in_publisher"] or publishers)
     ]
     st.caption(
-        f"{len(found)} of {len(known)} published studies{lists.describe_filters(chosen)}. Others measured them, on "
-        "their machines and in their ways; nothing here is put into one number with them."
+        f"{len(found)} of {len(known)} published studies{lists.describe_filters(chosen)}. Others measured them on "
+        "their own machines with their own methods. Crossover's results never include them."
     )
     if not found:
         st.caption(lists.NONE_LEFT)
@@ -203,7 +203,7 @@ def _draw_published_downloads(study: PublishedStudy) -> None:
         )
         paper = partial(_write_paper, study, address)
         elements.draw_download_button("Report as HTML", paper, f"{name}.html", "text/html", key="published-report")
-    st.caption("Each says whose figures they are, from when, and under which licence.")
+    st.caption("Each names the author, the date and the licence.")
     elements.draw_link("Link to this study:", {"study": study.name})
 
 

@@ -39,7 +39,7 @@ def draw_compared_studies(study: Study, contents: GalleryData, places: Sequence[
     st.header("Beside other studies")
     names = _list_comparable_studies(study, contents, places)
     if not names:
-        st.caption("No study to compare with. The same training on another machine appears here once it is imported.")
+        st.caption("There is no study to compare with. Import results of the same training from another machine.")
         return
     others = [
         other for name in _choose_compared(names) if (other := _read_compared_study(name, names[name])) is not None
@@ -114,8 +114,8 @@ def _draw_compared_chart(together: Sequence[Study], basis: Basis) -> None:
         return
     machines = {study.runs[0][0].machine_id for study in together}
     st.caption(
-        f"{len(machines)} machines, each with a fingerprint of its own: their blocks did not take turns, so a "
-        "difference between machines has no interval here."
+        f"{len(machines)} machines, each with a fingerprint of its own: their blocks did not alternate, so a "
+        "difference between machines has no interval."
         if len(machines) > 1
         else "All were measured on one machine."
     )
@@ -170,7 +170,7 @@ def _find_study_answer(study: Study, basis: Basis) -> Crossover | None:
 
 def _draw_differences(comparison: SideBySide, names: tuple[str, str]) -> None:
     if not comparison.differences:
-        st.caption(f"All {comparison.alike} things that are stored about both are the same.")
+        st.caption(f"All {comparison.alike} stored properties of both are the same.")
         return
     rows: list[dict[str, Any]] = [
         {"": one.group, "What": one.what, names[0]: one.first or "—", names[1]: one.second or "—"}
@@ -184,7 +184,7 @@ def _draw_differences(comparison: SideBySide, names: tuple[str, str]) -> None:
                 st.markdown(f"**{plain(name + of)}:** {plain(sentence or 'no answer.')}")
     st.markdown("**Only what differs**")
     elements.draw_table(rows, height="content", alt="Differences between the two")
-    st.caption(f"{comparison.alike} other things are the same on both sides.")
+    st.caption(f"{comparison.alike} other properties are the same on both sides.")
 
 
 def draw_opened_study(study_id: str, contents: GalleryData, places: Sequence[int]) -> None:
@@ -265,7 +265,7 @@ def _draw_trust(trust_mark: TrustMark) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         lists.draw_trust_mark(trust_mark.level, trust_mark.label)
         if not trust_mark.missing:
-            st.caption(f"All {trust_mark.of} checks of what is stored with the rows are met.", width="content")
+            st.caption(f"All {trust_mark.of} quality checks passed.", width="content")
     if trust_mark.missing:
         with st.expander(f"Failed quality checks ({len(trust_mark.missing)})", **session.bind_view("lacks")) as part:
             for sentence in trust_mark.missing if part.open else ():

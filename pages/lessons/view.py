@@ -72,7 +72,7 @@ def draw_moving_scene(found: TaskResults, covered: bool) -> None:
     contents = [shown.content for shown in found.exhibits if isinstance(shown.content, Moving)]
     failed = next((snippet for content in contents for snippet in content.snippets if snippet.error), None)
     if failed:
-        st.markdown(f"**{plain(failed.title)}**: what PyTorch says to it.")
+        st.markdown(f"**{plain(failed.title)}**: PyTorch's message.")
         st.code(as_lines(failed.code), language="python", wrap_lines=True)
         st.code(as_lines(failed.error), language=None, wrap_lines=True)
 
@@ -91,7 +91,7 @@ def draw_rounding_scene(found: TaskResults, covered: bool) -> None:
     st.code(
         "\n".join(f"{each} = {value!r}" for each, value in zip(SUMS, add_in_two_orders(), strict=True)), language=None
     )
-    st.markdown("Two devices add millions of numbers in different orders. What becomes of that over a training?")
+    st.markdown("Two devices add millions of numbers in different orders. What does that do over a whole training?")
 
 
 def add_in_two_orders() -> tuple[float, float]:
@@ -408,16 +408,15 @@ def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) 
 
 LESSONS: dict[str, Lesson] = {
     "clock": Lesson(
-        intro="A GPU is given work and goes on alone, while the program that gave it runs ahead. So a clock on the "
-        "CPU can stop before the work is done. Here one training is timed properly, and then with one "
-        "shortcut at a time.",
+        intro="A GPU works through queued operations while the program runs ahead. A clock on the CPU can therefore "
+        "stop before the work is done. Here one training is timed correctly, then with one shortcut at a time.",
         question=Expectation(
             name="clock",
-            text="Somebody stops the clock without waiting for the GPU. What does the clock say?",
+            text="Somebody stops the clock without waiting for the GPU. What does the clock show?",
             options=("too little", "the right time", "too much", "it depends on the size of the model"),
             after="Which shortcut would have changed your verdict on the two devices, and why?",
         ),
-        without="A CPU has no queue: without waiting, its clock is still right. On a GPU, that line is the one to see.",
+        without="A CPU has no queue, so its clock is right even without waiting. With a GPU, watch that line.",
         settings=_choose_clock,
         task=_make_clock_task,
         build=_make_clock_sections,
@@ -425,14 +424,14 @@ LESSONS: dict[str, Lesson] = {
         why="A GPU works through a queue. Without waiting, the clock measures how long the host takes to fill the "
         "queue, not how long the GPU takes to compute.",
         shows=draw_clock_scene,
-        takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not "
-        "say how far the next one would be from it. The loader and .item() do not make the clock wrong, "
-        "they make it measure something else.",
+        takeaway="Wait for the device before both readings, warm up first, and repeat: a single number does not show "
+        "how much the next one would differ. The loader and .item() do not make the clock wrong; they make it "
+        "measure something else.",
         recorded=("clock",),
     ),
     "moving": Lesson(
-        intro="Tensors live on a device, and so do the parameters of a network. Two tensors can only meet in one "
-        "place. The code below is run here, and what PyTorch says is shown word for word.",
+        intro="Tensors live on a device, and so do the parameters of a network. An operation needs all its tensors "
+        "on one device. The code below runs here, and PyTorch's messages are shown word for word.",
         question=Expectation(
             name="moving",
             text="You write t.to(device) for a tensor t and m.to(device) for a module m, and keep neither result. "
@@ -445,23 +444,23 @@ LESSONS: dict[str, Lesson] = {
         task=_make_moving_task,
         build=_make_exhibit_sections(sections.moving_section),
         outcome=_judge_exhibits(outcomes.moving_outcome),
-        why="A tensor is a value: .to() returns another one. A module holds its parameters and replaces them in place.",
+        why="A tensor is a value: .to() returns a new one. A module holds its parameters and replaces them in place.",
         shows=draw_moving_scene,
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
         "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
         recorded=("moving",),
     ),
     "loader": Lesson(
-        intro="Before a network can learn from a batch, somebody has to make the batch. The usual way reads samples "
-        "one by one and transforms each of them. Here the same training gets its data in seven ways.",
+        intro="Before a network can learn from a batch, the loader must make it. Usually it reads and transforms "
+        "samples one by one. Here the same training gets its data in seven ways.",
         question=Expectation(
             name="loader",
             text="One layer, samples read and transformed one by one: how much of an epoch does the loader take?",
             options=("less than 10 %", "10 to 50 %", "50 to 90 %", "more than 90 %"),
             after="Somebody buys a GPU that is ten times as fast. What becomes of their epoch? What would you advise?",
         ),
-        without="The loader works on the CPU either way, so its share can be seen without a GPU; what a GPU could gain "
-        "at most follows from it.",
+        without="The loader works on the CPU either way, so its share can be seen without a GPU; the largest "
+        "possible gain of a GPU follows from it.",
         settings=_choose_loader,
         task=_make_loader_task,
         build=_make_loader_sections,
@@ -469,15 +468,15 @@ LESSONS: dict[str, Lesson] = {
         why="Reading and transforming samples one by one runs in Python on the CPU. A small network needs less time "
         "than that for its arithmetic, on any device.",
         shows=draw_loader_scene,
-        takeaway="A faster device cannot speed up what it does not do. First bring the data close to the device, "
+        takeaway="A faster device cannot speed up work that it does not do. First bring the data close to the device, "
         "then measure the device.",
     ),
     "learning": Lesson(
-        intro="Two devices add up the same numbers in another order, so they round differently. Does it matter for "
-        "what is learned? We climb a ladder: one step, whole loss curves, single answers, and a verdict.",
+        intro="Two devices add the same numbers in different orders, so they round differently. Does that change "
+        "what is learned? Four comparisons answer: one step, whole loss curves, single predictions, and a verdict.",
         question=Expectation(
             name="learning",
-            text="Same weights, same batches, two devices: will the trained networks answer alike?",
+            text="Same weights, same batches, two devices: will the trained networks give the same answers?",
             options=(
                 "yes, on every test item",
                 "on all but a few, with the same accuracy",
@@ -492,16 +491,16 @@ LESSONS: dict[str, Lesson] = {
         task=_make_learning_task,
         build=_make_learning_sections,
         outcome=_judge_learning,
-        why="Floating-point addition depends on the order, and every device adds in another order. Training carries "
-        "these small differences on; they rarely favour one device.",
+        why="Floating-point addition depends on the order, and every device adds in a different order. Training "
+        "carries these small differences forward, but they rarely favour one device.",
         shows=draw_rounding_scene,
-        takeaway="Rounding differs, and a training carries it on. Whether that matters is a question about a "
-        "margin, fixed before looking, and about several seeds.",
+        takeaway="Rounding differs, and training carries it forward. Whether that matters depends on a margin, fixed "
+        "in advance, and on several seeds.",
         recorded=("first_step",),
     ),
     "small": Lesson(
-        intro="Every operation of a step is launched by the CPU, one after the other, however little there is to "
-        "compute. Here one small model is trained with a small and with a large batch.",
+        intro="The CPU launches every operation of a step, one after another, however little there is to compute. "
+        "Here one small model is trained with a small and a large batch.",
         question=Expectation(
             name="small",
             text=f"A batch of {BATCHES[1]:,} samples instead of {BATCHES[0]} has {BATCHES[1] // BATCHES[0]} times as "
@@ -512,7 +511,7 @@ LESSONS: dict[str, Lesson] = {
                 "10 to 100 times",
                 f"{BATCHES[1] // BATCHES[0]} times, as it should",
             ),
-            after="What can be done to a small model so that a GPU pays off, and what does it cost?",
+            after="What makes a GPU pay off for a small model, and what does it cost?",
         ),
         without="A CPU pays for every operation too, but much less than a launch on a GPU costs. With a GPU, a "
         "step of the small batch would take nearly as long as one of the large batch.",

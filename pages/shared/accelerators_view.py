@@ -27,8 +27,8 @@ from pages.shared.elements import format_date, plain, show_errors
 from pages.shared.queries import LocatedCrossover
 
 ACCELERATOR_HELP = (
-    "An accelerator that was measured on another machine. Its stored rows are compared with the times of this machine; "
-    "nothing is measured on it. Every result names both machines."
+    "An accelerator that was measured on another machine. Its stored rows are compared with times measured here. "
+    "Every result names both machines."
 )
 NO_RECORDINGS = (
     "No accelerator has been recorded for this training: no row of one came with the app, and none was imported. "
@@ -36,7 +36,7 @@ NO_RECORDINGS = (
     "by `python -m core store import rows.parquet`."
 )
 SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the recorded one is faster."
-SIZES_HELP = "Measures here at just the sizes at which the accelerator was recorded, so that every size has both."
+SIZES_HELP = "Measures exactly the sizes at which the accelerator was recorded, so every size has both."
 
 Query = Mapping[str, object]
 """The settings of a training, as `core.answer.recorded_machines` expects them."""

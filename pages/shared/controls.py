@@ -250,7 +250,7 @@ def make_recording_query(fields: Mapping[str, Any]) -> Mapping[str, object] | No
 
 ONE_THREAD = Contender(threads=1)
 
-DEVICES_HELP = "The first is what the others are compared with. The CPU without a number of threads tries several."
+DEVICES_HELP = "The others are compared with the first. `cpu` without a number of threads tries several."
 
 
 def choose_devices(machine: Machine | None, key: str = "devices") -> list[str]:
@@ -439,7 +439,7 @@ CUSTOM_SIZES = [2**power for power in range(25)]
 FILE_REFRESH_S = 2.0
 """Longest time in seconds until a change of the file is noticed."""
 
-CATALOGUE_TITLE = "A model of the catalogue"
+CATALOGUE_TITLE = "A model built-in training"
 SIZE_HELP = "Size passed to the function of the file, such as the width of the model."
 PAIR_STOPS, POSSIBLE_PAIRS = (2, 4, 6, 10, 15, 20, 30, 50, 100), range(1, 101)
 """Numbers of pairs that the control offers, and that a link may set."""
@@ -526,7 +526,7 @@ def _warn_unavailable(offered: list[str]) -> None:
             )
 
 
-CATALOGUE_SOURCE = "of the catalogue"
+CATALOGUE_SOURCE = "built-in training"
 FILE_SOURCE = "source"
 """Title of a difference that no control sets: an earlier version of a custom script's file."""
 
@@ -544,10 +544,16 @@ def draw_differences(differences: Sequence[Difference], values: Mapping[str, Any
     named = "; ".join(f"{title} {now}, not {then}" for title, now, then in differences[:MAX_NAMED_DIFFERENCES])
     more = f" and {len(differences) - MAX_NAMED_DIFFERENCES} more" if len(differences) > MAX_NAMED_DIFFERENCES else ""
     with st.container(horizontal=True, vertical_alignment="center", key="unlike"):
-        st.caption(plain(f"The settings ask for something other than what is shown: {named}{more}."), width="content")
+        st.caption(plain(f"The settings differ from the result shown: {named}{more}."), width="content")
         if values and any(title != FILE_SOURCE for title, _, _ in differences):
             icon = ":material/settings_backup_restore:"
-            st.button("Set them as shown", key="set_as_shown", icon=icon, on_click=session.adopt_values, args=(values,))
+            st.button(
+                "Use the settings of the result",
+                key="set_as_shown",
+                icon=icon,
+                on_click=session.adopt_values,
+                args=(values,),
+            )
 
 
 def adopt_view(

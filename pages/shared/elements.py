@@ -226,7 +226,7 @@ def draw_chart_downloads(
             )
         data, file = partial(rendering.chart_page, spec, title), f"{name}.html"
         draw_download_button("Page with tooltips (HTML)", data, file, "text/html", key=f"html-{name}", icon=None)
-        st.caption("The page needs no network. Each takes a few seconds to make.")
+        st.caption("The page works offline. Each file takes a few seconds to create.")
 
 
 @show_errors(st.caption)
@@ -234,7 +234,7 @@ def _draw_script_download(trials: Sequence[Trial]) -> None:
     """Draw the button that downloads a script which repeats a run with PyTorch alone; show why if there is none."""
     text = script_file.training_script(trials)
     name = to_file_name(f"crossover-{trials[0].run_id}")
-    draw_download_button("Script that repeats it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
+    draw_download_button("Script to repeat it", text, f"{name}.py", "text/x-python", key=f"script-{name}")
 
 
 def draw_command(request: Experiment | Sweep | None, what: str) -> None:

@@ -149,7 +149,7 @@ def draw_stop_button(jobs: Sequence[Job]) -> None:
             st.caption(plain(reason), width="content")
         else:
             st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop_jobs, args=(ids,))
-        st.caption("It goes on when this page is closed; open the page again to see it.", width="content")
+        st.caption("It continues when you close this page. Open the page again to see it.", width="content")
 
 
 def draw_queue_place(job: Job) -> None:
@@ -201,7 +201,7 @@ def _stop_jobs(job_ids: Sequence[str]) -> None:
     permits.stop(reversed(job_ids))
 
 
-LOOK = "what is stored can be looked at"
+LOOK = "you can look at stored results"
 """Part of a refusal which shows that the button still works for stored results."""
 
 
@@ -255,7 +255,7 @@ def explain_second_measurement(job: Job, machine: Machine | None) -> str:
     if not rows or speedup.answers_experiment(job.experiment, rows):
         return ""
     loaded = any(speedup.load_condition(rows[0], other) for other in rows[1:])
-    reason = "holds for a loaded machine only" if loaded else "ended before it was certain"
+    reason = "holds only for a loaded machine" if loaded else "ended before it was certain"
     return f"The stored answer of {format_date(rows[0].started_at)} {reason}, so this is measured again."
 
 
@@ -298,7 +298,7 @@ def draw_run_button(
     if not session.is_pressed(label):
         return
     if machine is None:  # once it is known the page runs anew
-        st.caption("It begins as soon as the devices of this machine are known.")
+        st.caption("It starts as soon as this machine's devices are known.")
         return
     session.clear_press()
     if request:
@@ -364,7 +364,9 @@ def draw_continue_button(request: Experiment | None, machine: Machine | None) ->
     """Draw the button that completes a training which stopped once the faster device was certain."""
     if request and machine and not (request.whole or request.point.training) and not permits.refusal(request):
         label = "Train it to the end"
-        if st.button(label, icon=":material/last_page:", width="stretch", help="Every epoch, and a test of both."):
+        if st.button(
+            label, icon=":material/last_page:", width="stretch", help="Trains every epoch, then tests both models."
+        ):
             ask_question(dataclasses.replace(request, whole=True), machine)
 
 

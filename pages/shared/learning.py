@@ -284,8 +284,8 @@ REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown",
 """Label and media type by file extension."""
 
 WITHOUT_ACCELERATOR = (
-    "No accelerator is seen on this machine, so one thread of the processor takes part against all of them. "
-    "With a GPU, the CPU would take part against that."
+    "No accelerator is seen on this machine, so one CPU thread is compared with all of them. With a GPU, the CPU "
+    "would be compared with it."
 )
 
 
@@ -479,8 +479,8 @@ def _draw_report_form(
     with st.form(f"hand_in_{question.name}", border=False):
         answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)
         student = st.text_input("Your name, for the report", key="student", max_chars=100)
-        st.caption("Name and answer go into the report and nowhere else; they are not in the link.")
-        wanted = st.form_submit_button("Make the report", icon=":material/description:")
+        st.caption("Your name and answer appear in the report only. They are not in the link.")
+        wanted = st.form_submit_button("Create the report", icon=":material/description:")
     if wanted:
         paper = Handout(
             title=title,
@@ -515,7 +515,7 @@ def _warn_unread_exhibits() -> None:
     for entry in skipped[:MAX_NAMED_EXHIBITS]:
         st.caption(plain(f"{entry.name} is not shown: {entry.reason}."))
     if len(skipped) > MAX_NAMED_EXHIBITS:
-        st.caption(f"So are {len(skipped) - MAX_NAMED_EXHIBITS:,} other files in that folder.")
+        st.caption(f"Neither are {len(skipped) - MAX_NAMED_EXHIBITS:,} other files in that folder.")
 
 
 def describe_recording(exhibit: Exhibit | None, rows: Sequence[Trial] = ()) -> str:

@@ -81,7 +81,7 @@ GALLERY_FILTERS = {
     "in_device": "Device",
     "in_dataset": "Data set",
     "in_model": "Model",
-    "in_training": "One's own training",
+    "in_training": "Your own training",
     "in_protocol": "Protocol",
     "in_trust": "Quality checks",
     "in_source": "Source",

@@ -37,7 +37,7 @@ from pages.shared import custom_files, queries, session
 from pages.shared.custom_files import CustomFile
 from pages.shared.elements import plain
 
-SIGN_IN = "Sign in to run something here; looking needs no sign-in."
+SIGN_IN = "Sign in to run something here. You can look at results without signing in."
 _COOKIE = "_streamlit_xsrf"
 _HANDED_ON = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 """Headers by which a proxy passes on the address or host of its client."""
@@ -157,14 +157,14 @@ def may_import() -> str:
     """Return why the visitor cannot import a file into this host's gallery, in one sentence; empty if they can."""
     held = policy.load_policy()
     if held.fault:
-        return f"Nothing can be imported here until the host's settings are mended. {held.fault}"
+        return f"Nothing can be imported here until the host's settings are fixed. {held.fault}"
     return "The gallery of this host is read-only." if held.read_only_gallery else ""
 
 
 def may_upload() -> str:
     """Return why this host accepts no file of any kind, in one sentence; empty if it accepts some."""
     held = policy.load_policy()
-    return "This host takes no files." if held.read_only_gallery and not held.classes.mode else ""
+    return "This host accepts no files." if held.read_only_gallery and not held.classes.mode else ""
 
 
 def person() -> str:
@@ -214,7 +214,7 @@ def frame() -> None:
     """Draw the beginning of every page: the host's banner, the faults of its settings, and its login."""
     held = policy.load_policy()
     if held.fault:
-        st.error(plain(f"Nothing can be run here until the host's settings are mended. {held.fault}"))
+        st.error(plain(f"Nothing can be run here until the host's settings are fixed. {held.fault}"))
     if held.banner:
         with st.container(border=True, key="banner"):
             st.text(as_lines(held.banner))
@@ -254,7 +254,7 @@ def _require_own(asked: AnyQuestion) -> None:
     if not asked.point.training:
         return
     if not on_own_machine():
-        raise NotAllowed("A custom training script only runs for users at the machine that stores it.")
+        raise NotAllowed("A custom training script runs only for users at the machine that stores it.")
     if reason := custom_files.describe_file_state(asked.point):
         raise NotAllowed(f"{reason} Only the current file can run.")
 

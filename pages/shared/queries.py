@@ -135,9 +135,9 @@ def describe_repeatability() -> str:
 def explain_no_runs() -> str:
     """Return why no visitor can run anything on this host, in one sentence; empty if runs are possible."""
     if policy.load_policy().who_may_run == "nobody":
-        return "Nothing is run on this host; what is stored can be looked at."
+        return "This host runs nothing. You can look at stored results."
     if not client.has_torch():
-        return "PyTorch is not installed here, so nothing can be run; what is stored can be looked at."
+        return "PyTorch is not installed here, so nothing can run. You can look at stored results."
     return ""
 
 

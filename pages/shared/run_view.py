@@ -208,7 +208,7 @@ def _draw_training(rows: Sequence[RunRow], note: str) -> None:
         _draw_titled_chart(
             None, run_charts.loss_over_time_chart, trials, "Loss over time", "Training loss against time of training"
         )
-        st.caption("Read between the blocks. Each device built it anew, with the same seed.")
+        st.caption("Read between the blocks. Each device created it with the same seed.")
         return
     left, right = st.columns(2, gap="medium")
     _draw_titled_chart(
@@ -224,7 +224,7 @@ def _draw_training(rows: Sequence[RunRow], note: str) -> None:
         st.caption(plain(note))
     with st.expander("Loss over epochs", **session.bind_view("loss")) as part:
         if part.open:
-            st.caption("Same weights, same batches: over epochs the curves should lie on each other.")
+            st.caption("Same weights, same batches: the curves should coincide.")
             _draw_titled_chart(None, run_charts.loss_over_epochs_chart, trials, "", "Training loss against epochs")
 
 
@@ -261,7 +261,7 @@ def _draw_step_findings(trials: Sequence[Trial], *, is_described: bool) -> None:
     for sentence in said:
         st.markdown(f"- {plain(sentence)}")
     if not said and not is_described:
-        st.markdown("The steps show nothing unusual from the outside.")
+        st.markdown("Nothing unusual was found in the steps.")
     for sentence in dict.fromkeys(map(custom_findings.unknown_facts_sentence, trials)):
         st.caption(plain(sentence))
 
@@ -597,10 +597,7 @@ def _draw_other_remedies(row: Trial) -> None:
     if not found:
         return
     st.markdown(
-        plain(
-            f"Other rows of this machine, by the time of an epoch on {inline_name(row.contender)}, not measured in "
-            "turns:"
-        )
+        plain(f"Other results of this machine, by epoch time on {inline_name(row.contender)}, not measured in turns:")
     )
     for one in found:
         _draw_remedy_line(one)

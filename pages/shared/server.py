@@ -108,7 +108,7 @@ def raise_descriptor_limit() -> None:
 
 def _say() -> None:
     if fault := policy.load_policy().fault:
-        _log.error("Nothing can be run until the host's settings are mended: %s", to_terminal(fault))
+        _log.error("Nothing can be run until the host's settings are fixed: %s", to_terminal(fault))
     if policy.find_policy_file() and not st.get_option("server.allowedHosts"):
         _log.warning(ANY_NAME)
 
@@ -283,9 +283,9 @@ class Uploads:
         own = list(stored.get(session_id, {}).values())
         coming = [bytes_ for name, bytes_ in self._coming if name == session_id]
         if len(own) + len(coming) >= FILES_PER_SESSION or sum(own) + sum(coming) + size > SESSION_BYTES:
-            return 429, f"There are {FILES_PER_SESSION} files of yours here already; reload the page to begin anew."
+            return 429, f"There are {FILES_PER_SESSION} files of yours here already; reload the page to start again."
         if not self._make_room(size, session_id, stored):
-            return 503, "The server takes as many files as it can; try again in a minute."
+            return 503, "The server is busy with files. Try again in a minute."
         return 200, ""
 
     @contextlib.contextmanager
@@ -338,7 +338,7 @@ def _files() -> Any:
 def _refusal(scope: Scope) -> Response | None:
     """Return the answer to a refused request; None if it is allowed."""
     if _is_too_long(scope):
-        return PlainTextResponse("This address is longer than any that this app uses.", status_code=414)
+        return PlainTextResponse("This address is longer than any this app uses.", status_code=414)
     if _CLOSED.search(scope["path"]):
         return PlainTextResponse("Not found", status_code=404)
     return None

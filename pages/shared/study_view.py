@@ -127,7 +127,7 @@ def draw_speedup_chart(located: LocatedCrossover) -> None:
     """Draw speedup against size, and explain its band."""
     st.markdown("**Speedup at each size**")
     elements.draw_chart(located.speedup, alt="Speedup against size")
-    st.caption("The dotted line and its band are interpolated between the sizes; the verdicts are not.")
+    st.caption("The dotted line and its band are interpolated between the sizes. Verdicts are not.")
 
 
 def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()) -> None:

@@ -353,7 +353,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[ClusterMach
                 f"From which {along} on {does(other, 'is', 'are')} faster than {inline_device_name(base)}, with its "
                 "95 % "
                 "interval; steps only. "
-                "Each machine answers by itself: times of two are never put together."
+                "Each machine is evaluated separately: times of two machines are never combined."
             )
         )
         rows = [row for study in studies.values() for run in study.runs for row in run]

@@ -80,7 +80,7 @@ TUTORIALS: dict[str, Tutorial] = {
                 "disc",
                 "depth",
                 PRESETS["disc"].axes_at_scale("class")[0].values,
-                "Why do the curves lie flat for shallow networks, and rise for deep ones?",
+                "Why are the curves flat for shallow networks and rising for deep ones?",
             ),
             contradicts=(
                 "The text gives the disc a radius of half π; the code tests whether x² + y² is below 1/(2π). We follow"
@@ -233,7 +233,7 @@ def _choose_data(preset: Preset) -> Preset:
     if not catalog.dataset(dataset).needs_files:
         return preset
     missing = st.container()
-    if st.toggle("Take digits instead, which need no download", **session.bind_control("digits")):
+    if st.toggle("Use digits instead, which need no download", **session.bind_control("digits")):
         digits = preset.on_digits()
         st.caption(plain(digits.note))
         return digits
@@ -241,7 +241,7 @@ def _choose_data(preset: Preset) -> Preset:
         name, files = plain(catalog.dataset(dataset).called), plain(", ".join(sources.FILES))
         missing.info(
             f"{name} is not on this machine yet. Without a network, put its four files ({files}) into the folder "
-            "below, or take digits.",
+            "below, or use digits.",
             icon=":material/folder:",
         )
         missing.code(str(sources.locate_dataset(dataset)), language=None, wrap_lines=True)

@@ -158,7 +158,7 @@ class Rows:
 def _go_on(app: AppTest, name: str, draw: Random, gauge: Gauge) -> None:
     """Set the rows beside a recorded accelerator where one is offered, and make a report where that is."""
     offered = next((box for box in app.selectbox if box.key == "recorded" and box.options), None)
-    report = next((button for button in app.button if button.label == "Make the report"), None)
+    report = next((button for button in app.button if button.label == "Create the report"), None)
     if offered is not None:
         offered.set_value(draw.choice(offered.options))
     elif report is not None and draw.random() < REPORTED:

@@ -35,7 +35,7 @@ def test_a_file_shows_what_it_would_add_and_a_click_keeps_it(world, upload):
     assert world.store.trials() == []
     checked(app.button(key="import_keep").click().run())
     assert {row.origin for row in world.store.trials()} == {"lab.parquet"}
-    assert "All rows of the file are here already." in words(app)
+    assert "All rows of the file are already here." in words(app)
     assert _buttons(app) == []
 
 

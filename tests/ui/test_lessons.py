@@ -172,7 +172,7 @@ def test_the_loader_is_split_into_its_parts_on_every_way(world, open_page):
     assert {job.experiment.point.dataset for job in jobs} == {"digits"}
     kept(world, jobs, (2e-3, 1e-3))
     app = expected(checked(app.run()), "loader")
-    assert alts(app) == ["An epoch on the CPU in its parts", "An epoch on the GPU in its parts"]
+    assert alts(app) == ["Parts of an epoch on the CPU", "Parts of an epoch on the GPU"]
     assert "An epoch by the number of loader workers, on the CPU: 0: " in words(app)
 
 
@@ -216,7 +216,7 @@ def test_small_models_are_shown_at_both_batches(world, open_page):
     assert [job.experiment.point.batch_size for job in jobs] == list(view.BATCHES)
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
-    assert alts(app) == ["The parts of a step", "For how much of a step the device computes"]
+    assert alts(app) == ["The parts of a step", "Share of a step in which the device computes"]
     assert "At a batch of 32, training on the GPU is 2.00× as fast as on the CPU." in words(app)
 
 

@@ -110,7 +110,7 @@ def test_a_run_is_shown_beside_the_recording_as_of_two_machines(world, open_page
     said = words(app)
     assert "The recorded GPU is" in said
     assert "CPU (Test CPU, 4 threads) on Test CPU (feedfa)" in said
-    assert "how much a machine differs from one visit to the next is not in the interval" in said
+    assert "the interval does not include how much a machine varies from one run to the next" in said
     assert "Two machines. Recorded, dashed: NVIDIA Test GPU on Other CPU (111111)" in said
     shown = "GPU recorded, 111111"
     assert list(table(app, "Step")["Device"]) == ["CPU", shown]

@@ -139,7 +139,7 @@ def test_other_rows_give_other_sentences(world, open_page):
     world.has(HOST)
     world.keep(laned({"cpu@1": 1e-3, "cpu@1+fused": 1.3e-3}, point=POINT))
     said = words(open_page(run=rows.RUN_ID))
-    assert "Nothing to gain on 1 CPU thread: the one variant with the same numerics is not clearly faster" in said
+    assert "No gain on 1 CPU thread: the one variant with the same numerics is not clearly faster" in said
 
 
 def test_what_is_not_measured_is_offered_for_each_device_and_asked_for_with_its_plain_steps(world, open_page):
@@ -217,7 +217,7 @@ def test_lanes_of_which_nothing_could_be_told_are_measured_afresh(world, open_pa
     ]
     world.keep(laned(dict.fromkeys(contenders, 1e-3), point=POINT, run_id="e" * 12, jitter=2.0, outcome="timed"))
     app = open_page(run=rows.RUN_ID)
-    assert "More variants on" not in words(app)  # what holds for a loaded machine only is never shown as the answer
+    assert "More variants on" not in words(app)  # what holds only for a loaded machine is never shown as the answer
     checked(button(app, "Measure what would help 1 CPU thread").click().run())
     assert len(world.queue.jobs()) == 1
 
@@ -240,7 +240,7 @@ def test_other_rows_of_this_machine_are_remedies_too(world, open_page):
     said = words(open_page(run=rows.RUN_ID))
     assert "Data path “Copied for every batch” instead of “Preloaded on the device”: 0.99" in said
     assert said.count("Batch size 128 instead of 64") == 1
-    assert "It learns differently: 9 updates an epoch instead of 19." in said
+    assert "It learns differently: 9 updates per epoch instead of 19." in said
 
 
 def test_the_best_lanes_of_two_devices_are_set_against_each_other(world, open_page):

@@ -39,4 +39,4 @@ def test_crossover_varies_the_length_of_a_sequence_and_offers_it_for_tokens_alon
 def test_a_compiled_lane_of_a_recurrent_model_is_refused_with_its_reason(world, open_page):
     world.has(CPU, GPU)
     app = open_page("/crossover", model="lstm", contenders=["cpu@1", "cpu@1+compiled"])
-    assert "torch.compile does not take in the fused layers" in words(app)
+    assert "torch.compile does not compile the fused layers" in words(app)

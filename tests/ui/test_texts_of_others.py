@@ -191,7 +191,7 @@ def test_a_lesson_shows_as_text_what_it_was_given(foreign_to_add_to, world, open
     assert wrote(app)
     app.text_input(key="student").set_value(TEXTS[6])
     app.text_area(key=f"answer_{name}").set_value("\n".join(TEXTS).encode(errors="replace").decode())
-    app = require_text(checked(button(app, "Make the report").click().run()))
+    app = require_text(checked(button(app, "Create the report").click().run()))
     _, files = app.session_state[session.REPORTS][name]
     require_report(files)
 

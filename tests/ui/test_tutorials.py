@@ -74,7 +74,7 @@ def test_the_files_that_a_tutorial_needs_come_before_its_question(world, open_pa
     order = [drawn.text for drawn in texts(open_page(PAGE, tutorial="mnist-linear"))]
     question = view.TUTORIALS["mnist-linear"].question.text
     missing = next(place for place, text in enumerate(order) if "is not on this machine yet" in text)
-    assert missing < order.index("Take digits instead, which need no download") < order.index(question)
+    assert missing < order.index("Use digits instead, which need no download") < order.index(question)
     assert "or take digits" in order[missing]
 
 
@@ -140,7 +140,7 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     assert "“As the signal tutorial” says 1.70 ms, 1.70× Crossover's time." in words(app)
-    assert "You predicted: from hidden size 10 on. It was not so. This fits: from hidden size" in words(app)
+    assert "You predicted: from hidden size 10 on. The measurement disagrees. This fits: from hidden size" in words(app)
     assert "**Measured.** The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     app = checked(app.radio(key="predict_signal").set_value("from hidden size 1,000 on").run())
     assert "You predicted: from hidden size 1,000 on. You were right." in words(app)
@@ -294,7 +294,7 @@ def test_the_report_can_be_taken_in_both_forms(world, open_page):
     kept(world)
     app = expected(open_page(PAGE, tutorial="signal"))
     assert not app.get("download_button")
-    checked(next(button for button in app.button if button.label == "Make the report").click().run())
+    checked(next(button for button in app.button if button.label == "Create the report").click().run())
     labels = [found.proto.label for found in app.get("download_button")]
     assert labels == ["Report as HTML", "Report as Markdown"]
 

@@ -249,7 +249,7 @@ def crossover_text(answer: Crossover, *, notes: Sequence[str] = ()) -> str:
         lines += [*align_columns([header, *(_size_cells(size, answer) for size in answer.sizes)]), ""]
     known = BASES.get(answer.basis)
     counted = f"Included ({BASIS_TITLES[answer.basis]}): {known}."
-    basis = counted if known else "The seconds are compared as they were given."
+    basis = counted if known else "The times are compared as given."
     lines += [basis, *notes]
     return "\n".join(lines) + "\n"
 

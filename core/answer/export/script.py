@@ -112,7 +112,9 @@ def _point(trial: Trial) -> Point:
     try:
         return Point.from_row(trial)
     except InvalidValue as error:
-        raise CrossoverError(f"There is no script for it, this version does not offer its settings: {error}") from error
+        raise CrossoverError(
+            f"There is no script for it, because this version does not offer its settings: {error}"
+        ) from error
 
 
 def _layer_code(point: Point) -> list[str]:

@@ -24,7 +24,7 @@ from ..lessons.section import Section, SectionFigure, SectionListing, SectionTab
 from ..lessons.small_models import TwoBatches
 from ..lessons.tutorials import Origin
 
-NO_PAIR = "No run has both devices yet, so there is nothing to set side by side."
+NO_PAIR = "No run has both devices yet, so there is nothing to compare."
 
 
 def tutorial_section(
@@ -104,14 +104,12 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         )
         for way in training.ways
     )
-    header = ("Data", "An epoch", "Loader", "Most that a device can gain", "95 % interval")
+    header = ("Data", "An epoch", "Loader", "Largest possible gain from a faster device", "95 % interval")
     said, where = (*ends, *_worker_sentences(training)), inline_name(training.contender)
     return Section(
         title=f"Where an epoch goes on {where}",
         sentences=(note, *said) if note else said,
-        figures=(
-            SectionFigure(title=f"An epoch on {where} in its parts", spec=lesson_charts.epoch_parts_chart(training)),
-        ),
+        figures=(SectionFigure(title=f"Parts of an epoch on {where}", spec=lesson_charts.epoch_parts_chart(training)),),
         tables=(SectionTable(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
         notes=(
             *_unknown_gain_notes(training),
@@ -137,7 +135,7 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
         return ()
     if not training.loss_difference:
         return ("The loss curves of all ways are the same.",)
-    same = "the same but for rounding" if training.same_losses else "not the same"
+    same = "the same except for rounding" if training.same_losses else "not the same"
     apart = units.format_power(training.loss_difference)
     return (f"The loss curves of all ways are {same}: they differ by at most {apart} (relative).",)
 
@@ -201,7 +199,7 @@ def equivalence_sections(
 def _band_sections(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
     band = equivalence.find_seed_band(rows, baseline=baseline, challenger=challenger)
     if band is None:
-        return (Section(title="2. Loss curves", sentences=("Two seeds at least make a band.",)),)
+        return (Section(title="2. Loss curves", sentences=("A band needs at least two seeds.",)),)
     theirs = [row for row in rows if row.contender == challenger and row.seed in band.seeds]
     figure = SectionFigure(title="Losses on the band of the seeds", spec=lesson_charts.seed_band_chart(band, theirs))
     return (Section(title="2. Loss curves", sentences=(band.sentence,), figures=(figure,)),)
@@ -278,7 +276,7 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section,
     if any(pair.small.busy_s is not None for pair in pairs):
         figures.append(
             SectionFigure(
-                title="For how much of a step the device computes", spec=lesson_charts.device_shares_chart(pairs)
+                title="Share of a step in which the device computes", spec=lesson_charts.device_shares_chart(pairs)
             )
         )
     step = Section(
@@ -347,7 +345,7 @@ def tutorial_clock_section(preset: Preset, exhibit: Exhibit, note: str = "") -> 
     recipe = preset.name
     section = clock_section(exhibit, title="Its clock compared with Crossover's", only=("ours", recipe), note=note)
     lines = tuple((sentence,) for sentence in tutorials.clock_shortcut_sentences(preset))
-    listed = SectionTable(title="Differences of its clock", header=("Shortcut",), rows=lines, prose=True)
+    listed = SectionTable(title="How its clock differs", header=("Shortcut",), rows=lines, prose=True)
     return dataclasses.replace(section, tables=(*section.tables, listed))
 
 
@@ -434,7 +432,7 @@ def moving_section(exhibit: Exhibit, note: str = "") -> Section:
         SectionListing(
             title=f"{number}. {snippet.title} (device {snippet.device})",
             code=snippet.code,
-            output="\n".join(filter(None, (snippet.output, snippet.error))) or "It says nothing.",
+            output="\n".join(filter(None, (snippet.output, snippet.error))) or "It prints nothing.",
         )
         for number, snippet in enumerate(content.snippets, start=1)
     )
@@ -442,7 +440,7 @@ def moving_section(exhibit: Exhibit, note: str = "") -> Section:
     pieces, raise_ = units.format_quantity(len(content.snippets), "piece"), "raises" if failed == 1 else "raise"
     lead = f"{pieces} of code, run as written; {failed} of them {raise_} an error, shown word for word."
     rule = (
-        "A tensor stays where it is, and .to() returns another one. A module moves its parameters in place, and .to() "
+        "A tensor stays where it is, and .to() returns a new one. A module moves its parameters in place, and .to() "
         "returns the module itself."
     )
     return Section(

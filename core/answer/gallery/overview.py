@@ -430,7 +430,7 @@ def select_studies(
 def gallery_summary(data: GalleryData) -> str:
     """Summarize the gallery for people: trials, studies, machines, and the kinds of devices."""
     if not len(data.trials):
-        return "Results of real machines, to look at and to compare."
+        return "Browse and compare results of real machines."
     machines, kinds = data.trials["machine_id"].nunique(), data.trials["device_kind"].astype(str).unique()
     accelerators = sorted(DEVICE_KINDS[kind].title for kind in {*kinds} - {"cpu"} if kind in DEVICE_KINDS)
     *others, last = ["CPUs", *(f"{title.removeprefix('another ')}s" for title in accelerators)]

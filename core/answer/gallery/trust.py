@@ -23,9 +23,9 @@ from ..statistics import MIN_PAIRS, TIE, p90_to_median
 Level = Literal["full", "partly", "weak"]
 
 LEVELS: dict[Level, str] = {
-    "full": "every check is met",
-    "partly": "one or two checks are not met",
-    "weak": "more than two are not met, or the device was not synchronized or not warmed up",
+    "full": "every check passed",
+    "partly": "one or two checks failed",
+    "weak": "more than two failed, or the device was not synchronized or not warmed up",
 }
 
 MOST_MISSING = 2
@@ -240,8 +240,8 @@ def _versions_sentence(row: CheckRow) -> str:
 def _commit_sentence(row: CheckRow) -> str:
     commit = str(row["app_commit"] or "")
     if commit:
-        return f"The code had changes that are in no commit ({commit})."
-    return "Which commit of the code measured it is not recorded."
+        return f"The code had uncommitted changes ({commit})."
+    return "The commit of the measuring code is not recorded."
 
 
 CHECKS: tuple[Check, ...] = (
@@ -257,7 +257,7 @@ CHECKS: tuple[Check, ...] = (
         name="warmed",
         title="warmed up first",
         met=lambda columns: np.asarray(columns["warmed"], dtype=bool),
-        lacking=lambda row: "No warm-up block was run first, so what is paid once may be part of the times.",
+        lacking=lambda row: "No warm-up block was run first, so one-time costs may be part of the times.",
     ),
     Check(
         name="pairs",
@@ -287,16 +287,16 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="quiet",
-        title="a machine with nothing else to do",
+        title="an otherwise idle machine",
         met=_is_quiet,
         lacking=_load_sentence,
         severity=lambda row: float(np.nan_to_num(max(row["load_max"] / max(1, row["cores"]), row["steal_max"]))),
     ),
     Check(
         name="unshared",
-        title="a whole GPU, as far as its name tells",
+        title="a whole GPU, judging by its name",
         met=lambda columns: _check_texts(columns, "device_name", lambda name: not _PART_OF_A_GPU.search(f" {name} ")),
-        lacking=lambda row: f"{row['device_name']} is a part of a GPU, whose other parts somebody else may have used.",
+        lacking=lambda row: f"{row['device_name']} is a part of a GPU, whose other parts may have been in use.",
     ),
     Check(name="versions", title="versions recorded", met=_has_known_versions, lacking=_versions_sentence),
     Check(

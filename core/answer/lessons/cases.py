@@ -41,7 +41,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 COSTS = {
     "loader": "waiting for batches",
     "transfer": "placing batches",
-    "host": "what the host does between operations",
+    "host": "the host's work between operations",
     "waits": "reading values",
     "calls": "calling operations",
     "float64": "arithmetic in float64",
@@ -128,7 +128,7 @@ def _cause_comparison(cause: str, place: int | None) -> str:
         return f"That is the cause of the thread as well: {cause}."
     if place is None:
         return f"That is not the cause of the thread, which is {cause}."
-    return f"The cause of the thread, {cause}, is the {ORDINALS[place - 1]} of those that are named here."
+    return f"The cause of the thread, {cause}, is the {ORDINALS[place - 1]} of those named here."
 
 
 def find_causes(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
@@ -247,7 +247,7 @@ def _saving_kind(case: Case) -> tuple[str, str]:
     if case.more_work == 1:
         return "", ""
     if case.here.fields.get("model") in LIBRARIES:
-        return "rows", "With {title}, a row takes {share} less time on {on}: it was not the rows that took it."
+        return "rows", "With {title}, a row takes {share} less time on {on}: the rows were not what took the time."
     return "small", "With {title}, a sample takes {share} less time on {on}: a step had too little to do."
 
 
@@ -343,7 +343,7 @@ def case_document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -
 
 def _case_training_lines(case: Case) -> list[str]:
     if not case.runnable:
-        return _label_line("Here", "Nothing of it runs here.")
+        return _label_line("Here", "None of it runs here.")
     remedied = case.point_with_remedy()
     said = [*_label_line("Here", describe.describe_question(case.point())), *_label_line("", case.note)]
     return [*said, *_label_line("Remedy", case.remedy.title)] if remedied and case.remedy else said

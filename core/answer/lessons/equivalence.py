@@ -173,7 +173,7 @@ class Equivalence:
             return f"Too few seeds to tell: between {names} {figures}; {MIN_SEEDS} are needed."
         return (
             f"Too few seeds to tell: between {names} {figures}, "
-            f"which neither lies within ±{margin} percentage points nor excludes that range."
+            f"which neither lies within ±{margin} percentage points nor rules that range out."
         )
 
     @property
@@ -204,7 +204,7 @@ def judge_equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str
     if not 0 < margin < 1:
         raise InvalidValue("margin", margin, "a share of the test items between 0 and 1")
     if baseline == challenger:
-        raise InvalidValue("challenger", challenger, "another one than the baseline")
+        raise InvalidValue("challenger", challenger, "a contender other than the baseline")
     pairs = seed_pairs(trials, baseline, challenger)
     accuracies = tuple((accuracy.accuracy(ours) or 0.0, accuracy.accuracy(theirs) or 0.0) for ours, theirs in pairs)
     differences = [theirs - ours for ours, theirs in accuracies]

@@ -100,7 +100,7 @@ class Bottleneck:
             return "; the loss curves are the same"
         apart = f"a relative difference of at most {self.loss_difference:.1g}"
         if self.same_losses:
-            return f"; the loss curves are the same but for rounding ({apart})"
+            return f"; the loss curves are the same except for rounding ({apart})"
         return f"; but the loss curves differ ({apart})"
 
 
@@ -199,7 +199,10 @@ def _gain_bound(trial: Trial, parts: StepParts | None) -> tuple[float | None, st
     if trial.data_path == "resident":
         return None, "the device makes these batches itself, so a faster one makes them faster"
     if trial.loader_workers:
-        return None, "its workers prepare batches in parallel with the training, so waiting for them is no fixed cost"
+        return (
+            None,
+            "its workers prepare batches in parallel with the training, so waiting for them is not a fixed cost",
+        )
     if not parts.loader_s:
         return None, "making a batch took no time that could be measured"
     return parts.sum_s / parts.loader_s, ""

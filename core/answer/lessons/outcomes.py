@@ -90,9 +90,9 @@ def first_step_sentence(first_step: FirstStep) -> str:
     most = units.format_power(first_step.largest)
     differ = f"The gradients of {one} and {other} differ by at most {most} after the first step, the loss {loss}"
     if first_step.largest <= GRADIENT_ROUNDING:
-        return f"{differ}: that is rounding, they add up the same numbers in another order."
+        return f"{differ}: that is rounding, because they add the same numbers in a different order."
     if first_step.largest <= SUSPICIOUS_DIFFERENCE:
-        return f"{differ}: more than rounding usually gives, less than another precision would."
+        return f"{differ}: more than rounding usually causes, less than a lower precision would."
     return f"{differ}: too much for rounding; one of them computes with less precision, or wrongly."
 
 
@@ -139,9 +139,9 @@ class PredictionOutcome:
         if self.is_right(place):
             return f"{predicted} You were right."
         if place in self.fits:
-            return f"{predicted} That fits, and so does another answer."
+            return f"{predicted} The measurement agrees, but also fits another answer."
         instead = f" This fits: {_either([options[each] for each in self.fits])}." if self.fits else ""
-        return f"{predicted} It was not so.{instead}"
+        return f"{predicted} The measurement disagrees.{instead}"
 
     def sentence(self, options: Sequence[str], place: int) -> str:
         """Return the prediction, whether it was right, and the measurement."""
@@ -230,7 +230,7 @@ def _reading_outcome(reading: ClockReading, *, on_host: bool) -> PredictionOutco
 
 def moving_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:
     """Return which moves in PyTorch, as the run lines show: the tensor, the module's parameters, both or neither."""
-    fact = "t.to(device) gives another tensor and leaves t where it is; m.to(device) moves the parameters of m itself."
+    fact = "t.to(device) returns a new tensor and leaves t where it is; m.to(device) moves the parameters of m itself."
     return PredictionOutcome(fits=(1,), fact=fact) if exhibits else None
 
 

@@ -88,8 +88,9 @@ class TwoBatches:
         return (
             f"On {inline_name(self.small.contender)} a step of {large} samples takes {longer} as long as one of "
             f"{small}, "
-            f"for {more} the samples: {units.format_ratio(self.gain)} the samples per second. By a line through both, "
-            f"{units.format_share(self.fixed_share)} of the small step do not depend on the batch, {each} for each of "
+            f"for {more} the samples: {units.format_ratio(self.gain)} the samples per second. Fitting a line through "
+            f"both, {units.format_share(self.fixed_share)} of the small step do not depend on the batch, {each} for "
+            "each of "
             f"{self.small.operations} operations."
         )
 

@@ -125,7 +125,7 @@ def simulate_loader() -> Timeline:
     end_s = float(2 * SIMULATED_STEPS)
     return Timeline(
         title="An epoch, batch by batch",
-        origin="Simulated, not measured: both parts have the same length. Their real shares are what you predict.",
+        origin="Simulated, not measured: both parts have the same length. Predict their real shares.",
         rows=tuple(_make_row(label, kind, pieces, end_s) for label, kind, pieces in rows),
         end_s=end_s,
         speed=end_s / PLAY_S,
@@ -240,7 +240,7 @@ def untimed_section() -> Section:
         tables=(SectionTable(title="Time per epoch", header=("Samples", "CPU", "GPU, not synchronized"), rows=rows),),
         notes=(
             "Published on 2024-11-07 under the MIT licence, from one laptop; neither device is named. How long the GPU "
-            "worked is unknown, so these figures are in no list of results.",
+            "worked is unknown, so these figures are not counted as results.",
         ),
     )
 

@@ -46,7 +46,7 @@ PARTS = ("loader", "copy", "launches", "arithmetic", "update")
 
 CONFIDENCE = {
     "timed": "90 % of published trainings like these were within such a range.",
-    "data_sheet": "The range is wider: this card is known by its data sheet alone.",
+    "data_sheet": "The range is wider: only the data sheet of this card is known.",
 }
 """Meaning of a range, by the basis of its GPU."""
 
@@ -57,9 +57,9 @@ NOT_COVERED = {
     "precision": "Not covered: predictions are for float32 without TF32; a lower precision is 2 to 8 times faster.",
     "float64": "Not covered: predictions are for float32; the float64 speed of cards differs by a factor of 30.",
     "compile": "Not covered: predictions are for eager PyTorch, without torch.compile or CUDA graphs.",
-    "boosting": "Not covered: a fit of boosted trees is no sequence of tensor operations.",
+    "boosting": "Not covered: a fit of boosted trees is not a sequence of tensor operations.",
     "several": "Not covered: predictions are for one GPU.",
-    "recurrent": "Not covered: no published training checks a prediction of fused recurrent layers.",
+    "recurrent": "Not covered: no published training with fused recurrent layers can check the prediction.",
     "custom": "Not covered: the operations of your script are unknown before it runs.",
 }
 """Why nothing is predicted, a sentence each."""
@@ -201,7 +201,7 @@ def read_cpu(rows: Iterable[Trial]) -> CpuSide:
     plain = [row for row in rows if row.device_kind == "cpu" and not row.training and row.block_steps]
     plain = [row for row in plain if Lane.from_row(row) == PLAIN and not Point.from_row(row).is_fit]
     if len({row.machine_id for row in plain}) > 1:
-        raise NotComparable("The rows are of several machines. Give those of one.")
+        raise NotComparable("The rows come from several machines. Give the rows of one machine.")
     groups: dict[StepKey, list[Trial]] = {}
     for row in plain:
         groups.setdefault(step_key(Point.from_row(row)), []).append(row)
@@ -500,7 +500,7 @@ def _decide(known: Prediction, card: Card, speedup: Range) -> Prediction:
         share = f"No GPU can help more than {units.format_significant(most, 3)}×, as the loader takes most of the step"
         return _say(known, "no_matter", f"{share}. {card.title} is {times}.", card)
     if speedup.high > WIDEST * speedup.low:
-        reason = f"The range {ends} is too wide to be of use. Measure it on the card."
+        reason = f"The range {ends} is too wide to be useful. Measure it on the card."
         return dataclasses.replace(known, sentence=f"{card.title}: inconclusive. {reason}", reasons=(reason,))
     if speedup.low > 1:
         return _say(known, "gpu_faster", f"{card.title} is {times}.", card)
@@ -521,7 +521,7 @@ def _why_undecided(known: Prediction) -> str:
 
 def _say(known: Prediction, answer: Answer, said: str, card: Card) -> Prediction:
     because = {
-        "launches": "Launching its operations takes longest, so a dearer card would not help.",
+        "launches": "Launching its operations takes longest, so a more expensive card would not help.",
         "arithmetic": "Arithmetic takes longest on the GPU.",
         "copy": "Copying the batch to the GPU takes longest.",
         "loader": "" if answer == "no_matter" else "Making the batch takes longest.",

@@ -78,7 +78,7 @@ def run_worker(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line with real measurements."""
     parser = argparse.ArgumentParser(prog="worker", description="Measure the jobs of one queue.")
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells the worker from others")
-    parser.add_argument("--idle", type=float, default=IDLE_S, help="seconds without work after which to leave")
+    parser.add_argument("--idle", type=float, default=IDLE_S, help="exit after this many seconds without work")
     asked = parser.parse_args(arguments)
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))

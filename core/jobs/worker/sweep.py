@@ -190,7 +190,7 @@ def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -
     ]
     for other in lesser:
         if results[other].trouble == "slow":
-            return f"so was {describe_point(sweep, other)}, which needs no more operations"
+            return f"{describe_point(sweep, other)} was too slow and needs no more operations"
     timed = [other for other in lesser if results[other].timed]
     if not timed:
         return ""
@@ -537,7 +537,7 @@ class SweepRun:
             return f"The budget of {budget} ended before the search did."
         return (
             f"The budget of {budget} ended before {_count_points(len(self._points) - len(self.results))} could be "
-            "begun."
+            "started."
         )
 
     def _summary(self) -> str:

@@ -249,7 +249,7 @@ class Worker:
         """End a job that returned."""
         files, job = self.queue.files(reporter.job.id), reporter.job
         if not trials and not reporter.should_stop():
-            return self._fail(reporter, "Nothing was measured within the time budget; a longer one may help.")
+            return self._fail(reporter, "Nothing was measured within the time budget. Allow more time.")
         if trials and all(trial.outcome != "stopped" for trial in trials):
             return self._settle(recovery.complete(files, job, trials))
         if trials:

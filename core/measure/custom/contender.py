@@ -150,7 +150,7 @@ class CustomContender(MeasuredContender):
         finally:
             self._foreign.is_starting = False
         self.raw.own_first_at = str(self._foreign.stopwatch.find_longest_place())
-        self._foreign.stage = "the present block of steps"
+        self._foreign.stage = "the current block of steps"
         compiled = op_counter.count_compiled_frames() > compiled_before
         self._compiles = compiled and self.contender.lane == PLAIN
         if self.contender.lane.execution == "compiled":
@@ -253,7 +253,7 @@ class CustomContender(MeasuredContender):
         try:
             self._afterwards.attempt(subject, work)
         except OutOfTime:
-            self._afterwards.left_out.append(f"{subject} unknown: the time of the script was over.")
+            self._afterwards.left_out.append(f"{subject} unknown: the script's time limit was reached.")
         except CustomTrainingFailed as error:
             self._afterwards.left_out.append(f"{subject} unknown: {str(error).splitlines()[-1]}")
 

@@ -38,11 +38,11 @@ LARGER_BATCH_FACTOR = 4
 GIVEN, LARGER = "given", "larger"
 
 FAILED = {
-    "workers0": "Without workers of its loader it could not be trained.",
-    "workers2": "With two workers of its loader that stay from epoch to epoch it could not be trained.",
-    "pinned": "With batches in pinned memory it could not be trained.",
-    "resident": "With batches that stay on the device it could not be trained.",
-    LARGER: "With batches four times as large it could not be trained.",
+    "workers0": "Training without loader workers failed.",
+    "workers2": "Training with two persistent loader workers failed.",
+    "pinned": "Training with batches in pinned memory failed.",
+    "resident": "Training with batches kept on the device failed.",
+    LARGER: "Training with batches four times as large failed.",
 }
 """Sentence for each alternative loader that was tried and failed."""
 
@@ -176,9 +176,11 @@ def explain_skipped_loaders(
     tried, begun = list(tried), list(begun)
     said = []
     if type(source) is not DataLoader:
-        said.append("Other loaders were not tried: its batches are no DataLoader of PyTorch's own.")
+        said.append("Other loaders were not tried: its batches do not come from PyTorch's own DataLoader.")
     elif isinstance(source.dataset, IterableDataset):
-        said.append("Other workers were not tried: they share an IterableDataset in a way of its own.")
+        said.append(
+            "Other workers were not tried: its IterableDataset has its own way of sharing samples among workers."
+        )
     late = [name for name in tried if name not in begun or not timed.get(name, FAILED)]
     if late:
         which = "Larger batches" if late == [LARGER] else "Other loaders" if late == tried else "Some other loaders"

@@ -317,7 +317,7 @@ class Loop:
         try:
             self.loss = next(self._steps)
         except StopIteration:
-            said = "Its loop came to an end. Let it go on for ever, or for more epochs than it needs."
+            said = "Its loop ended. Let it run forever, or for more epochs than it needs."
             raise CustomTrainingFailed(self._file, said) from None
 
 
@@ -359,7 +359,7 @@ def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
             count += 1
             yield batch
         if not count:
-            again = "Its batches came to an end, and cannot be gone through again."
+            again = "Its batches ended and cannot be iterated over again."
             raise CustomTrainingFailed(file, again if begun else "Its batches are empty.")
         begun = True
 

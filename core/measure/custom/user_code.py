@@ -236,7 +236,7 @@ def load_builder(
         raise CustomTrainingFailed(name, f"It cannot be read: {error.strerror}.") from None
     if not known:
         raise CustomTrainingFailed(
-            name, "The file has changed since the request, or it is unknown here. Submit it again."
+            name, "The file has changed since it was submitted, or is unknown here. Submit it again."
         )
     place = Path(working_folder if working_folder and Path(working_folder).is_dir() else folder)
     foreign = UserCode(file, place, limits=limits or Limits())
@@ -244,7 +244,7 @@ def load_builder(
 
     def build(size: int, device: torch.device) -> Any:
         if not _is_still(file, source_hash):
-            raise CustomTrainingFailed(name, "It was changed while it was measured. Ask again.")
+            raise CustomTrainingFailed(name, "It was changed while it was measured. Measure it again.")
         made = waiting.pop() if waiting else _function(foreign, function)
         reset_torch_state()
         return foreign.call(lambda: made(size, device))
@@ -294,7 +294,7 @@ def _import_module(foreign: UserCode) -> ModuleType:
     reset_torch_state()
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise CustomTrainingFailed(file.name, "It is no Python file.")
+        raise CustomTrainingFailed(file.name, "It is not a Python file.")
     module, run = importlib.util.module_from_spec(spec), spec.loader.exec_module
     sys.modules[name] = module
     foreign.call(lambda: run(module))

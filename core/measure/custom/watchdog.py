@@ -178,7 +178,7 @@ class Stopwatch:
         """Return the error that says where the time went."""
         place, limit = self.find_longest_place(), units.format_duration(self.limits.seconds)
         where = f"; most of it was spent at {place}" if place.line else ""
-        advice = ACTIVITIES.get(place.activity, "Give a longer budget, or leave out what takes long.")
+        advice = ACTIVITIES.get(place.activity, "Allow more time, or leave out slow parts.")
         return OutOfTime(f"the script ran for {limit}, its limit, and was in {self.stage}{where}", advice)
 
     def look(self, now: float) -> bool:

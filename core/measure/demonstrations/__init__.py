@@ -47,7 +47,7 @@ def run_demonstration(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit 
     except Exception as error:
         if isinstance(error, OutOfMemory) or not devices.is_out_of_memory(error):
             raise
-        message = "The training does not fit into the memory of a device; a smaller model or batch may."
+        message = "The training does not fit into the memory of a device. Try a smaller model or batch."
         raise OutOfMemory(message) from error
     finally:
         for contender in demonstration.contenders:

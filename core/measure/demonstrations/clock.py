@@ -246,7 +246,7 @@ class Lesson:
         warm: dict[str, tuple[RecipeTraining, int]] = {}
         for recipe in recipes:
             if warm and late():
-                self.notes.append(f"{recipe.title} was left out: the budget was spent before it could be begun.")
+                self.notes.append(f"{recipe.title} was left out: the budget was spent before it could start.")
                 continue
             if "no_warm_up" not in recipe.switched:
                 training = self.fresh(recipe)
@@ -342,7 +342,7 @@ class Lesson:
         if seconds > 0:
             self.readings.setdefault(recipe.name, []).append(seconds / epochs)
         else:
-            self.notes.append(f"{recipe.title} has lost a reading: its clock was set meanwhile, or is too coarse.")
+            self.notes.append(f"{recipe.title} lost a reading: its clock was changed meanwhile, or is too coarse.")
 
     def _synchronize(self) -> None:
         self.stopwatch.device.synchronize()

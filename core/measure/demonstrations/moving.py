@@ -49,7 +49,7 @@ layer = nn.Linear(2, 1)
 moved = layer.to(DEVICE)
 print("the same object:", moved is layer)
 print("its weight lives on:", layer.weight.device)""",
-    "Has a module a device?": """\
+    "Does a module have a device?": """\
 layer = nn.Linear(2, 1)
 print(layer.device)""",
     "Its parameters have": """\

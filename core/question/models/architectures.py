@@ -78,7 +78,7 @@ LINEAR = Family(name="linear", title="Linear", summary="One layer from features 
 MLP = Family(
     name="mlp",
     title="Fully connected",
-    summary="Hidden layers of equal size, each neuron connected with all of the layer before, ReLU between.",
+    summary="Hidden layers of equal size, fully connected, with ReLU between them.",
     axes=("hidden_size", "depth"),
     layers=_mlp,
 )
@@ -225,8 +225,8 @@ The numbers are gates and states, plus extra memory of the CPU libraries behind 
 """
 
 UNCOMPILED = {
-    True: "torch.compile does not take in the fused layers",
-    False: "torch.compile writes out every cell of every step, which takes minutes",
+    True: "torch.compile does not compile the fused layers",
+    False: "torch.compile unrolls every cell of the sequence, which takes minutes",
 }
 """By whether layers are fused: why there is no compiled variant."""
 

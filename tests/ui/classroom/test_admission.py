@@ -28,7 +28,7 @@ def test_who_asks_to_join_waits_until_the_teacher_admits_them(world, classes, op
     teacher.multiselect[0].set_value([ada.id])
     teacher = checked(teacher.run())
     checked(button(teacher, "Admit").click().run())
-    checked(button(teacher, "Turn all away").click().run())
+    checked(button(teacher, "Reject all").click().run())
     assert [(student.nickname, student.waiting) for student in classes.students(of)] == [("ada", False)]
     assert "Predict" in labels(checked(app.run()))
 
@@ -123,9 +123,9 @@ def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes
     monkeypatch.setitem(access._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
     for _ in range(3):
         app = open_page(PAGE)
-        field(app, "Name of the class").set_value("Physics")
-        checked(button(app, "Make the class").click().run())
-    assert "Too many classes were made by you" in words(app)
+        field(app, "Class name").set_value("Physics")
+        checked(button(app, "Create the class").click().run())
+    assert "Too many classes were created by you" in words(app)
     assert len(classes.all()) == 2
 
 

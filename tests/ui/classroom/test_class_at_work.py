@@ -161,7 +161,7 @@ def test_on_a_host_with_a_code_nobody_makes_a_class_without_it(world, classes, o
     for code, count in (("wrong", 0), (secret, 1)):
         app.text_input[1].set_value("Physics")
         app.text_input[2].set_value(code)
-        checked(button(app, "Make the class").click().run())
+        checked(button(app, "Create the class").click().run())
         assert len(classes.all()) == count
 
 
@@ -213,7 +213,7 @@ def test_what_nobody_foresaw_in_one_students_rows_ends_nobody_elses_page(world, 
 
     monkeypatch.setattr(results, "_compute_result", unforeseen)
     app = teaching(open_page, of, secret)
-    assert "eve: nothing can be made of these rows: ZeroDivisionError" in words(app)
+    assert "eve: these rows cannot be evaluated: ZeroDivisionError" in words(app)
     assert "1 measured" in words(app)
     checked(button(app, "Close the class").click().run())
     assert classes.find(of.code).closed

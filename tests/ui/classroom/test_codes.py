@@ -11,13 +11,13 @@ from tests.ui.find import button
 
 def test_without_a_code_one_can_join_or_make_a_class(world, classes, open_page):
     app = open_page(PAGE)
-    assert {"Go to the class", "Make the class"} <= set(labels(app))
+    assert {"Go to the class", "Create the class"} <= set(labels(app))
 
 
 def test_a_class_is_made_on_the_page_and_its_codes_are_shown_to_the_teacher_alone(world, classes, open_page):
     app = open_page(PAGE)
     app.text_input[1].set_value("Physics 7b")
-    checked(button(app, "Make the class").click().run())
+    checked(button(app, "Create the class").click().run())
     (of,) = classes.all()
     assert of.code in words(app)
     assert of.name in words(app)
@@ -103,7 +103,7 @@ def test_a_refused_code_stays_in_the_link_and_is_not_tried_again_by_drawing_the_
     assert linked(app, "class") == code
     assert linked(app, "me") == "0123456789abcdef.token"
     assert "There is no class with this code" in words(app)
-    assert {"Go to the class", "Make the class"} <= set(labels(app))
+    assert {"Go to the class", "Create the class"} <= set(labels(app))
     assert made[0].name in words(enter(app, made[0].code))
 
 

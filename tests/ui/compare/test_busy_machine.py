@@ -102,7 +102,7 @@ def test_an_answer_for_a_loaded_machine_is_measured_again_and_the_page_says_why(
     stored = rows.run(steps_s=SLOWER_CPU)
     world.keep(list(map(busy, stored)) if loaded else stored)
     said = words(open_page(job=world.run().id)).replace("\\", "")
-    assert ("holds for a loaded machine only, so this is measured again." in said) == loaded
+    assert ("holds only for a loaded machine, so this is measured again." in said) == loaded
 
 
 def test_the_page_looks_at_the_machine_at_most_every_three_seconds_for_all_who_look(monkeypatch):

@@ -98,7 +98,7 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     assert {found.label for found in app.get("download_button")} == {
         "2 rows as parquet",
         "2 rows as csv",
-        "Script that repeats it",
+        "Script to repeat it",
     }
 
 
@@ -108,8 +108,8 @@ def test_a_result_says_which_settings_it_does_not_belong_to_once_one_is_moved_an
     app = open_page(run=rows.RUN_ID)
     assert "ask for something else" not in words(app)
     checked(control(app, "batch_size").set_value(256).run())
-    assert "The settings ask for something other than what is shown: batch size 256, not 64." in words(app)
-    checked(button(app, "Set them as shown").click().run())
+    assert "The settings differ from the result shown: batch size 256, not 64." in words(app)
+    checked(button(app, "Use the settings of the result").click().run())
     assert control(app, "batch_size").value == 64
     assert "ask for something else" not in words(app)
 

@@ -24,7 +24,7 @@ def test_before_the_machine_is_known_the_cost_is_shown_and_what_is_waited_for(wo
 def test_run_can_be_pressed_before_the_machine_is_known_and_begins_once_it_is(world, open_page):
     app = open_page(hidden_size="256")
     checked(button(app, "Run").click().run())
-    assert "It begins as soon as the devices of this machine are known." in words(app)
+    assert "It starts as soon as this machine's devices are known." in words(app)
     assert world.queue.jobs() == []
     world.has(CPU, GPU)
     checked(app.run())

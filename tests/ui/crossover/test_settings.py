@@ -42,7 +42,7 @@ def test_before_the_machine_is_known_nothing_is_wrong_and_the_button_can_be_pres
     assert any("Looking at" in str(box.value) for box in app.selectbox)
     assert not app.error
     checked(button(app, "Find the crossover").click().run())
-    assert "It begins as soon as the devices of this machine are known." in words(app)
+    assert "It starts as soon as this machine's devices are known." in words(app)
     assert world.queue.jobs() == []
     world.has(CPU)
     checked(app.run())

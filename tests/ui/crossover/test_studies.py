@@ -43,11 +43,11 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
     assert "ask for something else" not in words(app)
     control(app, "batch_size").set_value(32)
     said = words(checked(app.run()))
-    assert "The settings ask for something other than what is shown: batch size 32, not 128." in said
+    assert "The settings differ from the result shown: batch size 32, not 128." in said
     control(app, "fair").set_value(True)
     assert "; devices CPU, 1 CPU thread and GPU, not CPU and GPU." in words(checked(app.run()))
     assert f"study={study.id}" in said
-    checked(button(app, "Set them as shown").click().run())
+    checked(button(app, "Use the settings of the result").click().run())
     assert control(app, "batch_size").value == 128
     assert "ask for something else" not in words(app)
 
@@ -72,7 +72,7 @@ def test_a_switch_that_was_drawn_is_set_as_shown_too(world, open_page):
     control(app, "fair").set_value(True)
     control(app, "batch_size").set_value(32)
     checked(app.run())
-    checked(button(app, "Set them as shown").click().run())
+    checked(button(app, "Use the settings of the result").click().run())
     assert (control(app, "fair").value, control(app, "batch_size").value) == (False, 512)
     assert dict(app.query_params)["fair"] in ("false", ["false"])
 
@@ -84,7 +84,7 @@ def test_a_link_that_says_settings_keeps_them_beside_a_study_of_others(world, op
     app = open_page(PAGE, study=study.id, batch_size="32", axis="hidden_size")
     assert control(app, "batch_size").value == 32
     said = words(app)
-    assert "The settings ask for something other than what is shown: batch size 32, not 64" in said
+    assert "The settings differ from the result shown: batch size 32, not 64" in said
 
 
 def test_a_study_of_devices_that_are_not_here_leaves_those_of_this_machine(world, open_page):
@@ -159,7 +159,7 @@ def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted
     assert list(table(app, "Vary")["From … to"]) == ["16 to 2,048 (5 sizes)"]
     count = len(queries.list_study_lines())
     assert count > 1
-    assert f"These are the 1 with the most sizes; all {count} are in the Gallery." in words(app)
+    assert f"These are the 1 studies with the most sizes. All {count} are in the Gallery." in words(app)
 
 
 def test_the_cost_basis_is_in_the_link_and_at_the_axis(world, open_page):

@@ -45,7 +45,7 @@ def test_filters_choose_studies_by_their_rows_and_their_own_mark(studied, open_p
 def test_filters_that_leave_no_study_show_the_trials(world, open_page):
     world.keep([*rows_of(*STUDIES.values()), *rows.run()])
     app = open_page(PAGE, in_dataset="digits")
-    assert "The filters leave no study. These are the trials." in words(app)
+    assert "No study matches the filters. These are the trials." in words(app)
     world.keep(rows.run({"cpu": 1e-3, "cpu@1": 2e-3}, run_id="e" * 12, point=Point(dataset="disc", model="linear")))
     nothing = {"in_dataset": "digits", "in_model": "linear"}
     assert "These are the trials." not in words(open_page(PAGE, **nothing))
@@ -87,7 +87,7 @@ def answered(world):
 def test_a_filter_of_a_link_that_nothing_here_has_is_named(answered, open_page):
     app = open_page(PAGE, in_dataset=["cats"], in_model=["dogs"])
     said = [found.value.replace("\\", "") for found in app.warning]
-    assert said == ["These filters of the link fit nothing here, so they are left out. Data set: cats; Model: dogs."]
+    assert said == ["These filters of the link match nothing here and were dropped. Data set: cats; Model: dogs."]
     assert "2 of 3 studies" in words(app)
 
 

@@ -105,7 +105,7 @@ def test_of_very_many_trials_the_newest_are_listed_and_the_older_ones_counted(wo
     for number in range(4):
         world.store.add(rows.trial(run_id=f"{number:012x}", started_at=f"2026-11-0{number + 1}T00:00:00+00:00"))
     app = open_page(PAGE, view="Trials")
-    told = "These are the newest 2 trials. 2 older ones are stored; open them by the link of their run."
+    told = "These are the newest 2 trials. 2 older ones are stored; open them by their run's link."
     assert told in words(app)
     assert len(listed(app)) == 2
 

@@ -107,7 +107,7 @@ REFUSED = {
     "one block of the CPU a million times too fast": (lambda: pack(with_block(1_000_000, 0)), "above the peak"),
     "one block twenty times too fast": (lambda: pack(with_block(20)), "20x faster than the median of its row"),
     "a busy time beyond the step": (lambda: pack(changed(busy_step_s=(1e-3,) * 5)), "is busy for 1.00 ms of a step"),
-    "blocks at the same time": (lambda: pack(overlapping()), "overlap; devices are timed in turns"),
+    "blocks at the same time": (lambda: pack(overlapping()), "overlap, but devices must be timed in turns"),
     "too few blocks": (lambda: pack(run(pairs=5)), "has 5 timed blocks; at least 6 are needed"),
     "one device": (lambda: pack(run()[:1]), "has one device; two are needed"),
 }

@@ -54,7 +54,7 @@ DAMAGES = {
     "link": (put_link, "it is not a regular file"),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "it is not a regular file"),
     "another program": (run_sql("PRAGMA application_id = 7"), "it belongs to another program"),
-    "newer": (run_sql("PRAGMA user_version = 3"), "a newer version of Crossover wrote it, so update Crossover"),
+    "newer": (run_sql("PRAGMA user_version = 3"), "it was written by a newer version of Crossover; update Crossover"),
     "another table": (run_sql("CREATE TABLE notes (text TEXT)"), "its tables are not those of schema 2"),
     "trigger": (
         run_sql("CREATE TRIGGER evil AFTER INSERT ON students BEGIN DELETE FROM classes; END"),

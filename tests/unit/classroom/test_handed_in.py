@@ -40,7 +40,7 @@ def test_a_file_is_taken_and_counts_for_who_brings_it(classes, of, ada):
     ("said", "reason"),
     [
         ({"code": "KX4M-9PQA"}, "it was measured for another class"),
-        ({"nickname": "bob"}, "it was measured under the nickname 'bob', and you are 'ada' here"),
+        ({"nickname": "bob"}, "it was measured under the nickname 'bob', but you are 'ada' here"),
     ],
 )
 def test_a_file_for_another_class_or_under_another_nickname_is_noticed(classes, of, ada, said, reason):
@@ -74,7 +74,7 @@ def test_a_student_has_only_so_many_rows(classes, of, ada, monkeypatch):
     for row in measured_rows(50.0)[:2]:
         classes.store(of, ada).add(dataclasses.replace(row, run_id="e" * 12, trial_id=f"{'e' * 12}-{row.trial_id[-1]}"))
     data = results.build_file(measured_rows(), code=of.code, nickname="ada")
-    with pytest.raises(NotAllowed, match="A student may have 11 rows of 16 MiB in a class, and these would be 12"):
+    with pytest.raises(NotAllowed, match="A student may store 11 rows of 16 MiB in a class, but these would be 12"):
         classes.take_file(of, ada, data, "x.parquet")
     monkeypatch.setattr(results, "MAX_ROWS", 1_000)
     monkeypatch.setattr(results, "MAX_EXCHANGE_BYTES", 60_000)
@@ -173,9 +173,9 @@ def test_a_file_of_too_many_rows_is_refused_before_any_of_it_is_an_object(classe
 @pytest.mark.parametrize(
     ("number", "runs", "reason", "told"),
     [
-        (1_000, 1, "it has a run of 1,000 rows, and a run has 8 contenders at most", "its column trial_id"),
-        (18, 2, "it has a run of 9 rows, and a run has 8 contenders at most", "its column trial_id"),
-        (102, 51, "it has 51 runs, and the class takes 50 at once", "it has 51 runs"),
+        (1_000, 1, "it has a run of 1,000 rows, but a run has at most 8 contenders", "its column trial_id"),
+        (18, 2, "it has a run of 9 rows, but a run has at most 8 contenders", "its column trial_id"),
+        (102, 51, "it has 51 runs, but the class takes at most 50 at once", "it has 51 runs"),
     ],
 )
 def test_a_file_of_more_than_was_measured_for_a_class_is_refused(

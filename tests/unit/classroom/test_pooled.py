@@ -133,7 +133,7 @@ def test_what_nobody_foresaw_in_a_students_rows_is_said_of_that_student(tmp_path
 
     monkeypatch.setattr(study, "studies", unforeseen)
     found = results.evaluate_student(QUESTION, ADA, tmp_path)
-    assert found == results.Finding(fault="nothing can be made of these rows: ZeroDivisionError")
+    assert found == results.Finding(fault="these rows cannot be evaluated: ZeroDivisionError")
     assert "could not be pooled" in caplog.text
 
 

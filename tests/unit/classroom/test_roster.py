@@ -165,6 +165,6 @@ def test_nobody_is_put_together_with_themselves_or_gets_too_many_rows(classes, o
     measures(classes, of, ada, "a")
     measures(classes, of, bob, "b")
     monkeypatch.setattr(results, "MAX_ROWS", 1)
-    with pytest.raises(NotAllowed, match="A student may have 1 rows of 16 MiB in a class, and these would be 2"):
+    with pytest.raises(NotAllowed, match="A student may store 1 rows of 16 MiB in a class, but these would be 2"):
         classes.merge(of, ada, bob)
     assert ids(classes, of, ada) == ["a"]

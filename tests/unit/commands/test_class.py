@@ -63,11 +63,11 @@ def test_students_are_named_admitted_put_together_and_removed(classes, capsys):
     assert main(["class", "admit", *code, "--nickname", "ADA"]) == 0
     assert "1 student admitted" in capsys.readouterr().out
     assert main(["class", "list"]) == 0
-    assert "1 student and 2 who wait to be admitted" in capsys.readouterr().out
+    assert "1 student and 2 waiting to be admitted" in capsys.readouterr().out
     classes.store(of, ada).add(rows.trial())
     assert main(["class", "students", *code]) == 0
     assert capsys.readouterr().out == (
-        "ada: 1 row\nbob: 0 rows, waits to be admitted\neve: 0 rows, waits to be admitted\n"
+        "ada: 1 row\nbob: 0 rows, waiting to be admitted\neve: 0 rows, waiting to be admitted\n"
     )
     assert main(["class", "merge", *code, "--nickname", "ada", "--into", "bob"]) == 0
     assert main(["class", "admit", *code]) == 0

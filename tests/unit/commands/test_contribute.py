@@ -67,10 +67,10 @@ def test_a_written_file_is_imported_once_and_its_rows_are_marked(command, tmp_pa
     assert "NVIDIA Test GPU" in done.out
     store = tmp_path / "store"
     words = ("store", "import", "--contributed", file, "--store", store)
-    assert command(*words).out == "2 rows added, 0 were there already\n"
+    assert command(*words).out == "2 rows added, 0 already stored\n"
     renamed = file.rename(tmp_path / "another name.zip")
     again = command("store", "import", "--contributed", renamed, "--store", store)
-    assert again.out == "0 rows added, 2 were there already\n"
+    assert again.out == "0 rows added, 2 already stored\n"
     (origin,) = {row.origin for row in Store(store).trials()}
     assert origin.startswith("contributed-")
 

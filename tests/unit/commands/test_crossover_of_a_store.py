@@ -90,7 +90,7 @@ def test_a_store_without_two_comparable_sizes_is_said_to_have_none(command, fold
     folder.mkdir(exist_ok=True)
     empty = command("crossover", "--store", folder)
     assert (empty.status, empty.out) == (1, "")
-    assert empty.err == f"{folder} holds no two sizes that differ in nothing else.\n"
+    assert empty.err == f"{folder} has no two sizes that differ in nothing else.\n"
     fill(Store(folder), measured(sweep(values=(16,))))
     assert command("crossover", "--store", folder, "--model", "mlp").err.endswith(" with --model mlp.\n")
 
@@ -141,7 +141,7 @@ def test_sizes_are_answered_as_measured_interpolated_or_not_at_all(command, fold
     assert below["faster"] == small["faster"]
     assert "Test GPU" in above["faster"]
     assert above["low"] <= (700 / CROSSING) ** 0.5 <= above["high"]
-    assert (beyond["faster"], beyond["speedup"], beyond["reason"]) == ("", None, "outside of the measured sizes")
+    assert (beyond["faster"], beyond["speedup"], beyond["reason"]) == ("", None, "outside the measured sizes")
     lines = command("at", "--sizes", "16,40,700,5000", "--store", folder).out.splitlines()
     assert lines[0].split() == ["hidden", "size", "faster", "speedup", "95", "%", "interval", "basis"]
     assert len(lines) == 5

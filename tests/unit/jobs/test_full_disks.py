@@ -91,7 +91,7 @@ def test_rows_that_no_disk_took_before_their_process_ended_are_lost_with_a_sente
     queue.files(running.id).keep_unsaved(of(running))
     found = Queue(queue.folder).job(running.id)
     assert (found.state, found.trial_ids) == ("crashed", ())
-    assert found.message.endswith("Results that only the measuring process had in memory are lost.")
+    assert found.message.endswith("Results that existed only in the memory of the measuring process are lost.")
     monkeypatch.undo()
     assert Queue(queue.folder).job(running.id).message == (
         "The measuring process was killed before anything was measured."

@@ -162,7 +162,7 @@ def test_a_contender_without_a_row_is_missing(queue, duel):
     good, _ = rows.run()
     done = recovery.complete(queue.files(duel.id), duel, [good])
     assert (done.state, done.complete) == ("finished", False)
-    assert done.message == "cuda:0 has no row, as nothing of it could be timed within the budget."
+    assert done.message == "cuda:0 has no row, because no block could be timed within the budget."
 
 
 def test_a_lane_that_failed_is_missing_and_one_that_did_not_fit_is_an_answer(queue, duel):

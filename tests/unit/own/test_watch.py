@@ -26,7 +26,7 @@ def test_the_batches_are_handed_on_and_the_host_is_named(loop, capsys):
     step = units.format_duration(seen.steps.step_s)
     said = f"{STEPS} batches of {step} on CPU; {STEPS - WARM_UP - MOST} looked at, 8 counted"
     assert printed.splitlines()[0] == said
-    assert "1. what the host does between PyTorch's operations takes 98 % of a step" in printed
+    assert "1. the host's work between PyTorch's operations takes 98 % of a step" in printed
 
 
 def test_a_slow_loader_is_named(loop, costs):
@@ -86,7 +86,7 @@ def test_around_a_loop_without_an_optimizer_there_are_no_steps_and_that_is_said_
 
 
 def test_of_no_batch_there_is_nothing_to_say(loop):
-    assert str(loop.watch()) == "No batch was trained to its end, so there is nothing to say."
+    assert str(loop.watch()) == "No batch was completed, so there is nothing to report."
 
 
 def test_a_progress_bar_around_it_knows_how_many_batches_there_are(loop):

@@ -33,7 +33,7 @@ def test_a_training_whose_first_block_takes_many_budgets_is_refused_before_it_be
         preflight.check_speed(HUGE.network.flops_per_step(HUGE.batch_size), 1.0, CPU, "cpu@2")
     assert str(caught.value) == (
         "Nothing was measured: one step on cpu@2 takes at least 1 min 23 s, 9 are needed before the first block is "
-        "timed, and the budget is 1.00 s. A smaller model or batch is needed, or a longer budget."
+        "timed, and the budget is 1.00 s. Choose a smaller model or batch, or a longer budget."
     )
     assert speed == [CPU]
 
@@ -61,13 +61,13 @@ def test_the_speed_of_a_device_is_that_of_a_real_product():
     [
         (
             {"operations": 10**12},
-            "This run needs 8.25 TFLOP a step, and a run may need 1.00 TFLOP a step on this host.",
+            "This run needs 8.25 TFLOP a step, but a run may need 1.00 TFLOP a step on this host.",
         ),
         (
             {"memory_bytes": 10**9},
-            r"This run needs .* GiB of memory, and a run may need 954 MiB of memory on this host.",
+            r"This run needs .* GiB of memory, but a run may need 954 MiB of memory on this host.",
         ),
-        ({"parameters": 10**6}, "This run has .* parameters, and a run may have 1,000,000 parameters on this host."),
+        ({"parameters": 10**6}, "This run has .* parameters, but a run may have 1,000,000 parameters on this host."),
     ],
 )
 @pytest.mark.parametrize("swept", [False, True])

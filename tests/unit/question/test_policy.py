@@ -96,7 +96,7 @@ def test_every_key_of_a_file_is_read(tmp_path):
         ('[class]\ncreate = "code"', "class.code_hash must be "),
         ('[class]\ncode_hash = "secret"', "class.code_hash must be "),
         ("who_may_run = ", "it is torn, or no TOML. Invalid value (at end of document)."),
-        ("", 'does not say who may run something: write who_may_run = one of "everybody", "signed_in", "nobody".'),
+        ("", 'does not say who may run something. Set who_may_run to one of "everybody", "signed_in", "nobody".'),
         ("# who_may_run", "does not say who may run something"),
         ("read_only_gallery = true\n[run]\nepochs = 5", "does not say who may run something"),
         ("\0" * 1067, "it is torn, or no TOML"),
@@ -191,13 +191,13 @@ def test_a_change_of_the_file_holds_at_once_behind_a_link_too(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("limit", "asked", "sentence"),
     [
-        ({"seconds": 59}, Experiment(point=Point()), "may take 1 min, and a run may take 59 s on this host"),
-        ({"seconds": 619}, sweep(), "This run may take 10 min 20 s, and a run may take 10 min 19 s"),
-        ({"parameters": 26_121}, Experiment(point=Point()), "26,122 parameters, and a run may have 26,121"),
+        ({"seconds": 59}, Experiment(point=Point()), "may take 1 min, but a run may take 59 s on this host"),
+        ({"seconds": 619}, sweep(), "This run may take 10 min 20 s, but a run may take 10 min 19 s"),
+        ({"parameters": 26_121}, Experiment(point=Point()), "26,122 parameters, but a run may have 26,121"),
         ({"parameters": 26_121}, sweep(values=(8, 128)), "26,122 parameters"),
-        ({"epochs": 99}, Experiment(point=Point()), "100 epochs, and a run may have 99"),
-        ({"epochs": 99}, Demonstration(kind="clock", point=Point()), "100 epochs, and a run may have 99"),
-        ({"points": 2}, sweep(), "3 points, and a run may have 2"),
+        ({"epochs": 99}, Experiment(point=Point()), "100 epochs, but a run may have 99"),
+        ({"epochs": 99}, Demonstration(kind="clock", point=Point()), "100 epochs, but a run may have 99"),
+        ({"points": 2}, sweep(), "3 points, but a run may have 2"),
     ],
 )
 def test_what_exceeds_a_budget_is_refused_with_the_budget_and_what_meets_it_is_not(limit, asked, sentence):

@@ -118,7 +118,7 @@ def test_a_folder_that_is_not_mounted_is_not_created(tmp_path):
     (tmp_path / "mounted").rename(tmp_path / "elsewhere")
     said = (
         f"The store {address} cannot be reached: the folder {tmp_path}/mounted is not there. "
-        "Mount it, or make it if it is new."
+        "Mount it, or create it if it is new."
     )
     assert set(cache.list_files(now=True)) == {"a.parquet"}
     assert cache.failure == said

@@ -173,7 +173,7 @@ def test_rows_are_not_taken_while_the_address_cannot_be_reached_and_what_was_rea
         found = here.read()
         assert found.table["trial_id"].to_pylist() == ["000000000001-0"]
         [skipped] = found.skipped
-        assert skipped.name == "what was added lately"
+        assert skipped.name == "recent additions"
         assert "cannot be reached" in skipped.reason
     assert here.read().skipped == ()
 

@@ -186,5 +186,5 @@ def test_a_study_is_told_from_others_by_one_line():
 
 def test_somebodys_own_seconds_have_no_cost_basis_of_ours():
     text = report.crossover_text(crossover(basis="as_given"))
-    assert "The seconds are compared as they were given." in text
+    assert "The times are compared as given." in text
     assert "steady" not in text

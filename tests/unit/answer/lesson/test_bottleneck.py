@@ -102,7 +102,7 @@ def test_curves_that_differ_by_rounding_are_the_same():
     found = find_bottleneck([TUTORIAL, _with_losses(RESIDENT, 1 + 1e-6)])
     assert found.same_losses
     assert found.loss_difference == pytest.approx(1e-6, rel=1e-3)
-    assert "the loss curves are the same but for rounding (a relative difference of at most 1e-06" in found.sentence
+    assert "the loss curves are the same except for rounding (a relative difference of at most 1e-06" in found.sentence
 
 
 def test_curves_further_apart_than_rounding_are_said_to_differ():

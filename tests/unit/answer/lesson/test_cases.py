@@ -73,7 +73,7 @@ def test_a_thread_agrees_where_its_cause_is_the_first_that_is_named_else_its_pla
     )
     assert [one.kind for one in found.named] == ["loader", "waits", "small"]
     assert (found.place, found.agrees) == (2, False)
-    assert found.sentence.endswith(f"{CAUSES['waits']}, is the second of those that are named here.")
+    assert found.sentence.endswith(f"{CAUSES['waits']}, is the second of those named here.")
 
 
 def test_what_is_no_cause_has_no_place():
@@ -173,7 +173,7 @@ def test_a_report_has_the_source_the_cause_and_what_was_measured():
     ):
         assert wanted in told
     assert "Measured" not in cases.case_text(one)
-    assert "Nothing of it runs here." in cases.case_text(find_case("overheated"))
+    assert "None of it runs here." in cases.case_text(find_case("overheated"))
 
 
 def test_a_report_has_the_median_step_that_every_answer_has():

@@ -21,10 +21,10 @@ PAIR = ("cpu", "cuda:0")
     ("fits", "place", "said"),
     [
         ((1,), 1, "You predicted: alike. You were right. It took 1 s."),
-        ((1,), 0, "You predicted: slower. It was not so. This fits: alike. It took 1 s."),
-        ((0, 1), 0, "You predicted: slower. That fits, and so does another answer. It took 1 s."),
-        ((0, 1), 2, "You predicted: faster. It was not so. This fits: slower or alike. It took 1 s."),
-        ((), 0, "You predicted: slower. It was not so. It took 1 s."),
+        ((1,), 0, "You predicted: slower. The measurement disagrees. This fits: alike. It took 1 s."),
+        ((0, 1), 0, "You predicted: slower. The measurement agrees, but also fits another answer. It took 1 s."),
+        ((0, 1), 2, "You predicted: faster. The measurement disagrees. This fits: slower or alike. It took 1 s."),
+        ((), 0, "You predicted: slower. The measurement disagrees. It took 1 s."),
         (None, 0, "You predicted: slower. The measurement does not decide that. It took 1 s."),
     ],
 )

@@ -150,7 +150,7 @@ def test_long_steps_are_named_first_with_their_line_and_what_is_left_is_of_usual
     (found,) = list_findings(known)
     assert (found.kind, found.share) == ("uneven", pytest.approx(0.83, abs=0.01))
     assert found.sentence == (
-        "10 % of its steps take 50.0 times as long as the usual one, which costs 83 % of the time, most of it at "
+        "10 % of its steps take 50.0 times as long as a usual one and account for 83 % of the time, most of it at "
         "mine.py:9 in evaluate, an evaluation. Leave evaluation out of build and step, for example by an interval "
         "that is never reached."
     )

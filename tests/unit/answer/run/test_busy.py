@@ -185,7 +185,7 @@ def test_readings_of_a_table_tell_by_their_spread_and_are_not_called_blocks():
     found = interference.pair_interference(sides[0], interference.readings_interference("gpu", loud))
     assert found is not None
     assert found.sentence.startswith(
-        "The readings spread as they do on a busy machine: one reading in ten of gpu took at least"
+        "The readings vary as on a busy machine: one reading in ten of gpu took at least"
     )
 
 

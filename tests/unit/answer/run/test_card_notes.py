@@ -33,8 +33,8 @@ def test_a_shared_card_is_said_to_be(most, who):
         (0x04, "its power limit"),
         (0x20, "its heat"),
         (0x40, "its heat"),
-        (0x08, "a lack of power or another brake of its hardware"),
-        (0x80, "a lack of power or another brake of its hardware"),
+        (0x08, "a lack of power or another limit of its hardware"),
+        (0x80, "a lack of power or another limit of its hardware"),
     ],
 )
 def test_a_slowed_card_is_said_to_be_with_what_slowed_it(bits, reason):

@@ -201,7 +201,7 @@ def test_a_lane_that_failed_is_named_instead_of_missing_pairs():
 def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
     found = speedup.speedup(timed([1e-3] * 5 + [0.0]), timed([1e-3] * 6, "cuda:0"))
     assert found.verdict == "missing"
-    assert "the CPU hold a block that took no time" in found.reason
+    assert "the CPU contain a block that took no time" in found.reason
 
 
 @pytest.mark.parametrize("column", comparable.RUN_COLUMNS)

@@ -98,7 +98,7 @@ def test_a_size_with_one_pair_cannot_be_chosen_and_judged():
     trials = sweep(pairs=1)
     chosen = best_variants.pick_lanes(plain_study(trials), trials)
     assert {pick.obstacle for pick in chosen} == {
-        "two pairs of blocks at least are needed, one to choose and one to judge"
+        "at least two pairs of blocks are needed, one to choose the variant and one to judge it"
     }
     answer, _ = best_variants.best_lanes_crossover(plain_study(trials), chosen)
     assert answer.outcome == "not_measurable"

@@ -148,7 +148,7 @@ def test_two_sizes_at_each_end_that_agree_do_not_stand_alone():
 
 def test_beside_an_undecided_size_the_next_one_is_tried_further_out_but_not_beyond_the_range():
     outwards = next_step(LATTICE, told({64: 0.98, 512: 2.0}, noise=0.2))
-    assert outwards.reason == "to be certain which device wins there"
+    assert outwards.reason == "to be certain which device is faster there"
     assert math.log2(64 / outwards.size) == pytest.approx(0.6, abs=0.1)
     at_the_end = next_step(LATTICE, told({11: 0.98, 512: 2.0}, noise=0.2))
     assert abs(math.log2(at_the_end.size / 11)) < 0.2  # 0.6 below 11 the range is over
@@ -198,7 +198,7 @@ def test_an_end_that_was_disturbed_is_decided_by_sizes_close_to_it():
     without = next_step(LATTICE, [disturbed, *quiet[2:]])
     assert without.reason == "to decide the end of the range"
     step = next_step(LATTICE, [disturbed, *quiet[1:]])
-    assert (step.size, step.reason) == (None, "nothing up to the ends of the range points to a crossover")
+    assert (step.size, step.reason) == (None, "no measurement up to the ends of the range suggests a crossover")
     assert answer([disturbed, *quiet[1:]]).outcome == "gpu_always"
     assert answer([disturbed, *quiet[2:]]).outcome == "undecided"
 
@@ -206,7 +206,7 @@ def test_an_end_that_was_disturbed_is_decided_by_sizes_close_to_it():
 def test_the_largest_size_itself_is_measured_before_the_search_says_that_one_device_always_wins():
     step = next_step(LATTICE, told({8: 0.5, 181: 0.5, LATTICE[-2]: 0.5}))
     assert step.size == LATTICE[-1]
-    assert step.reason == "towards where the other device should win"
+    assert step.reason == "towards sizes where the other device should be faster"
 
 
 def test_no_more_sizes_are_measured_than_a_search_may_take():
@@ -225,7 +225,7 @@ def test_between_two_neighbours_that_contradict_each_other_the_size_between_them
 def test_a_gallop_goes_two_ninths_of_the_range_at_a_time():
     few = Axis.from_range("hidden_size", 8, 512, adaptive=True).values
     upwards = next_step(few, told({64: 0.5}))
-    assert upwards.reason == "towards where the other device should win"
+    assert upwards.reason == "towards sizes where the other device should be faster"
     assert math.log2(upwards.size / 64) == pytest.approx(2 * 6 / 9, abs=0.1)
     downwards = next_step(few, told({64: 2.0}))
     assert math.log2(64 / downwards.size) == pytest.approx(2 * 6 / 9, abs=0.1)
@@ -239,11 +239,11 @@ def test_where_sizes_together_leave_open_how_often_the_device_changes_one_beside
     known = told(LEANING, noise=0.15)
     assert answer(known).outcome == "undecided"
     step = next_step(LATTICE, known)
-    assert step.reason == "to tell how often the faster device changes"
+    assert step.reason == "to find how often the faster device changes"
     assert 70 < step.size < 166
 
 
 def test_where_nothing_is_left_beside_doubtful_sizes_the_search_ends():
     known = told(LEANING, noise=0.15)
     step = next_step([entry.size for entry in known] + [8192], known)
-    assert step.reason != "to tell how often the faster device changes"
+    assert step.reason != "to find how often the faster device changes"

@@ -90,7 +90,7 @@ def test_a_point_in_which_nothing_could_be_timed_and_all_beyond_it_are_skipped(q
     assert (done.state, done.message) == ("finished", "3 points were skipped as too slow.")
     assert done.progress.sweep.notes[:2] == (
         "Hidden size 16 was skipped as too slow: nothing could be timed within 20.0 s.",
-        "Hidden size 32 was skipped as too slow: so was hidden size 16, which needs no more operations.",
+        "Hidden size 32 was skipped as too slow: hidden size 16 was too slow and needs no more operations.",
     )
     assert done.progress.sweep.done == 4
 
@@ -123,7 +123,7 @@ def test_after_its_budget_a_sweep_begins_no_further_point_and_says_so(queue, sto
     serve(lasting)
     done = queue.job(job.id)
     assert sizes(client.load_job_rows(queue, done)) == [8, 16]
-    assert (done.state, done.message) == ("finished", "The budget of 40.0 s ended before 2 points could be begun.")
+    assert (done.state, done.message) == ("finished", "The budget of 40.0 s ended before 2 points could be started.")
     assert done.progress.sweep.notes == (done.message,)
 
 
@@ -139,4 +139,4 @@ def test_no_point_is_begun_beside_others_that_could_not_be_over_within_the_budge
     assert [size for size, pair in visits.log if pair == 1] == [8, 16, 32]
     assert {size for size, _ in visits.log[:12]} == {8, 16}
     assert visits.log[12:] == [(32, pair) for pair in range(1, 7)]
-    assert queue.job(job.id).message == "The budget of 30.0 s ended before 1 point could be begun."
+    assert queue.job(job.id).message == "The budget of 30.0 s ended before 1 point could be started."

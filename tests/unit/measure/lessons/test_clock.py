@@ -160,7 +160,7 @@ def test_a_spent_budget_leaves_recipes_out_and_ends_after_a_round_and_notes_say_
     readings = room.blocks("ours", "no_drain", late=lambda: True)
     assert {name: len(values) for name, values in readings.items()} == {"ours": 1}
     assert room.lesson.notes == [
-        "No synchronization was left out: the budget was spent before it could be begun.",
+        "No synchronization was left out: the budget was spent before it could start.",
         f"Blocks were timed 1 instead of {REPEATS} times: the budget was spent.",
     ]
 
@@ -170,7 +170,7 @@ def test_a_clock_that_is_set_back_loses_its_reading_and_a_note_says_so():
     room.lesson.stopwatch = Stopwatch(device=room.device, clock=room.device.clock, wall=lambda: -room.device.clock())
     assert room.whole("fashion-cnn") == []
     assert room.lesson.notes == [
-        "As the Fashion-MNIST tutorial has lost a reading: its clock was set meanwhile, or is too coarse."
+        "As the Fashion-MNIST tutorial lost a reading: its clock was changed meanwhile, or is too coarse."
     ]
 
 

@@ -28,7 +28,7 @@ def test_a_tensor_moves_to_a_new_one_and_a_module_in_place(snippets):
 
 
 def test_a_module_has_no_device(snippets):
-    assert snippets["Has a module a device?"].error.startswith("AttributeError: 'Linear' object has no attribute")
+    assert snippets["Does a module have a device?"].error.startswith("AttributeError: 'Linear' object has no attribute")
 
 
 def live(one: str, other: str) -> str:

@@ -81,7 +81,7 @@ def test_what_is_no_loader_of_pytorch_is_left_alone(source):
 def test_loaders_that_were_left_out_are_told_with_the_reason():
     source, both, timed = DataLoader(DATA, 4), ["workers2", "resident"], {loaders.GIVEN: (1.0,)}
     assert loaders.explain_skipped_loaders([1], [], [], {}) == [
-        "Other loaders were not tried: its batches are no DataLoader of PyTorch's own."
+        "Other loaders were not tried: its batches do not come from PyTorch's own DataLoader."
     ]
     assert loaders.explain_skipped_loaders(source, both, [], {}) == [
         "Other loaders were not tried: their turns would take longer than 10 s."
@@ -93,7 +93,7 @@ def test_loaders_that_were_left_out_are_told_with_the_reason():
         "Larger batches were not tried: their turns would take longer than 10 s."
     ]
     assert loaders.explain_skipped_loaders(source, both, both, {**timed, "resident": (1.0,)}) == [
-        "With two workers of its loader that stay from epoch to epoch it could not be trained."
+        "Training with two persistent loader workers failed."
     ]
     assert loaders.explain_skipped_loaders(source, both, both, {**timed, **dict.fromkeys(both, (1.0,))}) == []
     resident = {**timed, "resident": (1.0,)}
@@ -195,7 +195,7 @@ def test_a_loader_whose_interval_contains_one_is_told_as_not_known():
 def test_larger_batches_are_told_by_the_sample_and_that_they_learn_differently():
     assert told(given=(1.0,) * 7, larger=(0.5,) * 7) == [
         "On the CPU, samples are trained 2.00× as fast in batches four times as large (95 %: 2.00× to 2.00×). "
-        "It learns differently: each sample makes a fourth of the updates."
+        "It learns differently: the same samples give a quarter of the updates."
     ]
 
 
@@ -259,5 +259,5 @@ def test_other_loaders_take_turns_with_a_slow_one_and_are_told_with_their_interv
 def test_a_training_that_takes_no_larger_batch_goes_on_and_says_so(own):
     (row,) = own(FIXED, budget_s=60)
     assert row.own_larger_s == ()
-    assert "With batches four times as large it could not be trained." in row.message
+    assert "Training with batches four times as large failed." in row.message
     assert row.step_s

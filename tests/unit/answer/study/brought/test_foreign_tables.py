@@ -248,7 +248,7 @@ def test_minutes_and_seconds_in_one_cell_are_a_time():
 
 def test_a_rate_is_inverted_and_said_to_be():
     (note,) = timings_csv.read_timings(READ["images per second"], "x").notes
-    assert note == "The column holds rates, so a time is the inverse of each: seconds per image."
+    assert note == "The column holds rates, so times are their inverse: seconds per image."
 
 
 def test_a_rate_of_work_is_no_time():

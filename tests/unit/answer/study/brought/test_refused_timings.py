@@ -55,7 +55,7 @@ def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
         (file(), "mine.csv has no readings"),
         (file("8,cpu", header="size,device"), "has no column seconds: its first row is 'size, device'"),
         (file("8,cpu,1", header="neurons,where,time"), "has no column device: its first row"),
-        (file("8,0.1", header="8,0.2"), "has no row of names that says what its columns are"),
+        (file("8,0.1", header="8,0.2"), "has no header row"),
         (file("8,0.1", header="size,cpu"), "has no row of names"),
         (file("8,1,2", header="size,cpu,0.5"), "has no row of names"),
         (file("8,cpu,1,2", header=f"{HEADER},seconds"), "has the column seconds twice"),

@@ -122,4 +122,4 @@ def test_readings_of_a_table_are_marked_by_their_spread(loud):
     ]
     answer = crossover.locate_crossover(evidence, axis="size", baseline="cpu", challenger="gpu")
     answer = interference.mark_interference(answer, interference.evidence_interference(evidence, "cpu", "gpu"))
-    assert ("The readings spread as they do on a busy machine: one reading in ten of" in answer.sentence) is loud
+    assert ("The readings vary as on a busy machine: one reading in ten of" in answer.sentence) is loud
