@@ -45,7 +45,7 @@ def add_load(sentence: str, answer: Crossover) -> str:
     """Return a sentence on an answer with the load of its machine, which comes first where it holds for that alone."""
     if not answer.condition:
         return f"{sentence} {answer.busy}" if answer.busy else sentence
-    return f"With this machine under the load it had, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
+    return f"On this machine as loaded as it was, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
 
 
 def _lower_first(sentence: str) -> str:

@@ -255,7 +255,7 @@ class Classes:
             now = _require_open(connection, class_)
             everybody = _list_students(connection, now)
             if fold_name(nickname) in {fold_name(student.nickname) for student in everybody}:
-                raise NotAllowed(f"The nickname {nickname!r} is taken in this class. Choose another one.")
+                raise NotAllowed(f"The nickname {nickname!r} is already in use in this class. Choose another one.")
             _require_place(everybody, waiting=now.admission)
             joined_at = read_clock().isoformat()
             student = Student(id=student_id, nickname=nickname, joined_at=joined_at, waiting=now.admission)
@@ -295,7 +295,7 @@ class Classes:
             _require_part(connection, class_, student)
             prediction.check(class_.question)
             if results.list_files(self.store(class_, student).folder):
-                raise NotAllowed("Your result is already in, so you can no longer predict.")
+                raise NotAllowed("Your result is already in, so you cannot predict any more.")
             _update_student(connection, class_, student, fault="", **vars(prediction))
         return replace(student, prediction=prediction, fault="")
 

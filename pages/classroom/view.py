@@ -61,7 +61,7 @@ def heading(class_: Class) -> None:
 
 def join(class_: Class) -> None:
     if permits.find_membership(class_.id)[0]:
-        st.info("You are no longer in this class. If that was a mistake, join again.")
+        st.info("You have left this class, or your teacher removed you. If that was a mistake, join again.")
     with st.container(border=True), st.form("join", border=False):
         st.markdown("**1 · Join**")
         nickname = st.text_input(

@@ -25,8 +25,8 @@ from pages.shared.elements import plain
 
 T = TypeVar("T")
 
-LARGE = "font-size: 3.5rem; font-weight: 700; line-height: 1.2; white-space: nowrap; margin: 0"
-"""Style of text to read from a distance."""
+LARGE = "font-size: min(3.5rem, 10vw); font-weight: 700; line-height: 1.2; white-space: nowrap; margin: 0"
+"""Style of text to read from a distance; the widest class code fits a phone's window."""
 
 BESIDE = """
 .st-key-settings .stVerticalBlock { gap: 0.5rem; }

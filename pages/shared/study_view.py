@@ -75,7 +75,7 @@ def pick_main_study(studies: Sequence[Study], request: Sweep | None) -> Study | 
 
 def choose_basis() -> Basis:
     bound = session.bind_choice("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
-    return st.segmented_control("What to include", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
+    return st.segmented_control("Costs to include", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
 
 
 def draw_crossover_answer(study: Study) -> tuple[Basis, LocatedCrossover | None]:
@@ -163,7 +163,7 @@ def draw_bases_table(columns: Mapping[str, Callable[[Basis], LocatedCrossover]],
     """Draw the crossover on each cost basis; `columns` maps a title to the function that finds the crossover."""
     lines = [
         {
-            "What to include": BASIS_TITLES[basis],
+            "Costs to include": BASIS_TITLES[basis],
             **{words: summarize_located(partial(found, basis)) for words, found in columns.items()},
         }
         for basis in BASES

@@ -25,7 +25,7 @@ CODE = re.compile(r"```.*?```|<!-- generated.*?<!-- end -->|<!--.*?-->|^ {4}.*?$
 LISTED_NAME = re.compile(r"^ +(?:\*{0,2}\w+: )?", re.M)
 """The indentation of a docstring's line, and the name of an argument or attribute before its description."""
 
-CEILINGS = {"docstrings": 0, "strings": 13}
+CEILINGS = {"docstrings": 0, "strings": 11}
 """Texts of core and pages with a banned word or too long a sentence: the numbers may only fall."""
 
 FILES = [

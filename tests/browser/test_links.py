@@ -132,7 +132,7 @@ def test_what_a_link_says_is_shown_and_comes_up_the_same_in_a_fresh_browser(visi
             first = ready(look(path))
             asked, drawn = link(first), views.controls(first)
             assert set(drawn) <= views.names(name) | views.TABLES
-            expect(first.get_by_text("changed on the way")).to_have_count(0)
+            expect(first.get_by_text("link was damaged")).to_have_count(0)
             sliders = views.sliders(first)
             shown = {key: [said.replace(",", "") for said in sliders[key]] for key in sliders if key in asked}
             assert shown == {key: asked[key] for key in asked if key in sliders}, path

@@ -2,12 +2,14 @@
 
 import dataclasses
 import time
+from unittest.mock import patch
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from core.answer.gallery import overview
+from core.classroom import students as codes
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.question.experiment import Contender, Point
@@ -157,7 +159,8 @@ def fill(server):
         hand_in(server.classes, of, nickname, place=place)
     student, token = server.classes.join(of, "Grete")
     server.classes.predict(of, student, Prediction(winner=CHALLENGER, place=100))
-    revealed, _ = server.classes.create("Physics 8c", QUESTION)
+    with patch.object(codes, "LETTERS", "W"):  # the widest code
+        revealed, _ = server.classes.create("Physics 8c", QUESTION)
     for nickname, size in zip(("Ada", "Emmy", "Grete", "Lise", "Marie"), QUESTION.places, strict=True):
         one, _ = server.classes.join(revealed, nickname)
         server.classes.predict(revealed, one, Prediction(winner=CHALLENGER, place=size))

@@ -133,7 +133,7 @@ def test_every_view_of_the_gallery_works(visits, name):
 @pytest.mark.parametrize("name", ["explore", "devices"])
 def test_pages_that_need_a_measuring_process_do_not_raise(visits, name):
     assert visits[name]["raised"] == []
-    assert "PyTorch is not installed here, so nothing can be run" in visits[name]["said"]
+    assert "PyTorch is not installed here, so nothing can run" in visits[name]["said"]
 
 
 def test_its_lists_show_the_rows_that_ship(visits):

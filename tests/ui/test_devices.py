@@ -19,7 +19,7 @@ def test_where_nobody_may_run_anything_nobody_waits_for_the_devices(world, open_
     (tmp_path / "policy.toml").write_text('who_may_run = "nobody"')
     monkeypatch.setenv(POLICY_VARIABLE, str(tmp_path / "policy.toml"))
     app = open_page(page)
-    assert "Nothing is run on this host" in words(app)
+    assert "This host runs nothing" in words(app)
     assert not any("Looking at" in str(box.value) for box in app.selectbox)
     assert "Looking at" not in words(app)
 

@@ -19,7 +19,7 @@ KINDS = ("selectbox", "select_slider", "slider", "multiselect", "radio", "toggle
 KINDS += ("text_input",)
 FOLDERS = {"class": "classroom"}
 EXPLORE = "explore"
-SAID_SINCE = ("**There is no single crossover", "These filters of the link fit nothing here")
+SAID_SINCE = ("**There is no single crossover", "These filters of the link match nothing here")
 """What is a box by now that warns: an answer that is no good news, and a filter that nothing here has."""
 OPENED = {"job", "run", "study"}
 """What a link opens that was asked for."""

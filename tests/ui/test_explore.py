@@ -98,7 +98,7 @@ def test_list_prices_can_be_filled_in_with_their_source_and_are_grey_once_they_a
 
 def test_a_card_without_a_list_price_has_none_to_fill_in(world, open_page):
     world.has(CPU)
-    assert "No list price of this GPU is known" in words(open_page(PAGE, card="p100"))
+    assert "The list price of this GPU is unknown" in words(open_page(PAGE, card="p100"))
 
 
 def test_time_and_money_of_every_size_are_sent_before_one_drags(world, open_page):

@@ -169,7 +169,7 @@ def test_recordings_of_another_protocol_are_refused_in_a_sentence(world, open_pa
     world.has(CPU)
     record(world, protocol_version=99)
     said = words(open_page(recorded=NAME))
-    assert "Recordings of this training with another protocol version exist too; they are never compared" in said
+    assert "Recordings of this training with another protocol version exist too, but are never compared" in said
 
 
 def test_a_recorded_lane_is_offered_under_a_name_of_its_own(world, open_page):

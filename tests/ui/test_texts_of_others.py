@@ -239,7 +239,7 @@ def test_anyones_timings_are_text(foreign, open_page):
     assert named < set(drawn.said(drawn.charted(app)[0])), "marks are found by the names that they have in the rows"
     app = open_page(CROSSOVER, timings="true")
     app.file_uploader[0].upload(f"{strangers.FILE_NAMES[2]}.csv", "\n".join(TEXTS[:-2]).encode(errors="replace"))
-    assert "has no row of names" in words(require_text(checked(app.run())))
+    assert "has no header row" in words(require_text(checked(app.run())))
 
 
 @pytest.mark.parametrize("broken", [True, False], ids=["fault", "banner"])

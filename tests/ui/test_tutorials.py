@@ -75,7 +75,7 @@ def test_the_files_that_a_tutorial_needs_come_before_its_question(world, open_pa
     question = view.TUTORIALS["mnist-linear"].question.text
     missing = next(place for place, text in enumerate(order) if "is not on this machine yet" in text)
     assert missing < order.index("Use digits instead, which need no download") < order.index(question)
-    assert "or take digits" in order[missing]
+    assert "or use digits" in order[missing]
 
 
 def test_before_the_machine_is_known_it_can_be_read_and_not_run(world, open_page):
@@ -207,7 +207,7 @@ def test_a_training_that_could_not_be_run_says_why(world, open_page):
         world.end(job, state="failed", message="MNIST is not on this machine.")
     shown = words(checked(app.run()))
     assert shown.count("MNIST is not on this machine.") == 1
-    assert "Take digits instead" in [found.label[:19] for found in app.toggle]
+    assert "Use digits instead," in [found.label[:19] for found in app.toggle]
 
 
 def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_marked(world, open_page):

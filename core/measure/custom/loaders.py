@@ -41,7 +41,7 @@ FAILED = {
     "workers0": "Training without loader workers failed.",
     "workers2": "Training with two persistent loader workers failed.",
     "pinned": "Training with batches in pinned memory failed.",
-    "resident": "Training with batches kept on the device failed.",
+    "resident": "Training with batches that stay on the device failed.",
     LARGER: "Training with batches four times as large failed.",
 }
 """Sentence for each alternative loader that was tried and failed."""

@@ -196,7 +196,7 @@ class Stopwatch:
                 self._reported = now
                 at = find_place(self._thread, self.owns)
                 where = f"; it is at {at}" if at.line else ""
-                self.limits.report(f"{self.stage} has taken {units.format_duration(lasted_s)}{where}")
+                self.limits.report(f"{self.stage} has run for {units.format_duration(lasted_s)}{where}")
             return True
 
     def _interrupt(self, now: float) -> None:

@@ -94,7 +94,7 @@ def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, o
     checked(button(app, "Join").click().run())
     classes.remove(of, classes.students(of))
     checked(app.run())
-    assert "You are not in this class any more" in words(app)
+    assert "You have left this class" in words(app)
     field(app, "Nickname").set_value("ada")
     checked(button(app, "Join").click().run())
     assert [student.nickname for student in classes.students(of)] == ["ada"]

@@ -104,7 +104,7 @@ def test_a_finished_sweep_shows_its_whole_answer(world, open_page):
     job = world.end(job_of(world, asked, kept=kept), state="finished")
     app = open_page(PAGE, job=job.id)
     assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
-    both = [column for column in table(app, "What to include") if column != "What to include"]
+    both = [column for column in table(app, "Costs to include") if column != "Costs to include"]
     assert both == ["GPU against CPU", "GPU against 1 CPU thread"]
     assert "python -m core sweep" in words(app)
     assert "--axis hidden_size --range 16:2048 --adaptive" in words(app)
@@ -156,7 +156,7 @@ def test_a_link_to_a_sweep_whose_settings_were_changed_says_so(world, open_page)
     world.has(CPU, GPU)
     job = world.run(ADAPTIVE)
     app = open_page(PAGE, sweep="0" * 16)
-    assert "does not say which sweep" in words(app)
+    assert "does not name a sweep" in words(app)
     checked(button(app, "Watch it").click().run())
     assert app.query_params["job"] == job.id
 

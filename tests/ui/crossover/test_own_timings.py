@@ -69,4 +69,4 @@ def test_a_fault_of_what_was_pasted_is_a_whole_sentence(world, open_page):
     world.has(CPU)
     app = open_page(PAGE)
     checked(app.text_area[0].set_value("hello\nworld").run())
-    assert app.error[0].value.startswith("The text has no row of names")
+    assert app.error[0].value.startswith("The text has no header row")

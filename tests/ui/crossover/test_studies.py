@@ -25,7 +25,7 @@ def test_recorded_studies_are_listed_with_their_crossover_and_one_opens_by_its_l
     assert "GPU (NVIDIA Test GPU)" in app.success[0].value.replace("\\", "")
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
     assert list(table(app, "Verdict")["Hidden size"]) == list(TIMES)
-    assert list(table(app, "What to include")["What to include"]) == [BASIS_TITLES[basis] for basis in BASES]
+    assert list(table(app, "Costs to include")["Costs to include"]) == [BASIS_TITLES[basis] for basis in BASES]
     assert f"study={study.id}" in words(app)
     pictures = {"PNG picture", "SVG picture", "Page with tooltips (HTML)"}
     offered = {found.label for found in app.get("download_button")}
@@ -40,7 +40,7 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
     assert (control(app, "batch_size").value, control(app, "axis").value) == (128, "hidden_size")
     assert control(app, "hidden_size_range").value == (16, 2_048)
     assert control(app, "contenders").value == ["cpu", "cuda:0"]
-    assert "ask for something else" not in words(app)
+    assert "settings differ from the result" not in words(app)
     control(app, "batch_size").set_value(32)
     said = words(checked(app.run()))
     assert "The settings differ from the result shown: batch size 32, not 128." in said
@@ -49,7 +49,7 @@ def test_a_study_that_is_opened_sets_the_controls_as_it_was_measured(world, open
     assert f"study={study.id}" in said
     checked(button(app, "Use the settings of the result").click().run())
     assert control(app, "batch_size").value == 128
-    assert "ask for something else" not in words(app)
+    assert "settings differ from the result" not in words(app)
 
 
 def test_what_a_study_sets_stands_in_the_link_so_that_it_is_there_when_opened_anew(world, open_page):
@@ -61,7 +61,7 @@ def test_what_a_study_sets_stands_in_the_link_so_that_it_is_there_when_opened_an
     assert link["batch_size"] in ("512", ["512"])
     assert link["fair"] in ("false", ["false"])
     said = words(open_page(PAGE, **link))
-    assert "The settings ask for something other" not in said
+    assert "The settings differ from the result" not in said
 
 
 def test_a_switch_that_was_drawn_is_set_as_shown_too(world, open_page):

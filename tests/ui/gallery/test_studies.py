@@ -50,7 +50,7 @@ def test_filters_that_leave_no_study_show_the_trials(world, open_page):
     nothing = {"in_dataset": "digits", "in_model": "linear"}
     assert "These are the trials." not in words(open_page(PAGE, **nothing))
     said = words(open_page(PAGE, view="Machines", **nothing))
-    assert "The filters let nothing through." in said
+    assert "Nothing matches the filters." in said
     assert "Select one" not in said
     assert "trials, filtered by answer" not in words(open_page(PAGE, in_answer="several"))
     assert len(listed(app)) == 2

@@ -73,7 +73,7 @@ def test_a_link_filters(stocked, open_page, link, count):
 def test_filters_that_leave_nothing_leave_no_chart(stocked, open_page):
     app = open_page(PAGE, view="Trials", in_source="imported", in_kind="mps")
     assert not app.get("vega_lite_chart")
-    assert "The filters let nothing through" in words(app)
+    assert "Nothing matches the filters" in words(app)
 
 
 def test_many_trials_are_few_marks_and_come_in_pages(world, open_page):
@@ -112,7 +112,7 @@ def test_a_second_run_is_set_beside_the_first_with_only_what_differs(stocked, op
     assert settings["data set"] == "MNIST (70,000 images)"
     assert f"Run {'b' * 12}, GPU against CPU:" in words(app), "a sentence is no cell"
     assert "processor" not in settings
-    assert "other things are the same on both sides" in words(app)
+    assert "other properties are the same on both sides" in words(app)
 
 
 def test_an_unknown_run_is_said_to_be_unknown(stocked, open_page):

@@ -68,8 +68,8 @@ def bomb():
 
 
 REFUSED = {
-    "no zip file": (lambda: b"PK\3\4 torn", "no zip file that can be read"),
-    "half of it": (lambda: pack(run())[:2_000], "no zip file that can be read"),
+    "no zip file": (lambda: b"PK\3\4 torn", "not a readable zip file"),
+    "half of it": (lambda: pack(run())[:2_000], "not a readable zip file"),
     "a part too many": (lambda: repacked(run(), **{"run.py": b"print()"}), "and nothing else"),
     "a part that unpacks to too much": (bomb, r"facts\.json has more than the"),
     "rows that were changed": (
@@ -98,7 +98,10 @@ REFUSED = {
         lambda: pack(changed(loss=tuple(0.9 * loss for loss in run()[1].loss))),
         "must train the same model on the same batches",
     ),
-    "another training beside it": (lambda: pack(changed(hidden_size=256)), "is another training than the other rows"),
+    "another training beside it": (
+        lambda: pack(changed(hidden_size=256)),
+        "is a different training from the other rows",
+    ),
     "no losses": (lambda: pack(changed(loss=(), loss_step=())), "has no loss to compare"),
     "one block a million times too fast": (
         lambda: pack(with_block(1_000_000)),

@@ -198,7 +198,7 @@ def test_what_is_changed_rests_on_how_the_class_stands_now(classes, of):
     now = classes.find(of.code)
     assert (now.admission, now.closed) == (True, True)
     classes.delete(of)
-    with pytest.raises(NotAllowed, match="over"):
+    with pytest.raises(NotAllowed, match="has ended"):
         classes.close(of)
     assert not (classes.folder / of.id).exists()
 
@@ -219,7 +219,7 @@ def test_who_waits_takes_nobodys_place_and_there_is_a_last_one_who_waits(classes
     classes.ask_admission(of)
     for number in range(3):
         classes.join(of, f"bot {number}")
-    with pytest.raises(NotAllowed, match="3 wait to be admitted"):
+    with pytest.raises(NotAllowed, match="3 students wait to be admitted"):
         classes.join(of, "bot 3")
     classes.ask_admission(of, asked=False)
     assert not classes.join(of, "bob")[0].waiting

@@ -61,12 +61,12 @@ def test_who_is_taken_out_is_not_known_any_more_and_may_join_again(classes, of):
         lambda: classes.predict(of, ada, AT_4),
         lambda: classes.require_part(of, ada),
     ):
-        with pytest.raises(NotAllowed, match="does not know you"):
+        with pytest.raises(NotAllowed, match="not in this class"):
             attempt()
     again, _ = classes.join(of, "ada")
     assert again.prediction is None
     assert ids(classes, of, again) == []
-    with pytest.raises(NotAllowed, match="does not know you"):
+    with pytest.raises(NotAllowed, match="not in this class"):
         classes.require_part(of, ada)  # one of the same name is not the same one
     assert bob in classes.students(of)
 
@@ -116,7 +116,7 @@ def test_who_left_meanwhile_is_not_put_together_with_anybody(classes, of):
     new, _ = classes.join(of, "bob")
     measures(classes, of, old, "a")
     classes.remove(of, [new])
-    with pytest.raises(NotAllowed, match="does not know"):
+    with pytest.raises(NotAllowed, match="not in this class"):
         classes.merge(of, old, new)
     assert ids(classes, of, old) == ["a"]
 

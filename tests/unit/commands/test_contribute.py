@@ -82,7 +82,7 @@ def test_a_damaged_file_is_refused_by_name_and_nothing_of_it_is_added(command, t
     file.write_bytes(file.read_bytes()[:1_000])
     done = command("store", "import", "--contributed", file, "--store", tmp_path / "store")
     assert done.status == 1
-    assert done.err.startswith(f"{file.name}: it is no zip file that can be read")
+    assert done.err.startswith(f"{file.name}: it is not a readable zip file")
     assert not (tmp_path / "store").exists()
 
 

@@ -43,7 +43,7 @@ def test_while_another_compaction_runs_it_fails_with_a_sentence(command, folder)
     with FileLock(folder / LOCK):
         done = command("store", "compact", "--store", folder)
     assert done.status == 1
-    assert "is being compacted already" in done.err
+    assert "is already being compacted" in done.err
 
 
 def test_the_gallery_is_refused(command):

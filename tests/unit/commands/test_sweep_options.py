@@ -62,7 +62,7 @@ def test_limits_and_settings_reach_the_sweep():
     [
         ((), "--axis must be one of hidden_size"),
         (("--preset", "mnist-linear"), "its tutorial varies nothing"),
-        (("--values", "8,16"), "of which --values or --range give the values"),
+        (("--values", "8,16"), "with its values in --values or --range"),
         (("--axis", "hidden_size"), "--values 8,16,32 or --range 8:8192"),
         (("--axis", "hidden_size", "--values", "8:16"), "--values must be "),
         (("--axis", "hidden_size", "--range", "8,16"), "--range must be "),

@@ -158,6 +158,6 @@ def test_a_process_of_somebody_else_cannot_be_killed(queue, store, monkeypatch):
         raise PermissionError("not yours")
 
     monkeypatch.setattr(Process, "kill", refuse)
-    with pytest.raises(JobError, match="somebody else"):
+    with pytest.raises(JobError, match="another user"):
         queue.kill(job.id)
     assert queue.job(job.id).state == "running"

@@ -59,7 +59,7 @@ def test_no_number_in_a_status_makes_anybody_signal_a_process(queue, running, si
 
 def test_a_foreign_process_that_a_status_names_rightly_is_not_signalled(queue, running, signalled):
     status(queue, running, worker=dataclasses.asdict(process.process_from_pid(os.getppid())))
-    with pytest.raises(JobError, match="somebody else"):
+    with pytest.raises(JobError, match="another user"):
         Queue(queue.folder).kill(running.id)
     assert signalled == []
 

@@ -50,7 +50,7 @@ def test_short_steps_are_passed_by_and_all_are_told_with_the_share_of_what_came_
 def test_what_only_some_steps_do_is_said_with_their_share_of_the_time(loop, costs, around):
     seen, _ = short_loop(loop, costs, around=around, long_each=20)
     (uneven,) = [found.sentence for found in seen.findings if found.kind == "uneven"]
-    assert " times as long as the usual one" in uneven
+    assert " times as long as a usual one" in uneven
     often, beyond, _ = seen.steps.uneven
     assert 0.01 < often < 0.1
     assert beyond > 0.5

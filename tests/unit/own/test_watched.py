@@ -16,7 +16,7 @@ def test_a_module_that_can_be_gone_through_is_the_model_all_the_same():
 
 @pytest.mark.parametrize("what", [(3,), ([1], [2]), (nn.Linear(1, 1), nn.Linear(1, 1)), ("no", "no")])
 def test_what_cannot_be_watched_is_refused(what):
-    with pytest.raises(TypeError, match="batches that can be gone through"):
+    with pytest.raises(TypeError, match="an iterable of batches"):
         watch(*what)
 
 

@@ -50,7 +50,7 @@ def test_lanes_are_refused_in_a_sentence_and_none_is_worth_trying():
 
 @pytest.mark.parametrize("axis", ["batch_size", "parameters", "hidden_size", "size"])
 def test_a_fit_is_varied_in_rows_rounds_leaves_and_shrinkage_alone(axis):
-    with pytest.raises(InvalidValue, match="samples, rounds, leaves, learning_rate, which are all that a fit"):
+    with pytest.raises(InvalidValue, match="samples, rounds, leaves, learning_rate: a gradient boosting fit"):
         Sweep(point=FIT, axes=(Axis(name=axis, values=(4, 8)),))
     assert size_axes("xgboost", "signal") == ["samples", "rounds", "leaves"]
     rows = Sweep(point=FIT, axes=(Axis.from_range("samples", 1_000, 1_000_000, adaptive=True),))

@@ -122,7 +122,7 @@ def test_a_folder_that_is_not_mounted_is_not_created(tmp_path):
     )
     assert set(cache.list_files(now=True)) == {"a.parquet"}
     assert cache.failure == said
-    with pytest.raises(StoreError, match="Mount it, or make it if it is new"):
+    with pytest.raises(StoreError, match="Mount it, or create it if it is new"):
         cache.write_file("b.parquet", b"rows")
     assert not (tmp_path / "mounted").exists()
     (tmp_path / "elsewhere").rename(tmp_path / "mounted")

@@ -108,7 +108,7 @@ def test_what_could_not_be_read_later_is_refused_at_the_door_in_words(tmp_path, 
 def test_what_could_not_be_read_later_cannot_be_stored(tmp_path, case):
     changes, reason = REFUSED[case]
     store = Store(tmp_path / "rows")
-    with pytest.raises(StoreError, match="takes no rows that nobody could read again") as refused:
+    with pytest.raises(StoreError, match="refused rows that could not be read again") as refused:
         store.add(faulty(changes))
     assert reason in str(refused.value)
     with pytest.raises(StoreError):

@@ -33,7 +33,7 @@ def test_everything_is_counted_in_one_line(held):
 def test_an_empty_store_says_what_would_be_here(tmp_path):
     frame = overview.load_overview([(Store(tmp_path), "measured here")]).frame
     nothing = overview.build_gallery_data(frame, [])
-    assert overview.gallery_summary(nothing).startswith("Results of real machines")
+    assert overview.gallery_summary(nothing).startswith("Browse and compare results of real machines")
     assert overview.apply_filters(nothing, {}).studies == ()
 
 

@@ -21,8 +21,8 @@ LACKING = {
     "steal": ({"block_steal": (0.0,) * 19 + (0.25,)}, "took 25 % of the processor time"),
     "no load": ({"block_load": (), "block_steal": ()}, "How busy the machine was is not recorded"),
     "versions": ({"torch_version": "", "system": ""}, "The version of torch and the operating system is not"),
-    "changed code": ({"app_commit": "0123456789ab+"}, "changes that are in no commit (0123456789ab+)"),
-    "no commit": ({"app_commit": ""}, "Which commit of the code measured it is not recorded"),
+    "changed code": ({"app_commit": "0123456789ab+"}, "uncommitted changes (0123456789ab+)"),
+    "no commit": ({"app_commit": ""}, "The commit of the measuring code is not recorded"),
 }
 
 

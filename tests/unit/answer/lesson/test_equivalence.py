@@ -89,7 +89,7 @@ def test_an_interval_across_the_margin_is_left_open():
     found = judge_equivalence(runs(6, gap=0.005, scatter=0.01), **PAIR, margin=SMALLEST_MARGIN)
     assert found.low < found.margin < found.high
     assert found.verdict == "too_few_seeds"
-    assert "neither lies within ±0.50 percentage points nor excludes that range" in found.sentence
+    assert "neither lies within ±0.50 percentage points nor rules that range out" in found.sentence
 
 
 def test_the_interval_is_that_of_the_paired_t_test():

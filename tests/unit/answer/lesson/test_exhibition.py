@@ -54,7 +54,7 @@ def test_sentences_change_with_the_readings(shown):
     [
         (0.0, "The CPU and the GPU agree to the last bit after the first step."),
         (3e-7, "differ by at most 3.0 × 10⁻⁷ after the first step, the loss not at all: that is rounding"),
-        (5e-4, "more than rounding usually gives"),
+        (5e-4, "more than rounding usually causes"),
         (0.02, "too much for rounding"),
     ],
 )

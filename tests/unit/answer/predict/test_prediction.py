@@ -23,7 +23,7 @@ def test_a_large_model_is_faster_on_the_gpu_and_bound_by_arithmetic():
 def test_a_tiny_model_is_faster_on_the_cpu_where_both_ends_of_the_launches_say_so():
     found = predict.predict(SMALL, "h100", cpu_side())
     assert (found.answer, found.bound) == ("cpu_faster", "launches")
-    assert "a dearer card would not help" in found.sentence
+    assert "a more expensive card would not help" in found.sentence
 
 
 def test_between_them_it_cannot_be_told_and_says_both_bounds_and_what_decides():

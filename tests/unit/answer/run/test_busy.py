@@ -184,9 +184,7 @@ def test_readings_of_a_table_tell_by_their_spread_and_are_not_called_blocks():
     assert interference.pair_interference(*sides) is None
     found = interference.pair_interference(sides[0], interference.readings_interference("gpu", loud))
     assert found is not None
-    assert found.sentence.startswith(
-        "The readings vary as on a busy machine: one reading in ten of gpu took at least"
-    )
+    assert found.sentence.startswith("The readings vary as on a busy machine: one reading in ten of gpu took at least")
 
 
 @pytest.mark.parametrize("needs", [(1, 2), (2, 1), (2, 2), (1, 0)])

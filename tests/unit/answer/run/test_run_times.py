@@ -81,8 +81,8 @@ def test_the_epoch_check_says_how_far_a_whole_epoch_is_from_its_steps(factor, wo
 
 
 def test_the_epoch_check_says_when_there_is_none():
-    assert "No whole epoch was timed" in training_cost.epoch_check_sentence(trial(epoch_check_s=None))
-    assert "No whole epoch was timed" in training_cost.epoch_check_sentence(timed([]))
+    assert "No epoch was timed as a whole" in training_cost.epoch_check_sentence(trial(epoch_check_s=None))
+    assert "No epoch was timed as a whole" in training_cost.epoch_check_sentence(timed([]))
 
 
 def test_start_up_is_the_sum_of_its_parts_and_unknown_if_one_is():

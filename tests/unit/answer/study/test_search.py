@@ -95,7 +95,7 @@ def test_equal_devices_end_the_search_without_an_answer():
     known, reason = searched(Machine(lambda _: 1.0, noise=0.05))
     assert answer(known).outcome == "undecided"
     assert len(known) <= search.MOST_UNDECIDED
-    assert "decide nothing at a noise of" in reason
+    assert "were not enough at a noise of" in reason
 
 
 def test_a_machine_that_is_too_noisy_ends_the_search_and_the_noise_is_named():

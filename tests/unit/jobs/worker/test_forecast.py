@@ -69,7 +69,9 @@ def test_points_that_differ_on_two_axes_say_nothing_of_each_other():
     slow = at(grid, batch_size=8, hidden_size=8)
     visits = {slow: build_skipped_result(grid, slow, "it is")}
     assert sweep.too_slow(grid, at(grid, batch_size=16, hidden_size=16), visits) == ""
-    assert "so was batch size 8, hidden size 8" in sweep.too_slow(grid, at(grid, batch_size=16, hidden_size=8), visits)
+    assert "batch size 8, hidden size 8 was too slow and needs" in sweep.too_slow(
+        grid, at(grid, batch_size=16, hidden_size=8), visits
+    )
 
 
 def test_a_point_that_did_not_fit_does_not_make_a_larger_one_too_slow():

@@ -84,7 +84,7 @@ def card(monkeypatch):
 
 def test_a_device_that_leaves_work_is_refused_when_it_is_used_first(card, monkeypatch):
     monkeypatch.setattr(devices, "share_left", lambda *_: 0.61)
-    with pytest.raises(DeviceUnavailable, match=r"61 % of the work was left, so every time would be too short"):
+    with pytest.raises(DeviceUnavailable, match=r"61 % of the work was unfinished, so every time would be too short"):
         devices.initialise("cuda:0")
 
 

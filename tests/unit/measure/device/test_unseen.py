@@ -125,7 +125,7 @@ def test_a_rocm_build_that_may_not_open_the_card_says_who_may(machine, monkeypat
     ("error", "words"),
     [
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "docker run --gpus all"),
-        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "restart the machine"),
+        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "Restart the machine"),
         (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "PyTorch sees no GPU on this machine"),
     ],
 )
@@ -139,8 +139,8 @@ def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, to
     nvidia(monkeypatch)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert missing_gpu.hint() == (
-        f"The variable CUDA_VISIBLE_DEVICES is {told}, which leaves PyTorch no GPU: "
-        "unset it, or name one that is there."
+        f"The variable CUDA_VISIBLE_DEVICES is {told}, which hides every GPU from PyTorch. "
+        "Unset it, or name an existing GPU."
     )
 
 

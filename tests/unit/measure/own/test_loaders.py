@@ -205,7 +205,7 @@ SMALL = {"own_operations": (50,) * 5, "own_inside_s": (5e-4,) * 5, "own_between_
 def test_where_operations_are_too_small_and_batches_are_not_a_loaders_it_is_said_how_to_try_larger_ones():
     row = rows.trial(training="mine.py:build", own_floor_s=(1e-5, 1e-5, 1e-6), **SMALL)
     assert "too small" in " ".join(seen_of_own.finding_sentences(row))
-    assert "let size be the number of samples in a batch, and sweep it" in seen_of_own.larger_batches_hint(row)
+    assert "let size be the batch size, and sweep it" in seen_of_own.larger_batches_hint(row)
     assert seen_of_own.custom_sentences([row, row])[-1] == seen_of_own.larger_batches_hint(row)
     timed = dataclasses.replace(row, own_given_s=(1.0,) * 7, own_larger_s=(0.5,) * 7)
     assert seen_of_own.larger_batches_hint(timed) == ""

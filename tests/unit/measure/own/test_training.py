@@ -44,7 +44,7 @@ def test_a_loop_with_a_yield_trains_a_step_each_time_and_may_give_its_loss():
 
 def test_a_loop_that_comes_to_an_end_says_what_to_do_about_it():
     training = CustomTraining(loop(2), MINE)
-    with pytest.raises(CustomTrainingFailed, match="Its loop came to an end"):
+    with pytest.raises(CustomTrainingFailed, match="Its loop ended"):
         training.advance(3)
 
 

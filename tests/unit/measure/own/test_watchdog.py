@@ -51,7 +51,7 @@ def swallow(ended):
     [
         (evaluate, "in evaluate, an evaluation. Leave evaluation out"),
         (save_checkpoint, "in save_checkpoint, a checkpoint. Leave saving out"),
-        (train, "in train. Give a longer budget"),
+        (train, "in train. Allow more time"),
     ],
 )
 def test_a_script_that_goes_on_for_too_long_is_interrupted_where_it_is(script, work, said):
@@ -95,7 +95,7 @@ def test_a_script_that_takes_long_is_reported_with_its_line(script, monkeypatch)
     code = UserCode(HERE, limits=Limits(report=report))
     code.stage = "build on 1 CPU thread"
     code.call(lambda: reported.wait(60))
-    assert told[0].startswith("build on 1 CPU thread has taken ")
+    assert told[0].startswith("build on 1 CPU thread has run for ")
     assert "; it is at test_watchdog.py:" in told[0]
     assert "test_watchdog.py:" in str(code.stopwatch.find_longest_place())
 

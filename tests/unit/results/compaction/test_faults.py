@@ -72,7 +72,7 @@ def test_a_file_that_a_reader_holds_open_on_windows_goes_with_the_next_compactio
 
 def test_two_compactions_do_not_run_at_once(store):
     rows = fill(store, 2)
-    with FileLock(store.folder / LOCK), pytest.raises(StoreError, match="being compacted already"):
+    with FileLock(store.folder / LOCK), pytest.raises(StoreError, match="already being compacted"):
         compact(store.folder)
     assert len(files(store)) == 4
     compact(store.folder)

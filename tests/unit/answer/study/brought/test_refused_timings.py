@@ -56,8 +56,8 @@ def test_a_value_that_cannot_be_is_named_with_its_line(row, words):
         (file("8,cpu", header="size,device"), "has no column seconds: its first row is 'size, device'"),
         (file("8,cpu,1", header="neurons,where,time"), "has no column device: its first row"),
         (file("8,0.1", header="8,0.2"), "has no header row"),
-        (file("8,0.1", header="size,cpu"), "has no row of names"),
-        (file("8,1,2", header="size,cpu,0.5"), "has no row of names"),
+        (file("8,0.1", header="size,cpu"), "has no header row"),
+        (file("8,1,2", header="size,cpu,0.5"), "has no header row"),
         (file("8,cpu,1,2", header=f"{HEADER},seconds"), "has the column seconds twice"),
         (file("8,cpu,1", "8,gpu,0,5"), "4 values in line 3 and 3 columns in its first row"),
         (file("8,cpu"), "2 values in line 2"),
@@ -85,8 +85,8 @@ def test_one_device_alone_has_nothing_to_be_compared_with():
         ("MAX_READINGS", BOTH, "more than 3 readings"),
         ("MAX_SIZES", [f"{size},cpu,1" for size in range(1, 6)], "at most 3 sizes"),
         ("MAX_DEVICES", [f"8,cpu{number},1" for number in range(5)], "at most 3 devices"),
-        ("MAX_TIMINGS_BYTES", BOTH, "at most 3 are read"),
-        ("MAX_LINES", BOTH, "at most 3 are read"),
+        ("MAX_TIMINGS_BYTES", BOTH, "the limit is 3"),
+        ("MAX_LINES", BOTH, "the limit is 3"),
     ],
 )
 def test_a_file_beyond_the_bounds_is_refused(monkeypatch, bound, rows, words):
@@ -98,7 +98,7 @@ def test_a_file_beyond_the_bounds_is_refused(monkeypatch, bound, rows, words):
 def test_lines_are_counted_before_anything_is_made_of_them(monkeypatch, end):
     monkeypatch.setattr(text_table.csv, "reader", lambda *_, **__: pytest.fail("parsed"))
     data = ("size,device,seconds" + end * (text_table.MAX_LINES + 1)).encode()
-    assert f"{text_table.MAX_LINES + 1:,} lines; at most" in refusal(data)
+    assert f"{text_table.MAX_LINES + 1:,} lines; the limit is" in refusal(data)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_row_without_end_is_refused_before_its_cells_are_made(begin, rest):
         data = file(begin + rest) if begin else f"{HEADER},{rest}\n8,cpu,1\n".encode()
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        assert "a row of more than 100,000 letters" in refusal(data)
+        assert "a row of more than 100,000 characters" in refusal(data)
         assert tracemalloc.get_traced_memory()[1] - before < 20 * len(data)
     finally:
         tracemalloc.stop()
@@ -126,7 +126,7 @@ def test_a_row_over_several_lines_and_many_rows_are_read_all_the_same():
 
 
 def test_more_columns_than_any_program_writes_are_refused():
-    assert "1,003 columns; at most 1,000" in refusal(file("8,cpu,1", header=HEADER + ",x" * 1_000))
+    assert "1,003 columns; the limit is 1,000" in refusal(file("8,cpu,1", header=HEADER + ",x" * 1_000))
 
 
 def test_what_is_said_of_a_file_is_short_whatever_it_is_called():
