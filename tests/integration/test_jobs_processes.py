@@ -319,7 +319,7 @@ def test_a_worker_that_has_ended_before_anybody_looks_counts_as_one_that_died(qu
     monkeypatch.setattr(process, "process_from_pid", gone)
     job = watched(queue, queue.submit(experiment(QUICK), store), ended)
     assert job.state == "failed"
-    assert f"died {client.STARTS} times" in job.message
+    assert f"crashed {client.STARTS} times" in job.message
 
 
 def test_a_worker_whose_entry_was_lost_is_left_alone(queue, store):
