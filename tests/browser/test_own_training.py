@@ -21,7 +21,7 @@ def test_ones_own_training_from_its_file_to_the_answer_and_to_the_next_version(v
     run = page.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_enabled()
     assert axe.violations(ready(page)) == []
-    by_keyboard(page, "Run", 8)
+    by_keyboard(page, "Run", 12)
     page.keyboard.press("Enter")
 
     expect(page.get_by_role("heading", name="Export")).to_be_visible()
