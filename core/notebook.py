@@ -182,7 +182,7 @@ def _ask_training(
     file, function = custom.locate_script(training if isinstance(training, str) else _locate_function(training))
     chosen = [sizes] if isinstance(sizes, int) else list(sizes)
     if not chosen:
-        raise InvalidValue("sizes", "", "one size or several, with which build is called")
+        raise InvalidValue("sizes", "", "one or several sizes to call build with")
     at = functools.partial(Point, training=f"{file.name}:{function}", source_hash=sources.hash_sources(file))
     contenders = tuple(map(Contender.parse, names)) if names else measuring.choose_contenders(None, queue)
     folder = str(file.parent)

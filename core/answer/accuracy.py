@@ -210,5 +210,5 @@ def _predictions_sentence(
         f"to {high}; exact McNemar p at most {p_value:.2g})"
     )
     if p_value < SIGNIFICANT:
-        return f"A difference was detected: {figures}; one run each cannot show that the device is its reason.{early}"
+        return f"A difference was detected: {figures}; one run each cannot show that the device caused it.{early}"
     return f"No difference detected: {figures}; one run each cannot show that they are equal.{early}"

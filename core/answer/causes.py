@@ -172,7 +172,7 @@ def _float64(row: Trial) -> StepFinding | None:
     share = 1 - statistics.median(left) if left else 0.0
     if share < NOTABLE_SHARE or max(left) >= 1:
         return None
-    said = f"float64 takes {units.format_share(share)} of a step, which float32 would spare; {FLOAT64_NOTE}."
+    said = f"float64 takes {units.format_share(share)} of a step, which float32 would avoid; {FLOAT64_NOTE}."
     return StepFinding(kind="float64", share=share, sentence=said)
 
 
@@ -321,7 +321,7 @@ def _launches(parts: StepParts) -> str:
     return f"On {name} {idle} of a step is launch overhead: it waits for the host to launch its kernels."
 
 
-PIECE = "A fit is one piece: its library does not tell where its time goes."
+PIECE = "A fit cannot be divided: its library does not report where the time goes."
 
 
 def is_fit(trial: Trial) -> bool:

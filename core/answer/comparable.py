@@ -122,7 +122,7 @@ def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
     for column in differing_columns(first, second, columns):
         wanted, given = getattr(first, column), getattr(second, column)
         raise NotComparable(
-            f"{capitalize_name(inline_name(second.contender))} cannot be set against {inline_name(first.contender)}: "
+            f"{capitalize_name(inline_name(second.contender))} cannot be compared with {inline_name(first.contender)}: "
             "its "
             f"{field_title(column)} is {given!r:.80}, not {wanted!r:.80}."
         )

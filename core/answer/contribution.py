@@ -165,17 +165,17 @@ def _unpack(source: Path | bytes) -> dict[str, bytes]:
     except OSError as error:
         raise StoreError(f"{source!s:.200} cannot be read: {error.strerror or error}.") from error
     if len(data) > most_packed:
-        raise ForeignFile(f"it has more than the {units.format_memory(most_packed)} that are read")
+        raise ForeignFile(f"it exceeds the limit of {units.format_memory(most_packed)}")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             if sorted(packed.namelist()) != sorted(MAX_BYTES):
-                raise ForeignFile(f"it must hold {ROWS}, {FACTS} and {CHECKS}, and nothing else")
+                raise ForeignFile(f"it must contain {ROWS}, {FACTS} and {CHECKS}, and nothing else")
             parts = {}
             for name, most in MAX_BYTES.items():
                 with packed.open(name) as part:
                     parts[name] = part.read(most + 1)
                 if len(parts[name]) > most:
-                    raise ForeignFile(f"{name} has more than the {units.format_memory(most)} that are read")
+                    raise ForeignFile(f"{name} exceeds the limit of {units.format_memory(most)}")
             return parts
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ForeignFile(f"it is not a readable zip file: {str(error)[:100]}") from error
@@ -304,9 +304,9 @@ def _check_protocol(trials: Sequence[Trial]) -> None:
         if trial.training:
             raise ForeignFile("it has rows of a custom script; only the built-in trainings are accepted")
         if not trial.drained:
-            raise ForeignFile(f"{_name(trial)} was timed without draining the device")
+            raise ForeignFile(f"{_name(trial)} was timed without synchronizing the device")
     if len({trial.machine_id for trial in trials}) > 1:
-        raise ForeignFile("it has rows of several machines; a file may hold those of one machine only")
+        raise ForeignFile("it has rows of several machines; a file may contain rows of one machine only")
 
 
 def _check_facts(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -322,7 +322,7 @@ def _check_facts(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapp
             raise ForeignFile(f"{CHECKS} lacks the synchronization check of {device}")
         if share >= MOST_DRAIN_SHARE:
             raise ForeignFile(
-                f"draining {device} takes {units.format_share(share)} of a block; "
+                f"synchronizing {device} takes {units.format_share(share)} of a block; "
                 f"less than {units.format_share(MOST_DRAIN_SHARE)} is needed"
             )
 

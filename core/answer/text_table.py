@@ -125,7 +125,7 @@ class TextTable:
                 lines.row_ends()
         except csv.Error as error:
             where = f"in the row that begins in line {lines.begin}"
-            raise ForeignFile(f"{self.name} is broken off or damaged {where}: {as_line(str(error))}.") from None
+            raise ForeignFile(f"{self.name} is incomplete or damaged {where}: {as_line(str(error))}.") from None
 
 
 class _Lines:

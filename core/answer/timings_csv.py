@@ -147,7 +147,7 @@ class RolesUnclear(InvalidValue):
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.devices = tuple(devices)
-        unnamed = "" if len(devices) > 2 else f", since not one of the two names has {HOST_WORD} in it"
+        unnamed = "" if len(devices) > 2 else f", because neither name contains {HOST_WORD}"
         super().__init__("devices", "not given", f"a baseline and a challenger out of {', '.join(devices)}{unnamed}")
 
 

@@ -93,7 +93,7 @@ class Class:
                 raise InvalidValue("id", values["id"], "text, as all columns but three")
             class_ = cls(**values | {"question": ClassQuestion.from_json(json.loads(values["question"]))})
             if class_.id != students.class_id(class_.code):
-                raise InvalidValue("id", class_.id, "that of the join code")
+                raise InvalidValue("id", class_.id, "the ID of the class's join code")
             if not datetime.datetime.fromisoformat(class_.expires_at).tzinfo:
                 raise InvalidValue("expires_at", class_.expires_at, "a time with its time zone")
         except (CrossoverError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:

@@ -137,7 +137,7 @@ class Database:
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError) as error:
             reason = as_line(str(error))
-            message = f"The class database {self.path} cannot be used: {reason}. Nothing of it is deleted."
+            message = f"The class database {self.path} cannot be used: {reason}. Nothing was deleted."
             raise StoreError(message) from error
 
     def _make_tables(self, connection: sqlite3.Connection) -> None:

@@ -220,7 +220,7 @@ def _explain_excess(rows: pa.Table, question: ClassQuestion) -> str:
     if len(runs) > question.most_runs:
         return f"it has {len(runs):,} runs, but the class takes at most {question.most_runs:,} at once"
     if rows.nbytes > MAX_EXCHANGE_BYTES:
-        return f"its rows take more than the {MAX_EXCHANGE_BYTES // 2**20} MiB that those of a student may take"
+        return f"its rows take more than the {MAX_EXCHANGE_BYTES // 2**20} MiB that the rows of a student may take"
     return ""
 
 

@@ -142,7 +142,9 @@ def point(options: argparse.Namespace) -> Point:
     at = presets.preset(options.preset).point_at_scale(size)
     base = {name: getattr(at, name) for name in TRAINING}
     if {"dataset", "model"} & given.keys():
-        raise InvalidValue("preset", options.preset, "given without --dataset and --model, which it sets itself")
+        raise InvalidValue(
+            "preset", options.preset, "given without --dataset and --model, because the script sets them"
+        )
     return Point.parse({name: value for name, value in {**base, **given}.items() if name not in models.AXES or value})
 
 
@@ -156,7 +158,7 @@ def _custom_point(options: argparse.Namespace) -> Point:
     """Build the point of a custom script; raises InvalidValue if options of the catalogue are given too."""
     for name in ("preset", "scale", "fair", *TRAINING):
         if getattr(options, name) is not None:
-            raise InvalidValue(name, getattr(options, name), "left out with --training, which sets it itself")
+            raise InvalidValue(name, getattr(options, name), "omitted with --training, because the script sets it")
     file, function = custom.locate_script(options.training)
     check_function(file, function)
     axis = options.values or options.range if hasattr(options, "values") else None

@@ -108,7 +108,7 @@ def list_classes(options: argparse.Namespace) -> int:
         + (f" and {line['waiting']} waiting to be admitted" if line["waiting"] else "")
         for line in lines
     ]
-    kept = [f"{classes.folder / name}: {reason} Nothing of it is deleted." for name, reason in damaged.items()]
+    kept = [f"{classes.folder / name}: {reason} Nothing was deleted." for name, reason in damaged.items()]
     text = "\n".join([*shown, *kept]) or "There are no classes."
     output.print_answer(options, {"classes": lines, "damaged": damaged}, text)
     return OK

@@ -113,7 +113,7 @@ def print_crossover(options: argparse.Namespace) -> int:
     """Print the answer of a file or of the one study that the options leave."""
     devices = _two(options.devices)
     if options.csv is not None and options.rule:
-        raise InvalidValue("csv", str(options.csv), "left out for a rule, which is of rows that this machine measured")
+        raise InvalidValue("csv", str(options.csv), "omitted for a rule, which uses only rows measured on this machine")
     if options.csv is not None:
         return _answer_from_file(options, devices)
     if options.rule and options.machine is None:

@@ -64,7 +64,7 @@ def build_demonstration(options: argparse.Namespace) -> Demonstration:
     Raises InvalidValue if one is out of range.
     """
     if options.clocks and options.lesson != "clock":
-        raise InvalidValue("clocks", options.clocks, f"left out for the lesson {options.lesson}, which has none")
+        raise InvalidValue("clocks", options.clocks, f"omitted, as the lesson {options.lesson} has none")
     return Demonstration(
         kind=options.lesson,
         point=arguments.point(options),

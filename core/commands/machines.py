@@ -38,9 +38,7 @@ def require_cluster_question(options: argparse.Namespace) -> None:
     if options.devices is None:
         raise InvalidValue("devices", "", "given with --on, as machines differ: cpu@1,cpu or cpu,cuda:0")
     if options.wait_for_quiet:
-        raise InvalidValue(
-            "wait-for-quiet", options.wait_for_quiet, "left out with --on; each machine measures at once"
-        )
+        raise InvalidValue("wait-for-quiet", options.wait_for_quiet, "omitted with --on; each machine measures at once")
     if options.training is not None:
         raise InvalidValue("training", options.training, "measured here: a custom script is sent to no other machine")
 

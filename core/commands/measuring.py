@@ -27,7 +27,7 @@ from ..results.store import LocalMachine, Store
 from ..text import as_line, to_terminal
 from . import output
 
-WHERE = "ray (of which this machine is part) or ray://HOST:PORT"
+WHERE = "ray (the cluster of this machine) or ray://HOST:PORT"
 """Description of the possible clusters."""
 
 

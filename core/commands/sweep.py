@@ -135,7 +135,7 @@ def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
     if training is not None and not given:
         raise InvalidValue("axis", "", "size, with its values: --axis size --values 64,128 or --range 64:4096")
     if training is not None and options.size is not None:
-        raise InvalidValue("size", options.size, "left out where --axis size varies it")
+        raise InvalidValue("size", options.size, "omitted where --axis size varies it")
     if not given and values is not None:
         raise InvalidValue("axis", "", "one of {}, with its values in --values or --range", AXES)
     if not given:
@@ -159,7 +159,7 @@ def _restrict(axis: Axis, options: argparse.Namespace) -> Axis:
     if number is None and not powers:
         return axis
     if options.range is None:
-        raise InvalidValue("values", options.values, "left out; give --range with --multiples-of or --powers-of-two")
+        raise InvalidValue("values", options.values, "omitted; give --range with --multiples-of or --powers-of-two")
     if number is not None and number < 1:
         raise InvalidValue("multiples-of", number, "at least 1")
     return axis.restrict(multiples_of=number or 1, powers_of_two=powers)

@@ -161,5 +161,5 @@ def _reason(error: Exception) -> str:
         case UnicodeError():
             return "it is not text"
         case json.JSONDecodeError() | tomllib.TOMLDecodeError():
-            return f"it is torn, or no {'JSON' if isinstance(error, json.JSONDecodeError) else 'TOML'}"
+            return f"it is incomplete or not valid {'JSON' if isinstance(error, json.JSONDecodeError) else 'TOML'}"
     return str(error).rstrip(".")[:_REASON_LENGTH] or type(error).__name__

@@ -66,7 +66,7 @@ NODE_MODULE = locate_module(__package__, "cluster_node")
 """Module that runs on each machine."""
 
 NOBODY = "waiting for a machine of the cluster"
-GONE = f"The cluster had no machine for {units.format_duration(ABSENT_S)}. Start Ray on some, and run it again."
+GONE = f"The cluster had no machine for {units.format_duration(ABSENT_S)}. Start Ray on a machine, then run it again."
 LOST = "The cluster lost this machine."
 SILENT = (
     f"Crossover's process ended there without a message. In the environment of its Ray, {HOME_VARIABLE} names the "
@@ -76,7 +76,7 @@ LOST_OFTEN = f"it was lost {MOST_LOSSES} times, each time with the machine measu
 BUSY = "This machine is measuring something else."
 OTHERS = "Other machines measure what is left."
 KILLED = "The system may have run out of memory."
-PROTOCOL = "It has another version of Crossover, which measures by protocol {0}, and this one by {1}: install the same."
+PROTOCOL = "Its version of Crossover uses protocol {0}, but this one uses {1}. Install the same version."
 
 
 @dataclass
@@ -515,7 +515,7 @@ def _leave(queue: Queue, lock: BaseFileLock) -> bool:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the queue named on the command line."""
     parser = argparse.ArgumentParser(
-        prog=locate_module(__package__, "cluster"), description="Have sweeps measured by a Ray cluster."
+        prog=locate_module(__package__, "cluster"), description="Measure sweeps on a Ray cluster."
     )
     parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs; it tells this process from others")
     handler = logging.StreamHandler()

@@ -295,7 +295,7 @@ def unpack_rows(text: str) -> list[Trial]:
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError as error:
-        raise ForeignFile("it is torn or not a parquet file") from error
+        raise ForeignFile("it is incomplete or not a parquet file") from error
     return from_table(read_file(pa.BufferReader(data))[1])
 
 

@@ -113,7 +113,7 @@ class AllJobs:
         except DamagedFile as error:
             if job_id not in self.damaged and (self.folder / job_id).exists():
                 self.damaged.add(job_id)
-                _log.warning("The job %s is passed over: %s", job_id, error)
+                _log.warning("Skipped the job %s: %s", job_id, error)
             return None
         self._read[job_id] = stamp, job
         return job
@@ -219,7 +219,7 @@ class Queue(AllJobs):
                     return self._with_place(job)
             limit = terms.queue_length if terms else QUEUE_LIMIT
             if sum(job.state == "queued" for job in waiting) >= limit:
-                raise JobError(f"The queue holds {limit} waiting jobs, which is its limit. Try again later.")
+                raise JobError(f"The queue holds {limit} waiting jobs, which is the limit. Try again later.")
             if terms and (reason := self.refusal([question], asked_by, terms)):
                 raise NotAllowed(reason)
             self.prune()

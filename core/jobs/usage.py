@@ -58,9 +58,8 @@ class Terms:
         if total_s <= left_s:
             return ""
         return (
-            f"This run may take {units.format_duration(total_s)}, and of your "
-            f"{units.format_duration(self.seconds_per_day)} for "
-            f"today (UTC) {units.format_duration(left_s)} are left."
+            f"This run may take {units.format_duration(total_s)}, but only {units.format_duration(left_s)} of your "
+            f"{units.format_duration(self.seconds_per_day)} for today (UTC) are left."
         )
 
 
@@ -129,7 +128,7 @@ class Usage:
         try:
             return documents.read_json(self.path, dict[str, _Entry]) or {}
         except DamagedFile as error:  # nobody is blocked for it; a copy of the damaged file remains
-            _log.warning("Turns and budgets of today begin anew: %s", error)
+            _log.warning("The turns and budgets of today are reset: %s", error)
             with contextlib.suppress(OSError):
                 atomic.set_aside(self.path)
             return {}

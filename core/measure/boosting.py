@@ -143,7 +143,7 @@ def first_use(family: str, device: str, name: str) -> float:
                 return time.perf_counter() - began
             why[f"it trains on {used or 'an unnamed device'} instead"] = None
     reasons = "; ".join(why)
-    raise DeviceUnavailable(f"{LIBRARIES[family].title} as it is installed here cannot train on {device}: {reasons}.")
+    raise DeviceUnavailable(f"The installed {LIBRARIES[family].title} cannot train on {device}: {reasons}.")
 
 
 def _list_ways_to_ask(family: str) -> list[dict[str, Any]]:
@@ -418,7 +418,7 @@ class BoostingContender(MeasuredContender):
         """The training, once it was started."""
         training = self.training
         if not isinstance(training, BoostingTraining):
-            raise TypeError("it is no gradient boosting")
+            raise TypeError("it is not a gradient boosting model")
         return training
 
     @property

@@ -298,8 +298,8 @@ class PostRunMeasurements:
         """Time a whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
         if whole_epoch:
             self.attempt("The time of a whole epoch is", lambda: self._run_epoch(training, budget_s))
-        self.attempt("Where a step's time goes is", lambda: self._profile_step(training))
-        self.attempt("For how long the device is busy with a step is", lambda: self._find_busy_time(training))
+        self.attempt("The step breakdown is", lambda: self._profile_step(training))
+        self.attempt("The busy time of the device in a step is", lambda: self._find_busy_time(training))
 
     def take_turns(self, training: Training, other: Callable[[], Training], column: str, budget_s: float) -> None:
         """Time another form of the step in turns with this one, and store the other's seconds in `column`."""
@@ -310,7 +310,7 @@ class PostRunMeasurements:
             self.raw.turns_step_s = timed[0]
             setattr(self.raw, column, timed[1])
 
-        self.attempt("How long another form of its step takes is", measure)
+        self.attempt("The time of the alternative step is", measure)
 
     def examine(self, training: Training, weights: list[Tensor]) -> None:
         """Classify with these weights."""

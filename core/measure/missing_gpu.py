@@ -133,7 +133,7 @@ def no_kernels(index: int) -> str:
         return ""
     return (
         f"cuda:{index} ({properties.name}, {name}) is left out: this PyTorch has kernels for {', '.join(built)} only. "
-        + ("Install a build that has them for it." if torch.version.hip else _advise_build(properties))
+        + ("Install a build with kernels for it." if torch.version.hip else _advise_build(properties))
     )
 
 
@@ -141,9 +141,9 @@ def _advise_build(properties: Any) -> str:
     """Return the advice for an NVIDIA GPU that a build of PyTorch has no kernels for."""
     capability = properties.major, properties.minor
     if capability < OLDEST_CAPABILITY:
-        return "No build of PyTorch 2.9 or later has them for it."
+        return "No build of PyTorch 2.9 or later has kernels for it."
     build = OLD_BUILD if capability < TURING else BUILD
-    return f"Install a build that has them for it: {install_command(build)}"
+    return f"Install a build with kernels for it: {install_command(build)}"
 
 
 def has_kernels(capability: tuple[int, int], built: Sequence[str]) -> bool:

@@ -181,7 +181,7 @@ class Demonstration:
             raise InvalidValue("devices", ", ".join(map(str, self.contenders)), "devices without a variant in a lesson")
         if self.kind == "first_step" and len(self.contenders) != 2:
             shown = ", ".join(map(str, self.contenders))
-            raise InvalidValue("devices", shown, "two different devices, whose first steps are set side by side")
+            raise InvalidValue("devices", shown, "two different devices, whose first steps are compared")
 
     @functools.cached_property
     def id(self) -> str:

@@ -331,7 +331,7 @@ def _tables(path: Path) -> dict[str, Any]:
         where = f" {error.__cause__}." if isinstance(error.__cause__, tomllib.TOMLDecodeError) else ""
         raise CrossoverError(f"{error}{where}") from error
     if data is None:
-        raise CrossoverError(f"{path.name}, which holds what this host allows, is not there.")
+        raise CrossoverError(f"{path.name}, the settings file of this host, does not exist.")
     return data
 
 

@@ -146,7 +146,7 @@ PRESETS: dict[str, Preset] = {
                 learning_rate=0.1,
                 shuffle=False,
             ),
-            note="The prose says learning rate 0.01 and points of [-1, 1]; the code's 0.1 and [0, 1] are followed.",
+            note="The prose says learning rate 0.01 and points of [-1, 1]; this preset uses the code's 0.1 and [0, 1].",
             axes=(Axis(name="depth", values=tuple(range(2, 13))),),
             class_axes=(Axis(name="depth", values=(2, 4, 6, 8, 10, 11)),),
             class_note="The training is complete; the sweep has 6 of the 11 depths, up to 11 layers.",

@@ -366,7 +366,7 @@ PUBLISHED: tuple[Published, ...] = (
         axis="depth",
         quantity="wins_from",
         value=10,
-        note="About 700,000 parameters; one run a depth, timed without draining the device.",
+        note="About 700,000 parameters; one run a depth, timed without synchronizing the device.",
         **_DISC,
     ),
     *(

@@ -138,7 +138,7 @@ def read_piece(
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # pyarrow raises OSError for broken bytes too
             raise
-        raise ForeignFile("it is torn or not a parquet file") from error
+        raise ForeignFile("it is incomplete or not a parquet file") from error
     table = _clean_text(_complete(table, columns))
     validation.validate_rows(table, newer=version > SCHEMA_VERSION)
     return Piece(version=version, groups=rows, table=table, has_known_columns=whole)
@@ -248,7 +248,7 @@ def find_refusal(*trials: Trial) -> str:
     try:
         table = to_table(trials)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        return f"it holds what no column takes ({error})"
+        return f"it has values that no column accepts ({error})"
     return refusal(table)
 
 

@@ -248,7 +248,7 @@ def _require_words(name: str, column: pa.ChunkedArray, *, newer: bool) -> None:
     if newer and name in MAY_BE_NEWER:
         _require_form(name, column, WORD)
     elif not set(WORDS[name]).issuperset(occurring(column)):
-        raise ForeignFile(f"its column {name} has a value that is none of {', '.join(WORDS[name])}")
+        raise ForeignFile(f"its column {name} has a value other than {', '.join(WORDS[name])}")
 
 
 def _wrong(name: str, value: object, meaning: str) -> ForeignFile:
@@ -270,7 +270,7 @@ def _require_equal_lengths(table: pa.Table, names: Collection[str]) -> None:
 def _require_name_of_run(table: pa.Table, newer: bool) -> None:
     begins = pc.utf8_slice_codeunits(table["trial_id"], 0, 12)
     if not pc.all(pc.equal(begins, table["run_id"]), min_count=0).as_py():
-        raise ForeignFile("its column trial_id has a row that is named for another run")
+        raise ForeignFile("its column trial_id has the name of another run")
 
 
 def _require_dates(table: pa.Table, newer: bool) -> None:

@@ -208,7 +208,9 @@ def draw_teacher_view(class_: Class) -> None:
             _enter(class_)
         return
     st.header("For the teacher")
-    if st.button("Projector view", icon=":material/present_to_all:", help="A page to project. It shows no secret."):
+    if st.button(
+        "Projector view", icon=":material/present_to_all:", help="A page to project. It shows no secret codes."
+    ):
         permits.show_projector()
         st.rerun()
     st.fragment(layout.draw_isolated, run_every=view.REFRESH_S)(draw_students_table, class_)

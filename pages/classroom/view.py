@@ -37,8 +37,8 @@ REASONS_NAMED = 3
 """Maximum number of reasons shown for rows of a file that are not pooled."""
 
 POINTS = (
-    "Points with their 95 % intervals are crossovers that were measured, one a student; a triangle at an end means "
-    "faster at every size, or at none. "
+    "Points with 95 % intervals are measured crossovers, one per student; a triangle at an end means faster at every "
+    "size, or at none. "
 )
 """Description of the chart of a class with results."""
 

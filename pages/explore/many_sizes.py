@@ -309,7 +309,9 @@ def _check_axes(link: Mapping[str, Sequence[str]], axes: Sequence[str], axis: st
         for text in link.get(values.format(axis=name), ()):
             value, *more = Axis.parse(name, text.replace(":", "")).values
             if more:
-                raise InvalidValue(values.format(axis=name), text, "one number each time that the link says it")
+                raise InvalidValue(
+                    values.format(axis=name), text, "a single number; repeat the parameter for more values"
+                )
             if not _is_possible(name, value):
                 entry = FIELDS[name]
                 raise InvalidValue(values.format(axis=name), text, f"between {entry.low:g} and {entry.high:g}")

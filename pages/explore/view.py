@@ -116,7 +116,7 @@ def draw_remote_end(job: Job, request: Sweep, machine: Machine | None) -> None:
     if job.state == "finished":
         with place:
             if st.button(
-                "Ask again", icon=":material/replay:", width="stretch", help="To find machines that joined since."
+                "Ask again", icon=":material/replay:", width="stretch", help="Finds machines that joined since."
             ):
                 _draw_remote_again(job, request, machine)
     sweep_view.draw_machines(rows, request, job.machines)
@@ -246,8 +246,8 @@ WELCOME = """
 2. **Run** trains it on every chosen device, in turns{alike}. A range of sizes finds where the faster one changes.
 3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
 
-The measurement runs in a process of its own: you may close this page and come back. Run the same settings again, and
-their answer is shown at once. An answer for a loaded machine only, or that ended before it was certain, is repeated.
+The measurement runs in a separate process, so you may close this page and come back. The same settings then show their
+stored result at once. A result that was inconclusive or holds only for a loaded machine is measured again.
 """
 
 ALIKE = ", from the same weights and with the same batches"
@@ -348,7 +348,7 @@ def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
     except StoreError:  # the list of recorded studies shows it
         return
     if study is not None:
-        st.caption(plain(f"Measured here before, on {format_date(study.newest)}; with the same settings."))
+        st.caption(plain(f"Measured here on {format_date(study.newest)}; with the same settings."))
         study_view.draw_crossover_answer(study)
 
 

@@ -105,7 +105,9 @@ def draw_unread_files(overview: Overview) -> None:
         st.caption(f"These are the newest {newest}. {older} older ones are stored; open them by their run's link.")
     if newer := overview.newer:
         which = f" and {units.format_quantity(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"
-        st.warning(plain(f"{newer[0]}{which} written by a newer version; what this version knows of it is shown."))
+        st.warning(
+            plain(f"{newer[0]}{which} written by a newer version; only values that this version knows are shown.")
+        )
     skipped = tuple(dict.fromkeys((*overview.skipped, *queries.list_refused_files())))
     if skipped:
         with st.expander(

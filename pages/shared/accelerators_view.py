@@ -31,9 +31,9 @@ ACCELERATOR_HELP = (
     "Every result names both machines."
 )
 NO_RECORDINGS = (
-    "No accelerator has been recorded for this training: no row of one came with the app, and none was imported. "
-    "Rows that were measured on a machine with a GPU (there: `python -m core store export rows.parquet`) are imported "
-    "by `python -m core store import rows.parquet`."
+    "No accelerator has been recorded for this training. To add one, run "
+    "`python -m core store export rows.parquet` on a machine with a GPU, then "
+    "`python -m core store import rows.parquet` here."
 )
 SPEEDUP_HELP = "Ratio of the median times per step of two machines. Above 1: the recorded one is faster."
 SIZES_HELP = "Measures exactly the sizes at which the accelerator was recorded, so every size has both."
@@ -99,7 +99,7 @@ def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | 
         return
     same = sum(bool(_find_exact_recordings(one, query, axis)) for one in accelerators)
     noun = "accelerator" if len(accelerators) == 1 else "accelerators"
-    label = f"{len(accelerators)} recorded {noun}, {same} of this very training"
+    label = f"{len(accelerators)} recorded {noun}, {same} of exactly this training"
     with st.expander(label, icon=":material/inventory_2:", **session.bind_view("stock")) as part:
         if part.open:
             lines = [_make_accelerator_line(one, query, axis) for one in accelerators]
@@ -220,7 +220,7 @@ def _describe_recordings(accelerator: Accelerator, query: Query, axis: str) -> N
         newest = max(each.started_at for each in found)
         times = f" at {len(found)} sizes" if axis else ""
         st.caption(
-            plain(f"This very training was recorded{times}, {format_date(newest)}, torch {found[0].versions[0]}.")
+            plain(f"Exactly this training was recorded{times}, {format_date(newest)}, torch {found[0].versions[0]}.")
         )
     else:
         st.caption(plain(_explain_lack(accelerator, query, axis)))
@@ -245,7 +245,7 @@ def _find_exact_recordings(accelerator: Accelerator, query: Query, axis: str) ->
 
 
 def _explain_lack(accelerator: Accelerator, query: Query, axis: str) -> str:
-    said = f"No recording of this training by {accelerator.name} is here, so it is not shown."
+    said = f"There is no recording of this training on {accelerator.name}."
     near = () if query.get("training") else recorded_machines.nearest_recordings(accelerator, query, axis)
     return f"{said} Nearest, but not used: {'; '.join(map(_describe_nearest, near))}." if near else said
 

@@ -102,7 +102,7 @@ def _say(page: links.PageName) -> None:
     text = session.read_guide("text")
     if text:
         shown = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
-        st.info(f"**Whoever shared this link says:** {plain(shown)}", icon=":material/school:")
+        st.info(f"**Note from the person who shared this link:** {plain(shown)}", icon=":material/school:")
     lesson = session.read_guide("lesson")
     if lesson in links.LESSON_TITLES:
         label = "Back to the lesson"

@@ -325,7 +325,7 @@ def _read_secret(path: Path) -> str:
             raise DamagedFile(path.name, "it is not a file of Crossover")
         return kept
     except DamagedFile as error:
-        _log.warning("People are named anew: %s", error)
+        _log.warning("New user names are assigned: %s", error)
         path.replace(path.with_suffix(".damaged"))
         return ""
 

@@ -338,7 +338,7 @@ def _files() -> Any:
 def _refusal(scope: Scope) -> Response | None:
     """Return the answer to a refused request; None if it is allowed."""
     if _is_too_long(scope):
-        return PlainTextResponse("This address is longer than any this app uses.", status_code=414)
+        return PlainTextResponse("This address is too long.", status_code=414)
     if _CLOSED.search(scope["path"]):
         return PlainTextResponse("Not found", status_code=404)
     return None

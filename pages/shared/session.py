@@ -194,7 +194,7 @@ def shorten_link(page: links.PageName) -> None:
     if not beyond:
         return
     what = "" if len(beyond) == len(link) else f" about {links.shorten_list(sorted(beyond))}"
-    here.cut = f"This link has more values{what} than a link can have. The page ignored them."
+    here.cut = f"This link has too many values{what}. The page ignored them."
     st.query_params.from_dict({name: values for name, values in link.items() if name not in beyond})
     st.rerun()
 

@@ -94,14 +94,18 @@ def test_nothing_of_it_is_a_link_a_picture_or_a_formula(among, strange, path):
 
 def test_it_is_shown_and_copied_letter_for_letter(among):
     page = ready(among("/compare?text={text}"))
-    said = page.get_by_test_id("stAlert").filter(has_text="Whoever shared this link").first
+    said = page.get_by_test_id("stAlert").filter(has_text="Note from the person who shared this link").first
     expect(said).to_contain_text(strangers.PRINTABLE)
     assert strangers.PRINTABLE in said.evaluate(COPIED)
 
 
 def test_so_is_what_nothing_is_wrong_with(among):
     page = ready(among(f"/compare?text={quote(' · '.join(LEGITIMATE))}"))
-    copied = page.get_by_test_id("stAlert").filter(has_text="Whoever shared this link").first.evaluate(COPIED)
+    copied = (
+        page.get_by_test_id("stAlert")
+        .filter(has_text="Note from the person who shared this link")
+        .first.evaluate(COPIED)
+    )
     assert [name for name in LEGITIMATE if name not in copied] == []
 
 

@@ -102,7 +102,7 @@ def one_bad_value(**changes: Any) -> Callable[[], bytes]:
 
 
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
-    "torn": (lambda: export(to_table(run()), "parquet")[:-100], "torn or not a parquet file"),
+    "torn": (lambda: export(to_table(run()), "parquet")[:-100], "incomplete or not a parquet file"),
     "another schema": (
         lambda: written(with_column("steps", pa.array(["1", "2"]))),
         "steps is string, not int64",
@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "more rows of a run than it has contenders": (lambda: of_one_run(1_000), "column trial_id says"),
     "more blocks than anybody waits for": (one_bad_value(pairs=20_001, loss=(), loss_step=()), "20,000 timed blocks"),
     "a text without end": (one_bad_value(cpu_name="x" * 1_000_000), "cpu_name has a text of more than 500 bytes"),
-    "an outcome by another hand": (one_bad_value(outcome=HTML), "outcome has a value that is none of"),
+    "an outcome by another hand": (one_bad_value(outcome=HTML), "outcome has a value other than"),
 }
 
 

@@ -50,7 +50,7 @@ def test_rows_that_are_here_already_are_counted(world, upload):
 def test_a_broken_file_is_refused_in_one_sentence(world, upload, content):
     app = upload(content, "<b>lab</b>.parquet")
     (error,) = [found.value.replace("\\", "") for found in app.error]
-    assert "was not imported: it is torn or not a parquet file" in error
+    assert "was not imported: it is incomplete or not a parquet file" in error
     assert "<b>" not in error
     assert _buttons(app) == []
     assert world.store.trials() == []

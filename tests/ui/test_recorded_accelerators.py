@@ -84,7 +84,7 @@ def test_choosing_one_on_the_page_puts_it_into_the_link(world, open_page):
     app = open_page(hidden_size="128")
     checked(control(app, "recorded").set_value(NAME).run())
     assert control(app, "recorded").value == NAME
-    assert "This very training was recorded" in words(app)
+    assert "Exactly this training was recorded" in words(app)
 
 
 def test_between_sizes_that_both_machines_timed_a_size_is_expected_before_it_is_measured(world, open_page):
@@ -149,7 +149,7 @@ def test_a_recording_of_other_settings_is_named_and_never_drawn(world, open_page
     world.keep(rows.run({"cpu": 1e-3}, point=controls.DEFAULTS, run_id=LIVE))
     app = open_page(run=LIVE, recorded=NAME)
     said = words(app)
-    assert f"No recording of this training by {NAME} is here" in said
+    assert f"There is no recording of this training on {NAME}" in said
     assert "hidden size 256 instead of 128" in said
     assert "× faster than" not in said
     assert list(table(app, "Step")["Device"]) == ["CPU"]
@@ -162,7 +162,7 @@ def test_the_settings_of_the_nearest_recording_can_be_taken_over(world, open_pag
     taken = next(found for found in app.button if found.label.startswith("Use hidden size"))
     checked(taken.click().run())
     assert (control(app, "hidden_size").value, control(app, "learning_rate").value) == (300, 0.03)
-    assert "This very training was recorded" in words(app)
+    assert "Exactly this training was recorded" in words(app)
 
 
 def test_recordings_of_another_protocol_are_refused_in_a_sentence(world, open_page):

@@ -22,7 +22,7 @@ def test_the_sizes_of_the_sweep_are_the_recorded_ones_and_only_the_cpu_is_measur
     record_study(world)
     app = open_page(CROSSOVER, recorded=NAME)
     assert control(app, "contenders").value == ["cpu"]
-    assert "This very training was recorded at 5 sizes" in words(app)
+    assert "Exactly this training was recorded at 5 sizes" in words(app)
     assert "adaptive" not in {toggle.key for toggle in app.toggle}
     checked(button(app, "Find the crossover").click().run())
     (job,) = world.queue.jobs()
@@ -48,7 +48,7 @@ def test_another_training_than_the_recorded_one_is_offered_that(world, open_page
     taken = next(found for found in app.button if found.label.startswith("Use batch size"))
     checked(taken.click().run())
     assert control(app, "batch_size").value == 32
-    assert "This very training was recorded at 5 sizes" in words(app)
+    assert "Exactly this training was recorded at 5 sizes" in words(app)
 
 
 ASKED = Sweep(
@@ -130,7 +130,7 @@ def test_a_recorded_study_of_another_training_is_named_and_never_drawn(world, op
     record_study(world, batch_size=32)
     job = world.end(job_of(world, world.keep(measured_here())), state="finished")
     app = open_page(CROSSOVER, job=job.id, recorded=NAME)
-    assert f"No recording of this training by {NAME} is here" in words(app)
+    assert f"There is no recording of this training on {NAME}" in words(app)
     assert not alts(app)
 
 

@@ -134,10 +134,10 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
     if training.loss_difference is None:
         return ()
     if not training.loss_difference:
-        return ("The loss curves of all ways are the same.",)
+        return ("All loss curves are the same.",)
     same = "the same except for rounding" if training.same_losses else "not the same"
     apart = units.format_power(training.loss_difference)
-    return (f"The loss curves of all ways are {same}: they differ by at most {apart} (relative).",)
+    return (f"All loss curves are {same}: they differ by at most {apart} (relative).",)
 
 
 def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
@@ -165,7 +165,7 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     return Section(
         title="The gain from the device alone",
         sentences=(said,),
-        tables=(SectionTable(title="Speedup for each way", header=header, rows=tuple(lines)),),
+        tables=(SectionTable(title="Speedup for each data path", header=header, rows=tuple(lines)),),
     )
 
 
@@ -317,7 +317,7 @@ def _speedups_by_batch(rows: Sequence[Trial]) -> Section | None:
     lines = tuple((units.format_count(ours.batch_size), *_speedup_cells(ours, theirs)) for ours, theirs in pairs)
     header = ("Batch", f"{display_name(other.contender)} against {display_name(base.contender)}", "95 % interval")
     table = SectionTable(title="Speedup at each batch size", header=header, rows=lines)
-    return Section(title="And the devices against each other", sentences=said, tables=(table,))
+    return Section(title="The devices compared", sentences=said, tables=(table,))
 
 
 def _run_pairs(rows: Sequence[Trial]) -> list[tuple[Trial, Trial]]:

@@ -62,7 +62,7 @@ def find_seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -
         return None
     steps = common_segments([trial for pair in pairs for trial in pair])
     if not steps:
-        raise NotComparable("The loss curves cannot be laid over each other: their segments end at different steps.")
+        raise NotComparable("The loss curves cannot be overlaid: their segments end at different steps.")
     ours, theirs = ([pair[which].loss[: len(steps)] for pair in pairs] for which in (0, 1))
     low, high = (tuple(map(end, zip(*ours, strict=True))) for end in (min, max))
     inside = statistics.fmean(

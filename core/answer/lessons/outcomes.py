@@ -93,7 +93,7 @@ def first_step_sentence(first_step: FirstStep) -> str:
         return f"{differ}: that is rounding, because they add the same numbers in a different order."
     if first_step.largest <= SUSPICIOUS_DIFFERENCE:
         return f"{differ}: more than rounding usually causes, less than a lower precision would."
-    return f"{differ}: too much for rounding; one of them computes with less precision, or wrongly."
+    return f"{differ}: too much for rounding; one of them uses a lower precision, or is wrong."
 
 
 FASTER_EDGES = (1 / 1.1, 1.1, 2.0, 5.0)

@@ -381,7 +381,7 @@ def _difference_sentences(preset: Preset, scale: Scale, pairs: Sequence[Tutorial
     """Return why the numbers need not be alike: hardware, year and size."""
     entries, (base, other) = list_published(preset.name), (pairs[0].baseline, pairs[0].challenger)
     named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
-    theirs = f"on {' and '.join(named)}" if named else "on devices that it does not name"
+    theirs = f"on {' and '.join(named)}" if named else "on unnamed devices"
     date = entries[0].date if entries and entries[0].date else "without a date"
     differences = [
         f"Hardware and year: published {theirs}, {date}; these rows are from {base.started_at[:10]}, "

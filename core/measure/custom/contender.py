@@ -198,11 +198,11 @@ class CustomContender(MeasuredContender):
         """Measure afterwards: the step breakdown, the operations of steps, and whether the script learns."""
         self._use_settings()
         self.custom_training.clocked_steps = 0
-        self._attempt("Where a step's time goes is", self._sample)
-        self._attempt("For how long the device is busy with a step is", self._find_busy_time)
+        self._attempt("The step breakdown is", self._sample)
+        self._attempt("The busy time of the device in a step is", self._find_busy_time)
         if self.contender.lane == PLAIN:
-            self._attempt("The work of its steps is", self._watch_steps)
-            self._attempt("The place of its long steps is", self._find_long_steps)
+            self._attempt("The work in its steps is", self._watch_steps)
+            self._attempt("The code location of its long steps is", self._find_long_steps)
         self._attempt("Its evaluation is", self._ask)
         if self.contender.lane == PLAIN:
             self._attempt("The effect of other batch sizes is", lambda: self._try_batches(budget_s))

@@ -179,7 +179,7 @@ class Stopwatch:
         place, limit = self.find_longest_place(), units.format_duration(self.limits.seconds)
         where = f"; most of it was spent at {place}" if place.line else ""
         advice = ACTIVITIES.get(place.activity, "Allow more time, or leave out slow parts.")
-        return OutOfTime(f"the script ran for {limit}, its limit, and was in {self.stage}{where}", advice)
+        return OutOfTime(f"the script reached its limit of {limit} in {self.stage}{where}", advice)
 
     def look(self, now: float) -> bool:
         """Sample and report if it is time for that; return whether to look again soon."""

@@ -48,7 +48,7 @@ def test_along_an_axis_it_may_differ_itself_and_what_follows_from_it():
 def test_the_first_column_that_differs_is_named_with_both_values():
     one, other = rows.trial(seed=1), rows.trial(contender="cuda:0", seed=2, samples=9)
     assert comparable.differing_columns(one, other, ("epochs", "seed", "samples")) == ["seed", "samples"]
-    with pytest.raises(NotComparable, match=r"^The GPU cannot be set against the CPU: its seed is 2, not 1\.$"):
+    with pytest.raises(NotComparable, match=r"^The GPU cannot be compared with the CPU: its seed is 2, not 1\.$"):
         comparable.require_equal(one, other, ("epochs", "seed", "samples"))
     comparable.require_equal(one, other, ("epochs",))
 

@@ -71,7 +71,7 @@ REFUSED = {
     "no zip file": (lambda: b"PK\3\4 torn", "not a readable zip file"),
     "half of it": (lambda: pack(run())[:2_000], "not a readable zip file"),
     "a part too many": (lambda: repacked(run(), **{"run.py": b"print()"}), "and nothing else"),
-    "a part that unpacks to too much": (bomb, r"facts\.json has more than the"),
+    "a part that unpacks to too much": (bomb, r"facts\.json exceeds the limit of"),
     "rows that were changed": (
         lambda: repacked(run(), **{ROWS: exchange.export(to_table(run()[:1]), "parquet")}),
         r"rows\.parquet was changed after it was packed",
@@ -83,7 +83,7 @@ REFUSED = {
     "another protocol": (lambda: pack(changed(protocol_version=1)), "measured by protocol 1; protocol"),
     "changed code": (lambda: pack(changed(app_commit="0123456789ab+")), "changed or unknown code"),
     "unknown code": (lambda: pack(changed(app_commit="")), "a commit without changes is needed"),
-    "a device that was not drained": (lambda: pack(changed(drained=False)), "without draining the device"),
+    "a device that was not drained": (lambda: pack(changed(drained=False)), "without synchronizing the device"),
     "two machines": (lambda: pack(changed(machine_id="a" * 12)), "rows of several machines"),
     "another card in the facts": (
         lambda: pack(run(), {"devices": {"cpu": "Test CPU"}}),
@@ -92,7 +92,7 @@ REFUSED = {
     "no drain check": (lambda: pack(run(), checks={}), "lacks the synchronization check of cpu"),
     "slow drains": (
         lambda: pack(run(), checks={"devices": {name: {"drain_share": 0.2} for name in DEVICES}}),
-        "draining cpu takes 20 % of a block",
+        "synchronizing cpu takes 20 % of a block",
     ),
     "other losses": (
         lambda: pack(changed(loss=tuple(0.9 * loss for loss in run()[1].loss))),

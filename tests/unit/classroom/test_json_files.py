@@ -160,7 +160,7 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("student.json", "", "student.json is damaged: it is torn, or no JSON."),
+        ("student.json", "", "student.json is damaged: it is incomplete or not valid JSON."),
         ("student.json", None, "student.json is missing."),
         ("student.json", '{"nickname": "\\u001b[2J"}', "student.json is damaged: "),
         (
@@ -168,7 +168,7 @@ def test_a_class_of_an_earlier_version_is_open_to_everybody_and_found_by_its_eig
             '{"nickname": "ada", "joined_at": "2026-11-22T09:00:00Z", "token_hash": "\u00e9"}',
             "student.json is damaged: Expected `str` matching regex",
         ),
-        ("prediction.json", "{", "prediction.json is damaged: it is torn, or no JSON."),
+        ("prediction.json", "{", "prediction.json is damaged: it is incomplete or not valid JSON."),
         ("prediction.json", '{"winner": "me", "place": 4}', "prediction.json is damaged: winner must be "),
         ("prediction.json", '{"winner": "challenger", "place": 7}', "prediction.json is damaged: place must be "),
     ],

@@ -36,7 +36,7 @@ def test_files_that_are_left_are_named(command, folder):
     (folder / "torn.parquet").write_bytes(b"PAR1")
     done = command("store", "compact", "--store", folder)
     assert done.status == 0
-    assert done.err == "torn.parquet was left as it is: it is torn or not a parquet file\n"
+    assert done.err == "torn.parquet was left as it is: it is incomplete or not a parquet file\n"
 
 
 def test_while_another_compaction_runs_it_fails_with_a_sentence(command, folder):
@@ -68,7 +68,7 @@ def test_a_check_names_what_is_skipped_and_fails(command, folder):
     (folder / "torn.parquet").write_bytes(b"PAR1")
     done = command("store", "check", "--store", folder)
     assert done.status == 1
-    assert "skipped torn.parquet: it is torn or not a parquet file" in done.out
+    assert "skipped torn.parquet: it is incomplete or not a parquet file" in done.out
 
 
 def test_check_names_what_it_skips(command, tmp_path):
@@ -115,7 +115,7 @@ def test_import_adds_rows_once_and_refuses_what_is_not_ours(command, tmp_path):
     file.write_bytes(b"something else")
     refused = command("store", "import", str(file), "--store", str(here))
     assert refused.status == 1
-    assert "torn or not a parquet file" in refused.err
+    assert "incomplete or not a parquet file" in refused.err
     assert len(Store(here).trials()) == 2
 
 
@@ -139,7 +139,7 @@ def test_an_export_names_the_files_whose_rows_it_lacks(command, folder, tmp_path
     (folder / "torn.parquet").write_bytes(b"PAR1")
     done = command("store", "export", tmp_path / "rows.csv", "--store", folder)
     assert (done.status, done.out) == (0, f"2 rows written to {tmp_path / 'rows.csv'}\n")
-    assert done.err == "torn.parquet is not among them: it is torn or not a parquet file\n"
+    assert done.err == "torn.parquet is not among them: it is incomplete or not a parquet file\n"
 
 
 def test_one_row_is_one_row(command, tmp_path):

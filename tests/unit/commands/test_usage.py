@@ -137,7 +137,7 @@ def test_what_the_parser_refuses_is_one_sentence_that_says_where_more_is(command
     [
         (
             ("lesson", "moving", "--clocks", "ours"),
-            "--clocks must be left out for the lesson moving",
+            "--clocks must be omitted, as the lesson moving has none",
         ),
         (("case", "--run"), "case must be one of simple-2d"),
     ],

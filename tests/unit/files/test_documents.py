@@ -63,9 +63,9 @@ def test_few_files_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "it is torn, or no JSON"),
-        (b'{"text": "a"', "it is torn, or no JSON"),
-        (b"\0\0\0\0", "it is torn, or no JSON"),
+        (b"", "it is incomplete or not valid JSON"),
+        (b'{"text": "a"', "it is incomplete or not valid JSON"),
+        (b"\0\0\0\0", "it is incomplete or not valid JSON"),
         (b'{"text": "\xff"}', "it is not text"),
         (b'{"text": "\\ud800"}', "it is not text"),
         (b"[" * 100_000, "it is nested too deeply"),

@@ -127,7 +127,7 @@ def test_a_job_that_cannot_be_understood_is_named_left_alone_and_the_others_go_o
     others = Queue(queue.folder)
     assert [job.id for job in others.jobs()] == [sound.id]
     assert [job.id for job in others.jobs()] == [sound.id]
-    assert caplog.text.count(f"The job {spoiled.id} is passed over: request.json is damaged: ") == 1
+    assert caplog.text.count(f"Skipped the job {spoiled.id}: request.json is damaged: ") == 1
     with pytest.raises(JobError, match="are damaged; they are left as they are"):
         others.job(spoiled.id)
     assert others.claim(ME).id == sound.id

@@ -108,7 +108,7 @@ def test_what_was_asked_for_and_not_used_yet_counts_so_that_tabs_are_no_way_arou
     terms = Terms(seconds_per_day=150)
     ask("ada", terms=terms)
     ask("ada", terms=terms)
-    with pytest.raises(NotAllowed, match=r"may take 1 min, and of your 2 min 30 s for today .* 30\.0 s are left"):
+    with pytest.raises(NotAllowed, match=r"may take 1 min, but only 30\.0 s of your 2 min 30 s for today"):
         ask("ada", terms=terms)
     ask("bob", terms=terms)
 

@@ -102,8 +102,8 @@ def no_memory(*_, **__):
     ("name", "failing", "lost", "words"),
     [
         ("cpu@1", "epoch_s", "epoch_check_s", "The time of a whole epoch is unknown: out of memory."),
-        ("cpu@1", "measure_breakdown", "breakdown_forward_s", "Where a step's time goes is unknown: out of memory."),
-        ("cpu@1", "busy_step_s", "busy_step_s", "For how long the device is busy with a step is unknown: out of"),
+        ("cpu@1", "measure_breakdown", "breakdown_forward_s", "The step breakdown is unknown: out of memory."),
+        ("cpu@1", "busy_step_s", "busy_step_s", "The busy time of the device in a step is unknown: out of"),
     ],
 )
 def test_what_does_not_fit_beside_the_blocks_is_left_out_and_the_blocks_stay(
@@ -165,8 +165,7 @@ def test_a_lane_that_fails_beside_the_blocks_says_so_and_a_plain_training_that_f
     measured.profile(60.0)
     measured.end("timed")
     assert measured.message == (
-        "For how long the device is busy with a step is unknown: cpu@1+micro5 failed: ZeroDivisionError: "
-        "division by zero."
+        "The busy time of the device in a step is unknown: cpu@1+micro5 failed: ZeroDivisionError: division by zero."
     )
     with pytest.raises(ZeroDivisionError):
         warm(data).profile(60.0)

@@ -225,10 +225,10 @@ def _ending_early() -> bytes:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "nothing": (lambda: b"", "torn or not a parquet file"),
-    "a pickle": (lambda: pickle.dumps([trial()]), "torn or not a parquet file"),
-    "csv": (lambda: export(to_table(run()), "csv"), "torn or not a parquet file"),
-    "torn": (lambda: _parquet(run())[:-9], "torn or not a parquet file"),
+    "nothing": (lambda: b"", "incomplete or not a parquet file"),
+    "a pickle": (lambda: pickle.dumps([trial()]), "incomplete or not a parquet file"),
+    "csv": (lambda: export(to_table(run()), "csv"), "incomplete or not a parquet file"),
+    "torn": (lambda: _parquet(run())[:-9], "incomplete or not a parquet file"),
     "another table": (lambda: _written(pa.table({"trial_id": ["a"]})), "not written by Crossover"),
     "one bad row among good ones": (lambda: _parquet([trial(), trial(run_id=OTHER_RUN, samples=-1)]), "samples"),
     "fewer rows than it claims": (_ending_early, "claims 2 rows and has 0"),

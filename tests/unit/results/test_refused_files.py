@@ -48,11 +48,11 @@ def _json_text() -> pa.Array:
 
 
 REFUSED: dict[str, tuple[Callable[[], bytes | pa.Table], str]] = {
-    "empty": (lambda: b"", "torn or not a parquet file"),
-    "text": (lambda: b"trial_id,steps\n1,2\n", "torn or not a parquet file"),
-    "a pickle": (lambda: pickle.dumps({"trial_id": 1}), "torn or not a parquet file"),
-    "magic only": (lambda: b"PAR1" * 3, "torn or not a parquet file"),
-    "torn": (lambda: _bytes_of(to_table([trial()]))[:-20], "torn or not a parquet file"),
+    "empty": (lambda: b"", "incomplete or not a parquet file"),
+    "text": (lambda: b"trial_id,steps\n1,2\n", "incomplete or not a parquet file"),
+    "a pickle": (lambda: pickle.dumps({"trial_id": 1}), "incomplete or not a parquet file"),
+    "magic only": (lambda: b"PAR1" * 3, "incomplete or not a parquet file"),
+    "torn": (lambda: _bytes_of(to_table([trial()]))[:-20], "incomplete or not a parquet file"),
     "of another program": (lambda: pa.table({"a": [1]}), "not written by Crossover"),
     "of no version": (lambda: of_version(to_table([trial()]), b"latest"), "not written by Crossover"),
     "text for a number": (lambda: having("steps", pa.array(["many"])), "steps is string, not int64"),
@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes | pa.Table], str]] = {
     ),
     "no name": (lambda: to_table([trial()]).drop_columns(["trial_id"]), "trial_id has no value"),
     "an empty name": (lambda: having("trial_id", [None]), "trial_id has no value"),
-    "broken text": (lambda: having("trial_id", _not_utf8()), "torn or not a parquet file"),
+    "broken text": (lambda: having("trial_id", _not_utf8()), "incomplete or not a parquet file"),
     "an unknown outcome": (lambda: to_table([trial(outcome="won")]), "outcome"),
     "an unknown kind of device": (lambda: to_table([trial(device_kind="abacus")]), "device_kind"),
     "a negative time": (lambda: to_table([trial(startup_build_s=-1.0)]), "startup_build_s has a negative"),

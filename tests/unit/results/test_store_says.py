@@ -20,7 +20,7 @@ def test_a_check_counts_rows_and_files_and_names_what_was_not_read(tmp_path):
     for row in run():
         store.add(row)
     (tmp_path / "torn.parquet").write_bytes(b"PAR1")
-    torn = Skipped(name="torn.parquet", reason="it is torn or not a parquet file")
+    torn = Skipped(name="torn.parquet", reason="it is incomplete or not a parquet file")
     assert store.check() == Checked(rows=2, files=2, skipped=(torn,))
 
 

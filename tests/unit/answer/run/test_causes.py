@@ -184,7 +184,7 @@ def test_float64_is_named_from_steps_that_took_turns_with_float32():
     turns = {"turns_step_s": (1.0,) * 3, "float32_step_s": (0.5, 0.55, 0.45)}
     host, device = taken_apart(forward=1), taken_apart("cuda:0", forward=1, busy_s=0.9e-3, **turns)
     assert causes.difference_cause(host, device).endswith(
-        "On the GPU float64 takes 50 % of a step, which float32 would spare; most GPUs run it at a fraction "
+        "On the GPU float64 takes 50 % of a step, which float32 would avoid; most GPUs run it at a fraction "
         "of their float32 speed."
     )
     for times in ((0.95,) * 3, (0.5, 1.1, 0.5), ()):  # not worth a word, not in every turn, not measured

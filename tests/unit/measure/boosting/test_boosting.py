@@ -156,7 +156,7 @@ def test_without_its_library_nothing_is_measured_and_what_installs_it_is_said(da
 def test_a_library_that_falls_back_to_the_cpu_is_found_out(place):
     place("xgboost", Library(device="cpu"))
     libraries.first_use.cache_clear()
-    with pytest.raises(DeviceUnavailable, match="XGBoost as it is installed here cannot train on cuda:0: it trains on"):
+    with pytest.raises(DeviceUnavailable, match="The installed XGBoost cannot train on cuda:0: it trains on"):
         libraries.first_use("xgboost", "cuda:0", "NVIDIA T4")
     place("xgboost", Library(device="cuda:0"))
     assert libraries.first_use("xgboost", "cuda:0", "NVIDIA T4") >= 0
@@ -217,7 +217,7 @@ def test_lightgbm_on_another_device_is_refused_with_its_name_and_both_reasons(fr
     with pytest.raises(DeviceUnavailable) as refused:
         libraries.first_use("lightgbm", "cuda:0", "NVIDIA T4")
     assert str(refused.value) == (
-        "LightGBM as it is installed here cannot train on cuda:0: CUDA Tree Learner was not enabled in this build; "
+        "The installed LightGBM cannot train on cuda:0: CUDA Tree Learner was not enabled in this build; "
         "it trains on pthread-AMD EPYC instead."
     )
 

@@ -198,7 +198,7 @@ def test_a_card_without_kernels_is_named_with_those_there_are(card):
     card(["sm_75", "sm_80"], name="Tesla K80", major=3, minor=7)
     assert missing_gpu.hint() == (
         "cuda:0 (Tesla K80, compute capability 3.7) is left out: this PyTorch has kernels for sm_75, sm_80 only. "
-        "No build of PyTorch 2.9 or later has them for it."
+        "No build of PyTorch 2.9 or later has kernels for it."
     )
 
 

@@ -75,7 +75,7 @@ def test_a_script_that_takes_no_notice_ends_its_process(script, monkeypatch):
 
     with pytest.raises(OutOfTime):
         script(0.1, give_up=give_up).call(lambda: swallow(ended))
-    assert "the script ran for" in said[0].lower()
+    assert "the script reached its limit of" in said[0].lower()
 
 
 def test_what_a_script_raises_itself_is_its_own_error(script):
