@@ -1,1 +1,1 @@
-"""A class: one question, a code to join by, what everybody expects, and everybody's results together."""
+"""A class: one question, a code to join with, the predictions of all students, and their results together."""

@@ -1,7 +1,7 @@
-"""Classes of a host: create, find, close and delete them, let students join and predict, and see to the students.
+"""Classes of a host: create, find, close and delete them, let students join and predict, and manage the students.
 
-State is in the database (`core.classroom.database`). Each student's results are parquet files in a folder, which only
-that student's measurements and uploads write to. Of a person, the nickname they chose is stored; tokens and secrets are
+State is in the database (`core.classroom.database`). Each student's results are parquet files in a folder to which only
+this student's measurements and uploads write. The only personal data is the chosen nickname; tokens and secrets are
 stored as hashes. A class is deleted when its time is over, and never because it cannot be read.
 """
 
@@ -40,7 +40,7 @@ CLASSES_VARIABLE = "CROSSOVER_CLASSES"
 MAX_CLASSES, MAX_STUDENTS = 500, 200
 
 MAX_WAITING = 200
-"""Students who wait to be admitted; they do not count as students of the class."""
+"""Maximum number of students who wait to be admitted; they do not count as students of the class."""
 
 DAYS, MAX_DAYS = 30, 365
 """Default and largest number of days until a class is deleted."""
@@ -50,7 +50,7 @@ CLOSED = "This class is closed. You can read its results, but it accepts no new 
 UNKNOWN = "You are not in this class. Join it again."
 
 _HIDDEN = ".gone-"
-"""Prefix of the folder of what is deleted, until all files in it are removed."""
+"""Prefix of a deleted folder until all files in it are removed."""
 
 _SELECT_CLASSES = "SELECT *, EXISTS (SELECT 1 FROM revealed WHERE class_id = classes.id) AS revealed FROM classes"
 
@@ -62,10 +62,10 @@ class Class:
     """One class; its times are ISO 8601, UTC.
 
     Attributes:
-        id: follows from the join code.
+        id: derived from the join code.
         closed: whether nothing more is accepted.
         admission: whether new students wait until the teacher admits them.
-        revealed: whether the projector shows what was measured.
+        revealed: whether the projector shows the measurements.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Class:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> Self:
-        """Read a row of the database; raises DamagedFile if it is not that of a class."""
+        """Read a row of the database; raises DamagedFile if the row is not a valid class."""
         values = dict(row)
         try:
             if not all(isinstance(values[name], str) for name in values.keys() - {"closed", "admission", "revealed"}):
@@ -103,7 +103,7 @@ class Class:
 
 
 class Classes:
-    """The classes of one folder: `CROSSOVER_CLASSES`, or data/classes of the project, unless given.
+    """The classes of one folder, by default `CROSSOVER_CLASSES` or data/classes of the project.
 
     Methods that read raise StoreError if the database cannot be read; methods that write also if it cannot be written.
     """
@@ -118,8 +118,8 @@ class Classes:
         """Create a class that is deleted after some days.
 
         Args:
-            name: for people.
-            question: what everybody measures.
+            name: display name.
+            question: question that all students measure.
             days: until it is deleted.
             admission: whether new students wait until the teacher admits them.
 
@@ -128,7 +128,7 @@ class Classes:
 
         Raises:
             InvalidValue: the name or the number of days is not allowed.
-            NotAllowed: the host has as many classes as it may have.
+            NotAllowed: the host has the maximum number of classes.
         """
         name = check_class_name(name)
         if isinstance(days, bool) or not 1 <= days <= MAX_DAYS:
@@ -156,13 +156,13 @@ class Classes:
         """Return the class with a join code.
 
         Raises:
-            NotAllowed: there is none, or its time is over.
+            NotAllowed: there is no such class, or its time is over.
             StoreError: the class is damaged.
         """
         class_id = students.class_id(code)
         with self._database.read() as connection:
             class_ = _find_class(connection, class_id)
-        is_there = (self.folder / class_id).is_dir()  # a code that somebody makes up costs one look
+        is_there = (self.folder / class_id).is_dir()  # an invented code costs only one look-up
         if class_ is None and is_there and (reason := self.damaged().get(class_id)):
             raise _name_damage(reason)
         if class_ is None or class_.expired:
@@ -170,7 +170,7 @@ class Classes:
         return class_
 
     def close(self, class_: Class, *, closed: bool = True) -> Class:
-        """Accept nothing more for a class, or accept it again; raises NotAllowed if the class is over."""
+        """Stop accepting input for a class, or accept it again; raises NotAllowed if the class is over."""
         return self._update(class_, "closed", closed)
 
     def ask_admission(self, class_: Class, *, asked: bool = True) -> Class:
@@ -178,7 +178,7 @@ class Classes:
         return self._update(class_, "admission", asked)
 
     def reveal(self, class_: Class, *, revealed: bool = True) -> Class:
-        """Let the projector show what was measured, or hide it again; raises NotAllowed if the class is over."""
+        """Let the projector show the measurements, or hide them again; raises NotAllowed if the class is over."""
         with self._database.write() as connection:
             _require_class(connection, class_)
             connection.execute("DELETE FROM revealed WHERE class_id = ?", (class_.id,))
@@ -187,7 +187,7 @@ class Classes:
             return _require_class(connection, class_)
 
     def delete(self, class_: Class) -> None:
-        """Delete a class with everything in it; raises StoreError if it cannot be, and then it is as it was."""
+        """Delete a class with all its contents; raises StoreError, and leaves the class unchanged, if this fails."""
         self._delete(class_.id)
 
     def delete_by_code(self, code: str) -> str:
@@ -197,7 +197,7 @@ class Classes:
             Its name, or its id if the name is unknown.
 
         Raises:
-            NotAllowed: there is none.
+            NotAllowed: there is no such class.
         """
         class_id = students.class_id(code)
         with self._database.read() as connection:
@@ -208,13 +208,13 @@ class Classes:
         return str(row["name"]) if row else class_id
 
     def all(self) -> list[Class]:
-        """Return every class whose time is not over, the newest first; for the person who runs the host."""
+        """Return every class whose time is not over, the newest first, for the administrator of the host."""
         with self._database.read() as connection:
             live = [class_ for _, class_, _ in _list_classes(connection) if class_ and not class_.expired]
         return sorted(live, key=lambda class_: class_.created_at, reverse=True)
 
     def damaged(self) -> dict[str, str]:
-        """Return the ids of classes that cannot be read, with the reason; nothing of them is deleted."""
+        """Return the ids of classes that cannot be read, with the reason; they are not deleted."""
         with self._database.read() as connection:
             unreadable = {class_id: reason for class_id, class_, reason in _list_classes(connection) if not class_}
             return database.explain_missing(connection, self.folder) | unreadable
@@ -223,7 +223,7 @@ class Classes:
         """Import earlier versions' files, delete classes whose time is over, and finish interrupted deletions.
 
         Returns:
-            The number of classes that remain. A class that cannot be read is named in the log, stays, and counts.
+            The number of classes that remain. A class that cannot be read is logged, remains, and counts.
         """
         if not self.folder.is_dir():
             return 0
@@ -240,10 +240,10 @@ class Classes:
         return len(self.all()) + len(damaged)
 
     def join(self, class_: Class, nickname: str) -> tuple[Student, str]:
-        """Add a student to a class, or to those who wait to be admitted.
+        """Add a student to a class, or to the students who wait to be admitted.
 
         Returns:
-            The student, and a token that proves their identity, of which only a hash is stored.
+            The student, and a token that proves the student's identity; only its hash is stored.
 
         Raises:
             InvalidValue: the nickname is not allowed.
@@ -265,7 +265,7 @@ class Classes:
         return student, token
 
     def recognise(self, class_: Class, student_id: str, token: str) -> Student:
-        """Return the student whose token this is.
+        """Return the student with an id, after checking the token.
 
         Raises:
             NotAllowed: there is no such student, or the token is wrong.
@@ -285,10 +285,10 @@ class Classes:
         return student
 
     def predict(self, class_: Class, student: Student, prediction: Prediction) -> Student:
-        """Store what a student predicts, in place of an earlier prediction.
+        """Store a student's prediction, which replaces an earlier one.
 
         Raises:
-            InvalidValue: it is not one of the question's answers.
+            InvalidValue: the prediction is not one of the question's answers.
             NotAllowed: the class is closed, or the student is not admitted yet or has results already.
         """
         with self._database.write() as connection:
@@ -300,18 +300,18 @@ class Classes:
         return replace(student, prediction=prediction, fault="")
 
     def students(self, class_: Class) -> list[Student]:
-        """Return everybody who has joined or waits to be admitted, in the order of joining."""
+        """Return all students who have joined or wait to be admitted, in the order of joining."""
         with self._database.read() as connection:
             return _list_students(connection, class_)
 
     def admit(self, class_: Class, students: Sequence[Student]) -> int:
-        """Let students who wait take part.
+        """Admit waiting students to a class.
 
         Returns:
-            How many of them waited.
+            The number of students who were waiting.
 
         Raises:
-            NotAllowed: the class is full; the first ones are admitted.
+            NotAllowed: the class is full; the first students are admitted.
         """
         chosen = {student.id for student in students}
         with self._database.write() as connection:
@@ -325,20 +325,21 @@ class Classes:
         return len(waiting)
 
     def remove(self, class_: Class, students: Sequence[Student]) -> None:
-        """Delete students with all of their results; raises StoreError if one cannot be, and then all are as before."""
+        """Delete students with all results; raises StoreError, and leaves all unchanged, if one cannot be deleted."""
         with self._change() as connection:
             for student in students:
                 self._delete_student(connection, class_, student)
         self._remove_hidden()
 
     def merge(self, class_: Class, gone: Student, kept: Student) -> None:
-        """Give one student's results to another, such as somebody who joined twice, and delete the one.
+        """Move the results of `gone` to `kept`, such as for somebody who joined twice, and delete `gone`.
 
-        The other's prediction stays, unless there is none. If one of them was admitted, the other one is then.
-        An interruption leaves both students, and each result with one of them; doing it again finishes it.
+        The prediction of `kept` stays, unless there is none. If either was admitted, `kept` is admitted. An
+        interruption leaves both students, and each result with one of them; a second call finishes the merge.
 
         Raises:
-            NotAllowed: they are one, the other is unreadable, or they have more results than one student may have.
+            NotAllowed: both are the same student, `kept` is unreadable, or there are more results than one student may
+                have.
         """
         if gone.id == kept.id:
             raise NotAllowed("Choose two students to merge.")
@@ -363,11 +364,11 @@ class Classes:
         self._remove_hidden()
 
     def store(self, class_: Class, student: Student) -> Store:
-        """Return the store of a student's results, which nobody else writes to."""
+        """Return the store of a student's results, to which nobody else writes."""
         return results.StudentStore(self.place(class_, student.id) / student.results)
 
     def require_part(self, class_: Class, student: Student) -> None:
-        """Raise NotAllowed if the class is closed by now, or the student is not admitted yet or was removed."""
+        """Raise NotAllowed if the class is closed now, or the student is not admitted yet or was removed."""
         with self._database.read() as connection:
             _require_part(connection, class_, student)
 
@@ -423,7 +424,7 @@ class Classes:
         _hide(self.place(class_, student.id))
 
     def _remove_hidden(self) -> None:
-        """Remove the folders of what is deleted; one whose deletion was interrupted before gets its name back."""
+        """Remove the folders of deleted classes and students; restore the name of a folder whose row still exists."""
         with self._database.write() as connection:
             known = {name for (name,) in connection.execute("SELECT id FROM classes UNION SELECT id FROM students")}
             for path in [*self.folder.glob(f"{_HIDDEN}*"), *self.folder.glob(f"*/students/{_HIDDEN}*")]:
@@ -436,14 +437,14 @@ class Classes:
 
 
 def _hide(folder: Path) -> None:
-    """Rename a folder that is to be removed, so that nobody can write into it; raises OSError."""
+    """Rename a folder that will be removed, so that nobody can write into it; raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         folder.rename(folder.with_name(_HIDDEN + folder.name))
         atomic.flush_folder(folder.parent)
 
 
 def _list_classes(connection: sqlite3.Connection) -> Iterator[tuple[str, Class | None, str]]:
-    """Yield every class's id with the class, or with the reason why it cannot be read."""
+    """Yield the id of every class with the class, or with the reason why it cannot be read."""
     for row in connection.execute(f"{_SELECT_CLASSES} ORDER BY id").fetchall():
         try:
             yield row["id"], Class.from_row(row), ""
@@ -492,7 +493,7 @@ def _require_student(connection: sqlite3.Connection, class_: Class, student: Stu
 
 
 def _require_place(everybody: Sequence[Student], *, waiting: bool) -> None:
-    """Raise NotAllowed unless a class has a place for one more, among those who wait or among the others."""
+    """Raise NotAllowed unless a class has a place for one more student, admitted or waiting."""
     count = sum(student.waiting == waiting for student in everybody)
     if waiting and count >= MAX_WAITING:
         raise NotAllowed(
@@ -518,7 +519,7 @@ def _find_student_row(connection: sqlite3.Connection, class_: Class, student_id:
 
 
 def _read_student(row: sqlite3.Row, question: ClassQuestion) -> Student:
-    """Read a row of the database; raises StoreError if it is not that of a student."""
+    """Read a row of the database; raises StoreError if the row is not a valid student."""
     values = {name: row[name] for name in ("id", "nickname", "joined_at", "results", "fault")}
     try:
         student = documents.convert_to_type(values | {"waiting": bool(row["waiting"])}, Student)

@@ -1,15 +1,15 @@
-"""The database of a host's classes: one SQLite file, its tables, and what happens when the file cannot be used.
+"""The database of a host's classes: one SQLite file, its tables, and errors if the file cannot be used.
 
-It has the state of classes only: questions, students, predictions. Rows of results stay in parquet files. A write is
-one transaction, which is on the disk before it is reported as done, so a killed process loses nothing. Deleted content
-is overwritten. A file that is damaged, of another program or of a newer version is named in one sentence and left as
-it is.
+It contains only the state of classes: questions, students, predictions. Rows of results stay in parquet files. A write
+is one transaction, which is on the disk before it is reported as done, so a killed process loses nothing. Deleted
+content is overwritten. A file that is damaged, from another program or of a newer version is named in an error and left
+unchanged.
 
-Classes in JSON files, as earlier versions wrote them, and their import into the database.
+The module also imports the JSON files in which earlier versions stored classes.
 
 A class had a folder with a class.json. Each student had a folder below it with a student.json, a prediction.json and
-the results. A class is imported once, with all of its students; its files stay as they are until the class is deleted.
-A class whose class.json is damaged is not imported. No other damaged file prevents the import.
+the results. A class is imported once, with all of its students; its files stay unchanged until the class is deleted. A
+class whose class.json is damaged is not imported. No other damaged file prevents the import.
 """
 
 import contextlib
@@ -38,13 +38,13 @@ SCHEMA_VERSION = 2
 """Version of `TABLES`, stored as the file's `user_version`."""
 
 APPLICATION_ID = 0x43524F53
-"""Says whose file it is; `file` shows it."""
+"""Identifies the program that the file belongs to; the command `file` shows it."""
 
 BUSY_S = 30.0
-"""How long a write waits for those of others; one takes some milliseconds."""
+"""Seconds for which a write waits for other writes; a write takes some milliseconds."""
 
 MAX_DATABASE_BYTES = 2**20
-"""Size of a row beyond which it is not read; a question with 400 values has some ten thousand bytes."""
+"""Maximum size of a row that is read; a question with 400 values has some ten thousand bytes."""
 
 TABLES = (
     """CREATE TABLE classes (
@@ -72,8 +72,8 @@ class Database:
     """The database in one folder.
 
     Attributes:
-        folder: made, for its owner alone, with the first write.
-        fill: inserts what is there already into a new database.
+        folder: folder of the file; the first write creates it with access for its owner only.
+        fill: inserts existing data into a new database.
     """
 
     folder: Path
@@ -85,7 +85,7 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """Open the database to read; where there is no file, none is made.
+        """Open the database to read; a missing file is not created.
 
         Raises:
             StoreError: the file cannot be read.
@@ -95,7 +95,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Open the database for one transaction, which is undone if the block raises; the file is made if needed.
+        """Open the database for one transaction, which is undone if the block raises; create the file if needed.
 
         Raises:
             StoreError: the file cannot be read or written.
@@ -105,7 +105,7 @@ class Database:
             yield connection
 
     def empty_log(self) -> None:
-        """Overwrite the write-ahead log, in which deleted content may still be; later if somebody reads just now."""
+        """Overwrite the write-ahead log, which may contain deleted content; postponed while another process reads."""
         with self._open(self.path) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -119,7 +119,7 @@ class Database:
 
     @contextlib.contextmanager
     def _open(self, path: Path | None) -> Iterator[sqlite3.Connection]:
-        """Open a file, or a database in memory without one."""
+        """Open a file, or a database in memory if there is no path."""
         try:
             if path and not stat.S_ISREG(path.lstat().st_mode):
                 raise sqlite3.DatabaseError("it is not a regular file")
@@ -130,7 +130,7 @@ class Database:
                 connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
                 for name in _PRAGMAS:
                     connection.execute(f"PRAGMA {name} = ON")
-                with _transaction(connection, "DEFERRED"):  # one moment, while another process makes the tables
+                with _transaction(connection, "DEFERRED"):  # a consistent view while another process creates the tables
                     is_new = not _has_tables(connection)
                 if is_new:
                     self._make_tables(connection)
@@ -157,14 +157,14 @@ class Database:
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
-    """Commit what the block does, or undo it if it raises."""
+    """Commit the changes of the block, or undo them if it raises."""
     connection.execute(f"BEGIN {kind}")
     with connection:
         yield
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether a database has all tables; raises DatabaseError if it has others than `TABLES`."""
+    """Return whether a database has all tables; raises DatabaseError if its tables differ from `TABLES`."""
     identity = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _IDENTITY}
     tables = _list_tables(connection)
     if not tables and not any(identity.values()):
@@ -185,20 +185,20 @@ def _list_tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def insert_row(connection: sqlite3.Connection, table: str, **values: object) -> None:
-    """Insert a row; the names of the table and its columns must not come from input."""
+    """Insert a row; names of tables and columns must not come from user input."""
     marks = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
 
 
 def read_clock() -> datetime.datetime:
-    """Return the time that is stored with everything."""
+    """Return the current time as it is stored."""
     return datetime.datetime.now(datetime.UTC)
 
 
 CLASS_FILE, STUDENT_FILE, PREDICTION_FILE = "class.json", "student.json", "prediction.json"
 
 MOST_FILE_BYTES = 256 * 1024
-"""Size of a class.json beyond which it is not read."""
+"""Maximum size of a class.json that is read."""
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 _Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
@@ -226,7 +226,7 @@ class _StudentFile:
 
 
 def import_classes(connection: sqlite3.Connection, folder: Path) -> None:
-    """Insert every class that is in files of a folder and not in the database yet, unless its file is damaged."""
+    """Insert every class in the files of a folder that is not in the database yet, unless its file is damaged."""
     for name in _list_missing(connection, folder):
         with contextlib.suppress(DamagedFile):  # named by `explain_missing`
             values, students = _read_class(folder / name)
@@ -259,10 +259,10 @@ def _list_ids(folder: Path) -> list[str]:
 
 
 def _read_class(folder: Path) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
-    """Return the columns of a class, and those of each student by id.
+    """Return the columns of a class, and the columns of each student by id.
 
     Raises:
-        DamagedFile: the class has no file, or one that cannot be read.
+        DamagedFile: the file of the class is missing or cannot be read.
     """
     found = documents.read_json(folder / CLASS_FILE, _ClassFile, most_bytes=MOST_FILE_BYTES)
     if found is None:
@@ -281,7 +281,7 @@ def _read_class(folder: Path) -> tuple[dict[str, object], dict[str, dict[str, ob
 
 
 def _read_student(folder: Path, question: ClassQuestion) -> dict[str, object]:
-    """Return the columns of a student, with what is wrong with the files."""
+    """Return the columns of a student, including errors of the files."""
     nickname = f"unreadable {folder.name[:6]}"  # the teacher may give the results to another student
     values: dict[str, object] = {"nickname": nickname, "joined_at": "", "waiting": False, "token_hash": ""}
     values |= {"results": "results", "fault": f"{STUDENT_FILE} is missing."}

@@ -1,8 +1,8 @@
 """Rate limits of actions: per visitor, per network address, and for all visitors together.
 
-Each of the three has a bucket of a number of goes, which refills at a fixed rate and never beyond its size. Nobody is
-locked out by others for good: where the bucket of all is empty, the next go is available within a fraction of a second.
-Visitors are identified by hashes, which are in memory only. Safe for all threads of one process.
+Each of the three has a bucket of tokens, which refills at a fixed rate up to its size. Nobody can lock out others
+permanently: if the bucket of all visitors is empty, the next token is soon available. Visitors are identified by
+hashes, which are in memory only. Limits are thread-safe.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from ..errors import NotAllowed
 By = Literal["visitor", "address", "all"]
 
 MOST_BUCKETS = 20_000
-"""Buckets beyond which those that are full again, and say nothing, are dropped."""
+"""Maximum number of buckets before full ones, which contain no information, are dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where somebody comes from, in hashes that say nothing: their browser, and their network (one for a school)."""
+    """Origin of a visitor, as anonymous hashes of the browser and of the network, which a school shares."""
 
     visitor: str
     address: str
@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """How often: goes in a full bucket, and seconds after which there is one more."""
+    """A rate limit: tokens in a full bucket, and seconds until one token is added."""
 
     at_once: int
     every_s: float
@@ -45,37 +45,41 @@ CODES: dict[By, Rate] = {
     "address": Rate(at_once=100, every_s=0.2),
     "all": Rate(at_once=1_000, every_s=0.1),
 }
-"""Wrong join codes. The rate of all bounds guessing; `core.classroom.students` has the arithmetic."""
+"""Limits of wrong join codes. The rate for all visitors bounds guessing; `core.classroom.students` has the
+calculation.
+"""
 
 SECRETS: dict[By, Rate] = {
     "visitor": Rate(at_once=10, every_s=6.0),
     "address": Rate(at_once=50, every_s=1.0),
     "all": Rate(at_once=100, every_s=0.5),
 }
-"""Wrong secret codes: nobody finds one, but each check takes some 50 ms of the server."""
+"""Limits of wrong secret codes: guessing one is infeasible, but each check takes some 50 ms of the server."""
 
 JOINS: dict[By, Rate] = {
     "visitor": Rate(at_once=3, every_s=60.0),
     "address": Rate(at_once=40, every_s=20.0),
 }
-"""Joins to one class: a class of 30 joins from its school at once, and who writes a script fills none in minutes."""
+"""Limits of joins to one class: a class of 30 can join from its school at once, but a script cannot fill it in
+minutes.
+"""
 
 MADE: dict[By, Rate] = {
     "visitor": Rate(at_once=10, every_s=360.0),
     "address": Rate(at_once=20, every_s=180.0),
     "all": Rate(at_once=100, every_s=60.0),
 }
-"""Classes made on the page, of which a host has only so many."""
+"""Limits of classes created on the page, because a host has a limited number of classes."""
 
 FILES: dict[By, Rate] = {
     "visitor": Rate(at_once=6, every_s=10.0),
     "address": Rate(at_once=60, every_s=1.0),
 }
-"""Files that a student brings to a class: each is checked by a process of its own, of which few run at once."""
+"""Limits of files that a student uploads: each is checked by a separate process, of which few run at once."""
 
 
 class TooOften(NotAllowed):
-    """There is no go left just now in somebody's bucket; in `wait_s` there is one, if nobody else takes it."""
+    """A bucket is empty; it has a token again in `wait_s` seconds, unless somebody else uses it."""
 
     def __init__(self, what: str, by: By, wait_s: float) -> None:
         self.by = by
@@ -85,16 +89,16 @@ class TooOften(NotAllowed):
 
 
 def source(cookie: str, address: str) -> Source:
-    """Identify a visitor's location by their browser and by their network address, if known.
+    """Identify a visitor by the browser and, if known, by the network address.
 
-    Of IPv6 the network counts, of which one person has more addresses than there are codes.
+    For IPv6 the network is used, because one person has more addresses than there are codes.
     """
     network = _hash_key("address", _network(address))
     return Source(visitor=_hash_key("browser", cookie) if cookie else _hash_key("no cookie", network), address=network)
 
 
 class Limits:
-    """Remaining goes for one action, which `what` names in the error. Visitors without a rate have no limit."""
+    """Limits of one action, which `what` names in the error. Visitors without a rate have no limit."""
 
     def __init__(self, what: str, rates: dict[By, Rate], now: Callable[[], float] = time.monotonic) -> None:
         self.what = what
@@ -104,7 +108,7 @@ class Limits:
         self._buckets: dict[tuple[By, str], tuple[float, float]] = {}
 
     def take(self, source: Source, within: str = "") -> None:
-        """Use a go of every bucket, each location separately; raises TooOften and uses nothing if one is empty."""
+        """Use a token of every bucket of this source; raises TooOften, and uses none, if one is empty."""
         with self._lock:
             keys = self._keys(source, within)
             for key in keys:
@@ -115,14 +119,14 @@ class Limits:
             self._forget()
 
     def give_back(self, source: Source, within: str = "") -> None:
-        """Put a go back that was used up."""
+        """Return a used token to every bucket."""
         with self._lock:
             for key in self._keys(source, within):
                 self._put(key, self._left(key) + 1)
 
     @contextlib.contextmanager
     def tried(self, source: Source) -> Iterator[None]:
-        """Use a go up only if what is tried here is not allowed; raises TooOften, and tries nothing, without one."""
+        """Use a token only if the block raises NotAllowed; raises TooOften before the block if there is none."""
         self.take(source)
         failed = False
         try:
@@ -154,7 +158,7 @@ class Limits:
 
 
 _SALT = secrets.token_bytes(32)
-"""Salt of this process: a hash of an address or a cookie means nothing after it ends, or elsewhere."""
+"""Salt of this process, which makes hashes of addresses and cookies meaningless outside of it."""
 
 
 def _hash_key(kind: str, text: str) -> str:

@@ -1,7 +1,7 @@
-"""The question of a class: one training, or one varied on its axes, with everything fixed but the devices.
+"""The question of a class: one training, or a sweep of its axes, with everything fixed except the devices.
 
-So all students measure the same question, on their own hardware. Rows of any other training give a reason why they are
-not pooled.
+All students measure the same question on their own hardware. Rows of any other training are not pooled, for a reason
+that this module states.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ from ..question.sweep import Axis, Sweep, size_on_axis
 from ..results.schema import Trial
 
 ANYBODY = (Contender(), Contender(threads=1))
-"""Contenders of a question before it is known whose they are."""
+"""Placeholder contenders of a question before its devices are chosen."""
 
 NEVER = "never"
-"""A predicted place beyond every size."""
+"""Prediction that the challenger is faster at no size."""
 
 BASELINE, CHALLENGER, SAME = "baseline", "challenger", "same"
 WINNERS: dict[str, str] = {
@@ -31,25 +31,25 @@ WINNERS: dict[str, str] = {
     BASELINE: "one CPU thread",
     SAME: "about the same, within 10 %",
 }
-"""Choices of the prediction of the faster device, with words for people whose machine has no GPU."""
+"""Answers that predict the faster device, with their texts for machines without a GPU."""
 
 WINNERS_WITH_GPU = WINNERS | {CHALLENGER: "the GPU", BASELINE: "the CPU"}
-"""The same with words for people who have one."""
+"""Answers that predict the faster device, with their texts for machines with a GPU."""
 
 PLAIN = {"protocol_version": PROTOCOL_VERSION, "precision": "fp32", "execution": "eager", "drained": True}
-"""Columns that say how a row was measured; rows that were measured otherwise are not pooled."""
+"""Columns on how a row was measured, with the required values; rows with other values are not pooled."""
 
 
 RUNS_A_POINT = 10
-"""Runs of one training that a file may bring: who measured again brings more than one, nobody brings a hundred."""
+"""Maximum runs of one training in a file; repeated measurements give more than one."""
 
 CONTENDER_LENGTH = 60
-"""Limit of a contender's characters; the longest with all its variants has fewer."""
+"""Maximum characters of a contender; the longest valid one, with all its variants, is shorter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassQuestion:
-    """The question of a class, on `ANYBODY`: its title for people, and the same in words of the command line."""
+    """The question of a class with the contenders `ANYBODY`, its title, and its command-line options."""
 
     title: str
     question: Experiment | Sweep
@@ -65,7 +65,7 @@ class ClassQuestion:
     def from_preset(cls, name: str) -> Self:
         """Return the question of a tutorial at the scale of a class.
 
-        Raises InvalidValue where there is no such tutorial.
+        Raises InvalidValue if there is no such tutorial.
         """
         preset = presets.preset(name)
         return cls(
@@ -76,7 +76,7 @@ class ClassQuestion:
 
     @property
     def axis(self) -> Axis | None:
-        """The size axis on which a crossover is looked for; None where there is one training only."""
+        """The size axis on which a crossover is searched; None for a single training."""
         if not isinstance(self.question, Sweep):
             return None
         return next((axis for axis in self.question.axes if axis.name in SIZE_AXES), None)
@@ -88,29 +88,29 @@ class ClassQuestion:
 
     @property
     def most_runs(self) -> int:
-        """Runs that one file may bring."""
+        """Maximum runs in one file."""
         return RUNS_A_POINT * len(self.points)
 
     @property
     def places(self) -> tuple[float, ...]:
-        """Sizes from which on the challenger can be expected to win, ascending; none for one training."""
+        """Sizes from which the challenger can be predicted to win, ascending; empty for one training."""
         axis = self.axis
         return tuple(sorted({size_on_axis(point, axis.name) for point in self.points})) if axis else ()
 
     @property
     def dealt_sizes(self) -> tuple[float, ...]:
-        """Sizes that students of one host can share out: those of a sweep with one axis; else none."""
+        """Sizes that can be distributed among students of one host; empty except for a sweep with one axis."""
         return self.places if isinstance(self.question, Sweep) and len(self.question.axes) == 1 else ()
 
     def deal_size(self, taken: Mapping[float, int], uncertain: Collection[float] = ()) -> float:
-        """Return the size that the next student measures: the one that fewest have, uncertain ones first.
+        """Return the size that the next student measures: a size with the fewest measurements, uncertain sizes first.
 
         Args:
-            taken: size → how many students have measured it, or are about to.
+            taken: size → number of students who have measured it or are assigned to it.
             uncertain: sizes at which neither device is clearly faster yet.
 
         Returns:
-            One of `dealt_sizes`, in an order that covers the range early: both ends, the middle, the middles between.
+            One of `dealt_sizes`, in an order that covers the range early: both ends, then the middles of the gaps.
         """
         order = {size: place for place, size in enumerate(_spread(self.dealt_sizes))}
         return min(order, key=lambda size: (taken.get(size, 0), size not in uncertain, order[size]))
@@ -129,7 +129,7 @@ class ClassQuestion:
         return dataclasses.replace(self.question, contenders=tuple(contenders))
 
     def objection(self, trial: Trial) -> str:
-        """Return why a row is not pooled, in words that go on after "because"; empty if it is."""
+        """Return why a row is not pooled, as a clause after "because"; empty if it is pooled."""
         for name, wanted in PLAIN.items():
             if getattr(trial, name) != wanted:
                 return f"its {name} is {getattr(trial, name)!r:.40}, and the class measures with {wanted!r}"
@@ -155,7 +155,7 @@ class ClassQuestion:
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """Read `to_json`'s data back; raises InvalidValue where it is none."""
+        """Read the data of `to_json` back; raises InvalidValue if they are not a question."""
         match data:
             case {"title": str(title), "words": str(words), "sweep": sweep}:
                 return cls(title=title, words=words, question=Sweep.from_json(sweep))
@@ -165,7 +165,7 @@ class ClassQuestion:
 
 
 def _spread(sizes: Sequence[float]) -> list[float]:
-    """Return sizes in an order whose beginnings cover the range: both ends, then the middle of the widest gap left."""
+    """Return sizes in an order that covers the range early: both ends, then the middle of the widest gap."""
     order = list(dict.fromkeys((0, len(sizes) - 1))) if sizes else []
     while len(order) < len(sizes):
         ends = sorted(order)
@@ -179,7 +179,7 @@ def _settings(source: Trial | Point) -> tuple[object, ...]:
 
 
 def _misread(contender: str) -> str:
-    """Return why a row's contender is none of a class's, in the same words; empty if it may be."""
+    """Return why a row's contender does not fit a class, as a clause after "because"; empty if it fits."""
     try:
         if len(contender) > CONTENDER_LENGTH:
             raise InvalidValue("contender", contender, f"at most {CONTENDER_LENGTH} characters")

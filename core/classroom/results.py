@@ -1,9 +1,9 @@
-"""Results of a class: each student's rows, the files that students upload, and what everybody's rows say together.
+"""Results of a class: each student's rows, the files that students upload, and the joint result of all rows.
 
-A student's rows are read within bounds: whatever else lies in the folder costs that student rows, and nobody else time.
-An uploaded file is checked as any foreign file is; the code and the nickname in it only show that it is the wrong one.
-Only rows of the class's own question count, the others are named with the reason. Nothing is averaged over machines:
-a student's crossover is computed from that student's rows alone, and a spread is of such crossovers.
+A student's rows are read within limits, so that excess files in the folder affect only that student. An uploaded file
+is checked like any foreign file; its code and nickname only serve to detect a wrong file. Only rows of the class's
+question count; the others are listed with the reason. Nothing is averaged over machines: a student's crossover is
+computed from that student's rows alone, and a spread is computed from such crossovers.
 """
 
 import collections
@@ -40,42 +40,42 @@ from .question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion
 from .students import Prediction, Student, fold_name
 
 MAX_ROWS = 1_000
-"""Rows that a student may bring, and have; a question of a class has some tens."""
+"""Maximum rows in a student's file and store; a question of a class has some tens."""
 
 MOST_ROWS = 2 * MAX_ROWS
-"""Rows that are read: a measurement that was under way when the last row that is allowed came in is still shown."""
+"""Maximum rows that are read, so that a measurement that was running when the limit was reached is still shown."""
 
 MAX_EXCHANGE_BYTES = 16 * 2**20
-"""Limit of a student's rows in bytes; as Python objects they need five times that. A row has some thousand bytes."""
+"""Limit of a student's rows in bytes; as Python objects they need five times as much. A row has some thousand bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Rows of a student, none twice, in the order of run and contender; and the reasons why others are unreadable."""
+    """Rows of a student without duplicates, by run and contender, and the reasons why others are unreadable."""
 
     rows: tuple[Trial, ...] = ()
     faults: tuple[str, ...] = ()
 
 
 class StudentStore(Store):
-    """The store of a student: nothing makes it anew once the student, or the class, was removed."""
+    """The store of a student, which is not created again after the student or the class was removed."""
 
     def check_writable(self) -> None:
-        """Find out whether rows can be written, as of any store; raises StoreError, also where the student is gone."""
+        """Check whether rows can be written, as for any store; raises StoreError, also if the student was removed."""
         if not self.folder.parent.is_dir():
             raise StoreError(f"The store {self.folder} cannot be written: its student or class was removed.")
         super().check_writable()
 
 
 def read_rows(folder: Path) -> Measured:
-    """Return the rows of a student's store, none of a folder that does not exist; raises as `read_table` does."""
+    """Return the rows of a student's store; empty if the folder does not exist. Raises as `read_table` does."""
     table, faults = read_table(folder)
     ordered = table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")])
     return Measured(rows=tuple(from_table(ordered)), faults=faults)
 
 
 def read_table(folder: Path) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the rows of a student's store as a table of `SCHEMA`, in any order, and what was not read.
+    """Return the rows of a student's store as a table of `SCHEMA`, in any order, and why others were not read.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -92,7 +92,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def count_rows(file: Path) -> int:
-    """Return the number of rows that a file declares; 0 where it cannot be read."""
+    """Return the number of rows that a file declares; 0 if it cannot be read."""
     try:
         return int(pq.read_metadata(file).num_rows)
     except (pa.ArrowException, OSError, ValueError):
@@ -100,7 +100,7 @@ def count_rows(file: Path) -> int:
 
 
 def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None:
-    """Raise NotAllowed if some files of rows, with so many rows and bytes beyond, are more than a student may have."""
+    """Raise NotAllowed if files, plus some additional rows and bytes, exceed what a student may have."""
     rows += sum(map(count_rows, files))
     size += sum(file.stat().st_size for file in files if file.exists())
     if rows > MAX_ROWS or size > MAX_EXCHANGE_BYTES:
@@ -111,7 +111,7 @@ def require_room(files: Sequence[Path], *, rows: int = 0, size: int = 0) -> None
 
 
 def compute_signature(folder: Path) -> str:
-    """Changes whenever a file of the folder does, and is empty where there is none; raises as `read_table` does."""
+    """Return a text that changes with the files of a folder, empty without files; raises as `read_table` does."""
     found = sorted((file.path.name, file.size, file.written_ns) for file in index.list_files(folder))
     return hashlib.sha256(repr(found).encode(errors="surrogatepass")).hexdigest() if found else ""
 
@@ -124,7 +124,7 @@ def _read_within_bounds(newest_first: Sequence[File], faults: list[str]) -> Iter
             return
         try:
             table = read_file(file.path, most_rows=MOST_ROWS - rows)[1]
-        except FileNotFoundError:  # merged, or removed, since it was listed
+        except FileNotFoundError:  # merged or removed since it was listed
             continue
         except ForeignFile as error:
             faults.append(f"a file cannot be read, because {error}")
@@ -144,12 +144,12 @@ CODE_KEY, NICKNAME_KEY = b"crossover_class_code", b"crossover_class_nickname"
 MAX_UPLOAD_BYTES = 5_000_000
 
 MOST_TAKEN_BYTES = 64 * 2**20
-"""Rows of a whole class in memory that are given out as one file; those of thirty students take ten MiB at most."""
+"""Maximum memory of a class's rows for an export as one file; the rows of thirty students need at most ten MiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """Result of receiving a file: new rows, rows that were there already, and why the file or rows were refused."""
+    """Result of receiving a file: new rows, rows that existed already, and why the file or rows were refused."""
 
     added: int = 0
     duplicates: int = 0
@@ -167,12 +167,12 @@ def add_file(store: Store, data: bytes, name: str, *, question: ClassQuestion, c
     """Add the rows of an uploaded file to a student's store.
 
     Args:
-        store: the student's.
-        data: the file's content.
-        name: of the file, for messages.
-        question: only rows of it are added.
-        code: to join the class by.
-        nickname: of the student.
+        store: store of the student.
+        data: content of the file.
+        name: name of the file, for messages.
+        question: question of the class; only its rows are added.
+        code: join code of the class.
+        nickname: nickname of the student.
 
     Raises:
         NotAllowed: the student would have too many rows.
@@ -194,9 +194,9 @@ def add_file(store: Store, data: bytes, name: str, *, question: ClassQuestion, c
 
 
 def export_class(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) -> bytes:
-    """Return all rows of a class as one file, the nickname as last column.
+    """Return all rows of a class as one file, with the nickname as the last column.
 
-    Raises StoreError where they are too many.
+    Raises StoreError if there are too many rows.
     """
     parts, size = [SCHEMA.empty_table().append_column("nickname", pa.array([], pa.string()))], 0
     for nickname, rows in tables:
@@ -209,9 +209,9 @@ def export_class(tables: Iterable[tuple[str, pa.Table]], kind: exchange.Format) 
 
 
 def _explain_excess(rows: pa.Table, question: ClassQuestion) -> str:
-    """Return why rows are more than can have been measured for a class, before any of them is looked at.
+    """Return why there are more rows than can have been measured for a class; the rows themselves are not checked.
 
-    Empty if not.
+    The result is empty if there are not too many rows.
     """
     runs = pc.value_counts(rows["run_id"])
     most = pc.max(runs.field("counts")).as_py() or 0
@@ -231,7 +231,7 @@ def _select_from_table(rows: pa.Table, question: ClassQuestion) -> tuple[pa.Tabl
 
 
 def _explain_wrong_file(data: bytes, code: str, nickname: str) -> str:
-    """Return why a file that was read whole is not this student's for this class; one that does not say is."""
+    """Return why a complete file belongs to another student or class; empty if not, or if it names none."""
     said = pq.read_schema(pa.BufferReader(data)).metadata or {}
     said_code = said.get(CODE_KEY, b"").decode(errors="replace")
     said_nickname = said.get(NICKNAME_KEY, b"").decode(errors="replace")
@@ -250,10 +250,10 @@ def _to_parquet(table: pa.Table, said: Mapping[bytes, bytes]) -> bytes:
 
 
 NAME_LENGTH, SENTENCE_LENGTH = 80, 500
-"""Characters of a device's own name, and of a result in words, that are shown: both may come in a file."""
+"""Maximum displayed characters of a device's name and of a result in words, which may come from a foreign file."""
 
 WithInterval = tuple[float | None, float | None, float | None]
-"""A figure with the ends of its interval, as far as they are known."""
+"""A figure with the ends of its interval; each may be unknown."""
 
 UNKNOWN: WithInterval = (None, None, None)
 
@@ -262,17 +262,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Result of one student, with the devices' own names.
+    """Result of one student, with the hardware names of the devices.
 
     Attributes:
-        kind: of the challenger, as in the rows.
-        outcome: of the crossover; of one training never `crossing`, and otherwise by the faster device.
-        estimate: size from which on the challenger is faster, with its 95 % interval from `low` to `high`; None unless
-            the outcome is `crossing`.
-        speedup: at the largest size that was timed; above 1 the challenger is faster. None if nothing was timed.
-        speedup_low: its interval is from there to `speedup_high`; None where the noise is unknown.
-        winner: faster device at the largest size, as the verdict says; None where it is inconclusive.
-        sizes: how many were timed.
+        kind: device kind of the challenger, as in the rows.
+        outcome: outcome of the crossover; for one training it follows from the faster device and is never `crossing`.
+        estimate: size from which the challenger is faster, with its 95 % interval from `low` to `high`; None unless the
+            outcome is `crossing`.
+        speedup: speedup at the largest timed size; above 1 the challenger is faster. None if nothing was timed.
+        speedup_low: lower end of its interval, up to `speedup_high`; None if the noise is unknown.
+        winner: faster device at the largest size, according to the verdict; None if it is inconclusive.
+        sizes: number of timed sizes.
         from_file: whether it was measured elsewhere and uploaded as a file.
     """
 
@@ -294,11 +294,11 @@ class Result:
 
     @property
     def devices(self) -> str:
-        """Both devices in words: what results are grouped by."""
+        """Both devices in words, by which results are grouped."""
         return f"{self.challenger} against {self.baseline}"
 
     def place(self, question: ClassQuestion) -> float | str | None:
-        """Return the value that a correct prediction has; None if the result does not show it."""
+        """Return the correct prediction; None if the result does not show it."""
         if self.outcome == "gpu_always" and question.places:
             return question.places[0]
         if self.outcome == "cpu_always" and question.places:
@@ -310,7 +310,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Results of one pair of devices, how many of them found a crossover, and where these lie; None without any."""
+    """Results of one pair of devices: their number, and the number and range of crossovers, None without any."""
 
     devices: str
     results: int
@@ -322,7 +322,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How often each thing is expected: key of `WINNERS` → how many; size, or `NEVER`, → how many, none left out."""
+    """Number of predictions per key of `WINNERS`, and per size or `NEVER`, including answers without predictions."""
 
     students: int
     winners: Mapping[str, int]
@@ -331,10 +331,10 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Findings about one student's rows, with reasons why some or all do not count, in words that can follow a colon.
+    """Findings about one student's rows, with reasons why some or all do not count, as clauses after a colon.
 
     Attributes:
-        rows: those that were measured on this host and count, for the curve of the class.
+        rows: rows that were measured on this host and count, for the curve of the class.
     """
 
     result: Result | None = None
@@ -350,7 +350,7 @@ def evaluate_student(question: ClassQuestion, student: Student, folder: Path) ->
         fault = next(iter(has.faults), "") or (f"a row does not count, because {reasons[0]}" if reasons else "")
         here = tuple(row for row in mine if not row.origin)
         return Finding(result=_compute_result(question, student, mine), fault=fault, rows=here)
-    except Exception as error:  # a row that no check foresaw harms only its sender
+    except Exception as error:  # an unforeseen row affects only its sender
         _log.exception("The rows of a student could not be pooled")
         said = str(error).rstrip(".") if isinstance(error, CrossoverError) else type(error).__name__
         return Finding(fault=f"these rows cannot be evaluated: {said}")
@@ -371,10 +371,10 @@ def _compute_result(question: ClassQuestion, student: Student, mine: Sequence[Tr
 
 
 def select_rows(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
-    """Return the rows that are pooled, and why others are not, each reason once.
+    """Return the rows that are pooled, and the distinct reasons why others are not.
 
-    Of a run each contender counts once, and no more contenders than a run can have had: what is worked out for every
-    two of a run must not grow with the square of what a file says was one.
+    Each contender of a run counts once, up to the maximum number of contenders. This limits the cost of pairwise
+    comparisons within a run from a file.
     """
     mine: list[Trial] = []
     reasons: dict[str, None] = {}
@@ -395,7 +395,7 @@ def select_rows(question: ClassQuestion, rows: Sequence[Trial]) -> tuple[list[Tr
 
 
 def pool_rows(question: ClassQuestion, rows: Sequence[Trial]) -> Study | None:
-    """Return the curve of a class: what all students measured on one host, as one study; None without a size.
+    """Return the curve of a class: all measurements of students on one host as one study; None without a size axis.
 
     The runs of a size that several students measured are pooled.
     """
@@ -407,7 +407,7 @@ def pool_rows(question: ClassQuestion, rows: Sequence[Trial]) -> Study | None:
 def find_nearest(predicted: Mapping[str, float], estimate: float) -> list[str]:
     """Return the nicknames whose predicted size is nearest to a crossover, as a ratio.
 
-    Several where they are equally near.
+    The result has several nicknames if they are equally near.
     """
     away = {name: abs(math.log(place / estimate)) for name, place in predicted.items()}
     nearest = min(away.values(), default=0.0)
@@ -454,7 +454,7 @@ def _summarize_sweep(student: Student, study: Study) -> Result:
         answer = study.crossover()
     except CrossoverError as error:
         return _build_result(student, study, "not_measurable", str(error))
-    if answer.is_conditional:  # a loaded machine's answer is never pooled with those of quiet ones
+    if answer.is_conditional:  # answers of loaded and quiet machines are never pooled
         return _build_result(student, study, "undecided", answer.sentence)
     timed = [size for size in answer.sizes if size.speedup is not None]
     last = timed[-1] if timed else None
@@ -469,7 +469,7 @@ def _summarize_sweep(student: Student, study: Study) -> Result:
 
 
 def _summarize_size(student: Student, study: Study) -> Result:
-    """Return the result of a student who measured one size of the class's: a speedup without a crossover."""
+    """Return the result of a student who measured one size of the class: a speedup without a crossover."""
     found = speedup.speedup(*study.runs[-1])
     place = wording.place_on_axis(study.axis, wording.format_size(study.sizes[0]))
     sentence = f"At {place}: {verdicts.verdict_sentence(found)}"
@@ -491,7 +491,7 @@ def _summarize_training(student: Student, study: Study) -> Result:
 
 
 def _find_winner(verdict: verdicts.VerdictCode, figures: WithInterval) -> str | None:
-    """Return who was faster by a verdict, or that both were about as fast; None where it is inconclusive."""
+    """Return the faster device by a verdict, or that both were about as fast; None if it is inconclusive."""
     value, low, high = figures
     if value is None or low is None or high is None:
         return None
@@ -532,7 +532,7 @@ def _build_result(
 
 
 def _name_device(row: Trial) -> str:
-    """Return a device for people: its own name, and for the CPU how many threads, unless it had all."""
+    """Return the display name of a device: its hardware name and, for a CPU without all threads, their number."""
     name = as_line(row.device_name, NAME_LENGTH)
     threads = Contender.parse(row.contender).threads
     return (

@@ -1,15 +1,15 @@
-"""Students: what is stored about one, what they may predict, and the rules for the names that people choose.
+"""Students: their stored data, their predictions, the rules for names, and class codes.
 
-A name must show all of its characters, and no nickname may pass for another. After Unicode's UTS 39 (Security
-Mechanisms): names are normalised, of one script, and compared by how they look.
+All characters of a name must be visible, and no nickname may look like another. As in Unicode's UTS 39 (Security
+Mechanisms), names are normalised, of one script, and compared by appearance.
 
-Class codes: easy to read out and to type, and stored so that they cannot be read back.
+Class codes are easy to read aloud and to type, and are stored so that they cannot be recovered.
 
-A join code ends in a check letter, so that a mistyped code is reported at once. It does not count as a guess and is
-looked up nowhere (`core.classroom.limits` counts the others). How long guessing takes: there are 31^8 join codes, and
-all visitors together can try `limits.CODES`, ten a second, for long. So one of a hundred classes is found once in
-27 years, and one chosen class once in 2,700. Codes of earlier versions have eight letters and no check letter: as many,
-and found as seldom. Secret codes, of which there are 31^20, are not found.
+A join code ends in a check letter, so that a mistyped code is reported at once. A mistyped code is not looked up and
+does not count as a guess (`core.classroom.limits` counts the others). There are 31^8 join codes, and all visitors
+together can try ten per second (`limits.CODES`). So guessing one of a hundred classes takes 27 years on average, and
+guessing a specific class 2,700 years. Codes of earlier versions have eight letters and no check letter, so there are as
+many of them. There are 31^20 secret codes, so guessing one is infeasible.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from .question import NEVER, WINNERS, ClassQuestion
 NICKNAME_LENGTH, NAME_LENGTH = 24, 60
 
 RESULTS = re.compile(r"^results(-[0-9a-f]{1,32})?$")
-"""Names that a student's folder of results may have; some versions gave each one a name of its own."""
+"""Valid names of a student's folder of results; some versions gave each folder a unique name."""
 
 SCRIPTS = (
     *("Arabic", "Armenian", "Bengali", "Cyrillic", "Devanagari", "Ethiopic", "Georgian", "Greek", "Gujarati"),
@@ -41,16 +41,18 @@ Scripts whose letters have the shapes of Latin capitals are excluded.
 """
 
 MIXED = (("Latin", "Han", "Hiragana", "Katakana"), ("Latin", "Han", "Bopomofo"), ("Latin", "Han", "Hangul"))
-"""Scripts that are written together, and hold no letters that pass for each other's: UTS 39's "highly restrictive"."""
+"""Scripts that are written together and have no letters that look alike: UTS 39's "highly restrictive" level."""
 
 MOST_MARKS = 3
-"""Combining marks on one letter: Hebrew, Khmer and Tibetan need three, a pile of marks covers the lines around it."""
+"""Maximum combining marks on one letter: Hebrew, Khmer and Tibetan need three; more marks could cover adjacent
+lines.
+"""
 
 LOOK_ALIKE = str.maketrans(
     "авекмнорстухіјѕһԁԛԝӏ" "αβεζηικμνορτυχγ" "օսոհցզյ" "1l0",
     "abekmhopctyxijshdqwi" "abezhikmvoptuxy" "ounhgqj" "iio",
 )  # fmt: skip
-"""Small letters of Cyrillic, Greek and Armenian that look Latin, or whose capitals do; 1, l and I; 0 and O."""
+"""Lower-case letters of Cyrillic, Greek and Armenian that look Latin, or whose capitals do; 1, l and I; 0 and O."""
 
 _ALSO = " -_.'"
 _HIDDEN = regex.compile(r"\p{Default_Ignorable_Code_Point}")
@@ -60,7 +62,7 @@ _SEEN = regex.compile(r"[\p{L}\p{N}\p{M}]")
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """A student's prediction: the winner at the largest size, and from which size on (a size, `NEVER`, or None)."""
+    """A student's prediction: the winner at the largest size, and the size from which it wins, `NEVER`, or None."""
 
     winner: str
     place: float | str | None = None
@@ -75,14 +77,14 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Student:
-    """One student of a class, with everything that is stored about a person.
+    """One student of a class, with all stored personal data.
 
     Attributes:
         id: 16 hexadecimal digits; also the name of the student's folder.
         joined_at: ISO 8601, UTC; empty if unknown.
         waiting: whether the teacher has not admitted the student yet.
         results: name of the folder of results in the student's folder.
-        fault: what is wrong with the stored data, in one sentence; empty if nothing is.
+        fault: error in the stored data, in one sentence; empty if there is none.
     """
 
     id: str
@@ -95,12 +97,12 @@ class Student:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether the student's identity is lost; at most their results are left."""
+        """Whether the student's identity is lost, so that only results may remain."""
         return bool(self.fault) and not self.joined_at
 
 
 def check_nickname(text: str) -> str:
-    """Return a nickname as it is stored.
+    """Return the stored form of a nickname.
 
     Raises:
         InvalidValue: it is too long, or has characters that a nickname must not have.
@@ -113,7 +115,7 @@ def check_nickname(text: str) -> str:
 
 
 def check_class_name(text: str) -> str:
-    """Return the name of a class as it is stored, which may mix scripts, as in "Физика 7b, group 2".
+    """Return the stored form of the name of a class, which may mix scripts, as in "Физика 7b, group 2".
 
     Raises:
         InvalidValue: it is too long, or has characters that a name must not have.
@@ -139,7 +141,7 @@ def _check_name(field: str, text: str, length: int, allowed: str, also: str = ""
 
 
 def _match_scripts(*scripts: str) -> str:
-    """Return a pattern of the characters of some scripts, and of those that every script uses."""
+    """Return a pattern of the characters of some scripts, and of the characters common to all scripts."""
     members = "".join(rf"\p{{Script_Extensions={script}}}" for script in (*scripts, "Common", "Inherited"))
     return f"[{members}]*"
 
@@ -153,13 +155,13 @@ LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Letters of codes, without 0 and O, and without 1, I and L, to avoid typing errors. There are 31, which is a prime."""
 
 JOIN_LENGTH, EARLIER_LENGTH, SECRET_LENGTH = 9, 8, 20
-"""Letters of a join code, of one of an earlier version, and of a secret code."""
+"""Length in letters of a join code, a join code of an earlier version, and a secret code."""
 
 ID_LENGTH = 16
 """Hexadecimal digits of the id of a class or student."""
 
 JOIN_GROUP, GROUP = 3, 4
-"""Letters per group in a join code, and in all others."""
+"""Letters per group in a join code, and in all other codes."""
 
 EXAMPLE = "KX4-M9P-QS7"
 """An example of a join code."""
@@ -171,11 +173,11 @@ MISTYPED = (
 
 _TYPED_LENGTH = 100
 _WORK = 2**14
-"""Cost of one check of a secret, some 50 ms: nobody waits for it, who tries many does."""
+"""Cost of one check of a secret, some 50 ms, which only delays repeated attempts."""
 
 
 def join_code() -> str:
-    """Return a new code to join a class by: `EXAMPLE`."""
+    """Return a new code to join a class, such as `EXAMPLE`."""
     free = _random(JOIN_LENGTH - 1)
     return next(code for letter in LETTERS if _checks(code := format_code(free + letter)))
 
@@ -186,14 +188,14 @@ def secret() -> str:
 
 
 def format_code(code: str) -> str:
-    """Return a code as it was given out, however it was typed."""
+    """Return the canonical form of a typed code."""
     letters = "".join(letter for letter in _normalize_input(code) if letter in LETTERS)[:SECRET_LENGTH]
     group = JOIN_GROUP if len(letters) == JOIN_LENGTH else GROUP
     return "-".join(letters[start : start + group] for start in range(0, len(letters), group))
 
 
 def may_join(code: str) -> bool:
-    """Return whether a text can be a join code; if not it was mistyped, and need not be looked up."""
+    """Return whether a text can be a join code; if not, it was mistyped and need not be looked up."""
     letters = "".join(letter for letter in _normalize_input(code) if letter.isalnum())
     if not set(letters) <= set(LETTERS):
         return False
@@ -231,12 +233,12 @@ def is_id(text: str) -> bool:
 
 
 def hash_text(text: str) -> str:
-    """Return the hash of a text in 64 hexadecimal digits; for what is too long to guess."""
+    """Return the hash of a text in 64 hexadecimal digits, for texts that are too long to guess."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _normalize_input(code: str) -> str:
-    """In capitals, and as its characters are meant: some keyboards write Latin letters in full width."""
+    """Return a code in capitals and normal width, because some keyboards type full-width Latin letters."""
     return unicodedata.normalize("NFKC", code[:_TYPED_LENGTH]).upper()
 
 
@@ -245,10 +247,10 @@ def _random(length: int) -> str:
 
 
 def _checks(code: str) -> bool:
-    """Return whether the letters of a code go together: each counts by its place, and the sum is a multiple of 31.
+    """Return whether the checksum of a code, the sum of its letters weighted by position, is a multiple of 31.
 
-    31 is a prime, and neither a place nor a difference of letters or places is a multiple of it: every single wrong
-    letter shows, and every two that changed places.
+    31 is a prime, and neither a position nor a difference of letters or positions is a multiple of it. So every single
+    wrong letter and every swap of two letters is detected.
     """
     letters = code.replace("-", "")
     return sum(place * LETTERS.index(letter) for place, letter in enumerate(letters, start=1)) % len(LETTERS) == 0

@@ -1,4 +1,4 @@
-"""The commands of `python -m core`, a module each; every one parses, asks the same core as the pages, and prints."""
+"""The commands of `python -m core`, one module each; they parse options, call the same core as the pages, and print."""
 
 OK, FAILED, USAGE = 0, 1, 2
 """Exit statuses: success, a failed run or file, wrong usage."""
@@ -56,4 +56,4 @@ EXAMPLES = (
     "class code",
     "class measure --code KX4-M9P-QS7 --nickname ada --preset disc",
 )
-"""Lines at the end of the help of the command that each begins with."""
+"""Example lines at the end of the help of the command with which each begins."""

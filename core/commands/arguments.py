@@ -49,7 +49,7 @@ def require_store_folder(options: argparse.Namespace) -> Path:
 
 
 _KEPT = RESULTS.relative_to(PROJECT) if RESULTS.is_relative_to(PROJECT) else RESULTS
-"""The folder of results as its user would type it."""
+"""The default folder of results in the form that a user would type."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "training": {
@@ -101,7 +101,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def add_point(parser: argparse.ArgumentParser) -> None:
-    """One option for each field of a point; left out, the preset's or the default value holds."""
+    """Add one option for each field of a point; the default is the value of the preset or of the field."""
     presets_text = "settings of one of the four tutorials, which replace the defaults below (default: none)"
     parser.add_argument("--preset", choices=sorted(presets.PRESETS), help=presets_text)
     scale_text = "size of the preset: full as published, class for a lesson of less than a minute (default: full)"
@@ -112,7 +112,7 @@ def add_point(parser: argparse.ArgumentParser) -> None:
 
 
 def _describe_option(entry: Field) -> str:
-    """Return the help of a field's option: what it is, its range, and its default."""
+    """Return the help of a field's option: its meaning, range and default."""
     what = entry.option or entry.title
     if not entry.is_number:
         return f"{what} (default: {str(entry.default).lower()})"
@@ -121,7 +121,7 @@ def _describe_option(entry: Field) -> str:
 
 
 def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
-    """Some of the options that several commands have, in this order."""
+    """Add some of the options that several commands share, in this order."""
     for name in names:
         parser.add_argument(f"--{name}", **OPTIONS[name])
 
@@ -129,7 +129,7 @@ def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
 def point(options: argparse.Namespace) -> Point:
     """Return the training that options describe.
 
-    Raises InvalidValue if one is out of range, or contradicts the preset.
+    Raises InvalidValue if an option is out of range, or contradicts the preset.
     """
     if getattr(options, "training", None) is not None:
         return _custom_point(options)
@@ -172,7 +172,7 @@ def _custom_point(options: argparse.Namespace) -> Point:
 
 
 def check_function(file: Path, function: str) -> None:
-    """Refuse a script that has no such function, by reading it; raises InvalidValue."""
+    """Raise InvalidValue if a script does not define a function; the script is only read."""
     try:
         found = sources.read_definitions(file)
     except OSError as error:
@@ -201,5 +201,5 @@ def scale(options: argparse.Namespace) -> presets.Scale:
 
 
 def limits(options: argparse.Namespace) -> presets.Limits | None:
-    """Return how long the preset may take at its scale; None without a preset."""
+    """Return the time limits of the preset at its scale; None without a preset."""
     return presets.LIMITS[scale(options)] if options.preset else None

@@ -1,4 +1,4 @@
-"""`run_case`: a public thread of somebody whose GPU was not faster, and what the same comes to on this machine."""
+"""`run_case`: a public thread about a GPU that was not faster, and the results of its training on this machine."""
 
 import argparse
 from typing import Any
@@ -44,9 +44,9 @@ def run_case(options: argparse.Namespace) -> int:
 
 
 def _find_or_measure_rows(case: published.Case, options: argparse.Namespace) -> tuple[list[list[Trial]], bool]:
-    """Return rows of the training and of its fix, measured now or of the store.
+    """Return rows of the training and of its fix, measured now or from the store.
 
-    The second value shows whether all wanted rows are there.
+    The second value is whether all wanted rows were found.
     """
     queue, store = Queue(), Store(options.store)
     asked = case.build_experiments(_contenders(case, options, queue))

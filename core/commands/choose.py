@@ -1,4 +1,4 @@
-"""`print_choices`: whether a GPU that is not here would be faster for a training, from what this machine's CPU took."""
+"""`print_choices`: whether a GPU that is not available would be faster, predicted from the times of this CPU."""
 
 import argparse
 from typing import Any
@@ -23,7 +23,7 @@ def add_choose_command(commands: Any) -> None:
 
 
 def print_choices(options: argparse.Namespace) -> int:
-    """Print a prediction for each card; nothing is measured, and an open answer is an answer."""
+    """Print a prediction for each card; nothing is measured, and an inconclusive prediction is a valid result."""
     point = arguments.point(options)
     cards = options.gpu or ",".join(card.key for card in predict.list_cards())
     store = Store(arguments.require_store_folder(options))

@@ -1,4 +1,4 @@
-"""`class`: make and end classes on a host, manage their students, and measure for a class on your own machine."""
+"""`class`: create and delete classes on a host, manage their students, and measure for a class on this machine."""
 
 import argparse
 import contextlib
@@ -23,7 +23,7 @@ from ..text import to_file_name
 from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output, sweep
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
-"""Options that make the question, with those of a point; how the page tells a student what to type."""
+"""Options that define the question in addition to those of a point; pages use them in commands for students."""
 
 
 def add_classroom_command(commands: Any) -> None:
@@ -62,7 +62,7 @@ def _action(
 
 
 def _add_students(actions: Any) -> argparse.ArgumentParser:
-    """Add what can be done with the students of a class; returns the parser that names them."""
+    """Add the actions on the students of a class; return the parser of the options that select students."""
     named = _action(actions, students, "students", "list the students of a class")
     admit_parser = _action(actions, admit, "admit", "admit waiting students")
     admit_parser.add_argument(
@@ -99,7 +99,7 @@ def create(options: argparse.Namespace) -> int:
 
 
 def list_classes(options: argparse.Namespace) -> int:
-    """Print what classes there are."""
+    """Print all classes."""
     classes = Classes()
     lines = [_summary(class_, classes.students(class_)) for class_ in classes.all()]
     damaged = classes.damaged()
@@ -115,13 +115,13 @@ def list_classes(options: argparse.Namespace) -> int:
 
 
 def delete(options: argparse.Namespace) -> int:
-    """Drop a class."""
+    """Delete a class."""
     output.print_result(f"The class {Classes().delete_by_code(options.code)} is deleted.")
     return OK
 
 
 def students(options: argparse.Namespace) -> int:
-    """Print who has joined a class and who waits."""
+    """Print the students who have joined a class or wait to be admitted."""
     classes, class_ = _class(options.code)
     lines = [_student(classes, class_, student) for student in classes.students(class_)]
     shown = [
@@ -135,7 +135,7 @@ def students(options: argparse.Namespace) -> int:
 
 
 def admit(options: argparse.Namespace) -> int:
-    """Let students who wait take part."""
+    """Admit waiting students."""
     classes, class_ = _class(options.code)
     wanted = _find_students(classes, class_, options.nickname) if options.nickname else classes.students(class_)
     count = classes.admit(class_, wanted)
@@ -144,7 +144,7 @@ def admit(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    """Take students out of a class."""
+    """Remove students from a class."""
     classes, class_ = _class(options.code)
     wanted = _find_students(classes, class_, options.nickname)
     classes.remove(class_, wanted)
@@ -153,7 +153,7 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Put two students together."""
+    """Merge two students."""
     classes, class_ = _class(options.code)
     gone, kept = _find_students(classes, class_, [options.nickname, options.into])
     classes.merge(class_, gone, kept)
@@ -162,14 +162,14 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def make_code(_options: argparse.Namespace) -> int:
-    """Print a new code for the host, and what to write into its file."""
+    """Print a new code for the host, and the entry for its settings file."""
     code = secret()
     output.print_result(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{hash_code(code)}"')
     return OK
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Measure what the class asks, and write the file for its page."""
+    """Measure the question of the class, and write the file to upload."""
     if not may_join(options.code):
         raise InvalidValue("code", options.code, f"a join code, such as {EXAMPLE}")
     nickname = check_nickname(options.nickname)
@@ -190,7 +190,7 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def build_class_question(options: argparse.Namespace) -> ClassQuestion:
-    """Return the question that the options describe; raises InvalidValue where they make none."""
+    """Return the question that the options describe; raises InvalidValue if they do not describe one."""
     if options.preset and options.scale is None:
         options.scale = "class"
     fields = {name: getattr(options, name, None) for name in (*OPTIONS, *TRAINING)}
@@ -245,7 +245,7 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     arguments.add_point(parser)
     sweep.add_axes(parser)
     sweep.add_limits(parser)
-    parser.set_defaults(adaptive=False)  # everybody measures the same sizes
+    parser.set_defaults(adaptive=False)  # all students measure the same sizes
 
 
 def _class_title(options: argparse.Namespace) -> str:

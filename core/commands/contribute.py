@@ -1,6 +1,6 @@
 """`contribute`: measure this machine for five minutes and write one file that can be sent in.
 
-Nothing is sent. The file's contents are shown before it is written.
+The command sends nothing. It shows the contents of the file before writing it.
 """
 
 import argparse
@@ -29,10 +29,10 @@ from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, measuring, output
 
 LEAST_BUDGET_S = 5.0
-"""Seconds that a training gets where those before it took longer than they were given."""
+"""Minimum budget of a training in seconds, even if earlier trainings exceeded their budgets."""
 
 SELF_CHECK_S, SCRIPT_S = 90.0, 120.0
-"""Seconds after which the self-check or the script is ended; both take some ten seconds."""
+"""Timeouts of the self-check and of the script, in seconds; both take some ten seconds."""
 
 
 def add_contribute_command(commands: Any) -> None:
@@ -45,7 +45,7 @@ def add_contribute_command(commands: Any) -> None:
 
 
 def contribute(options: argparse.Namespace) -> int:
-    """Measure, show what the file holds, ask, and write it."""
+    """Measure, show the contents of the file, request confirmation, and write it."""
     if not options.output.is_dir():
         raise InvalidValue("output", str(options.output), "a folder that exists")
     began, queue = time.monotonic(), Queue()
@@ -76,7 +76,7 @@ def contribute(options: argparse.Namespace) -> int:
 
 
 def _choose_device(asked: str | None, machine: Machine) -> str:
-    """Return the requested accelerator or the first one; the CPU where there is none."""
+    """Return the requested accelerator or the first one; the CPU if there is none."""
     found = [info.device for info in machine.devices]
     if asked is not None and asked not in found:
         raise InvalidValue("device", asked, f"one of this machine: {', '.join(found)}")
@@ -84,7 +84,7 @@ def _choose_device(asked: str | None, machine: Machine) -> str:
 
 
 def _measure(machine: Machine, device: str, queue: Queue, store: Store) -> list[Trial]:
-    """Return the rows of all trainings; one that fails is named and left out."""
+    """Return the rows of all trainings; a training that fails is reported and left out."""
     has_graphs = device != "cpu" and "graph" not in machine.refusals.get(device, {})
     planned = list(contribution.plan_experiments(device, machine.environment.cores_usable, has_graphs=has_graphs))
     trials: list[Trial] = []
@@ -110,7 +110,7 @@ def _measure(machine: Machine, device: str, queue: Queue, store: Store) -> list[
 
 
 def check_device(device: str) -> dict[str, float]:
-    """Return what a device can do at most, measured in a process of its own.
+    """Return the maximum performance of a device, measured in a separate process.
 
     Raises:
         CrossoverError: the process failed.
@@ -131,7 +131,7 @@ def _is_scripted(trial: Trial) -> bool:
 
 
 def run_script(trials: Sequence[Trial], folder: Path) -> dict[str, float]:
-    """Return the time per step by the standalone PyTorch script of some rows over that of the rows, by contender."""
+    """Return the time per step in the standalone script of rows, relative to the time in the rows, by contender."""
     if not trials:
         return {}
     file = folder / "script.py"
@@ -148,7 +148,7 @@ def run_script(trials: Sequence[Trial], folder: Path) -> dict[str, float]:
 
 
 def describe_machine(machine: Machine, devices: Sequence[str]) -> dict[str, Any]:
-    """Return the facts of a machine: no name of it or of its user, no path, no address."""
+    """Return the facts of a machine, without its name, its user, paths or addresses."""
     about = machine.environment
     return {
         "commit": about.app_commit,
@@ -171,14 +171,14 @@ def name_file(device_name: str) -> str:
 
 
 def _agrees(file: Path) -> bool:
-    """Ask on the terminal; no answer means no."""
+    """Request confirmation on the terminal; no answer means no."""
     sys.stderr.write(f"\nWrite {file}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def say_where_to_send() -> str:
-    """Return where the file can be dropped, in a sentence."""
+    """Return a sentence on where to upload the file."""
     address = contribution.find_form_address()
     if not address:
         return "To send it, open an issue in the project's repository with the form “Contribute a measurement”."

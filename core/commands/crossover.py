@@ -1,4 +1,4 @@
-"""`print_crossover`, from which size on a device is faster, and `print_sizes`, which one is faster at given sizes."""
+"""`print_crossover`: the size from which a device is faster; `print_sizes`: the faster device at given sizes."""
 
 import argparse
 import dataclasses
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from ..answer.gallery.overview import StudyLine
 
 NARROWED_BY = ("dataset", "model", "machine", "study")
-"""Options that choose among the studies of a store."""
+"""Options that select among the studies of a store."""
 
 TABLE_ROLES = ("size", "time", "device")
-"""Columns of a table of timings that options name."""
+"""Columns of a table of timings that can be named by options."""
 
 TABLE_OPTIONS = "Name the columns with --size-column, --time-column, --device-column and --unit."
 
 SHOWN = 20
-"""Studies that are listed where several remain."""
+"""Maximum number of studies that are listed if several remain."""
 
 
 def add_crossover_command(commands: Any) -> None:
@@ -81,7 +81,7 @@ def _add_at_command(commands: Any) -> None:
 
 
 def print_sizes(options: argparse.Namespace) -> int:
-    """Print which device a stored study names at each size, with the speedup, its interval, and what it rests on."""
+    """Print the faster device of a stored study at each size, with the speedup, its interval, and its basis."""
     sizes = [_parse_size(text) for text in options.sizes.split(",")]
     chosen, status = _choose_study(options, _two(options.devices))
     if chosen is None:
@@ -110,7 +110,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def print_crossover(options: argparse.Namespace) -> int:
-    """Print the answer of a file or of the one study that the options leave."""
+    """Print the answer of a file, or of the only study that matches the options."""
     devices = _two(options.devices)
     if options.csv is not None and options.rule:
         raise InvalidValue("csv", str(options.csv), "omitted for a rule, which uses only rows measured on this machine")
@@ -133,7 +133,7 @@ def print_crossover(options: argparse.Namespace) -> int:
 
 
 def _choose_study(options: argparse.Namespace, devices: tuple[str, str] | None) -> tuple[Study | None, int]:
-    """Return the only study that matches the options; else None, and the exit status of the printed message."""
+    """Return the only study that matches the options, or else None and the exit status after printing a message."""
     axis = _size_axis(options.axis)
     store = Store(arguments.require_store_folder(options))
     found = _find_studies(store, options, axis, devices)
@@ -165,7 +165,7 @@ def _answer_from_file(options: argparse.Namespace, devices: tuple[str, str] | No
 
 
 def _read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file, or of standard input, as far as any is read."""
+    """Return the bytes of a file or of standard input, up to the limit."""
     try:
         if str(path) == "-":
             return sys.stdin.buffer.read(text_table.MAX_TIMINGS_BYTES + 1)
@@ -194,7 +194,7 @@ def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """Find the requested studies; print a note for each file that could not be read."""
-    from ..answer.gallery import overview  # with pandas, which no other command needs
+    from ..answer.gallery import overview  # imports pandas, which no other command needs
 
     held = overview.load_overview([(store, "measured here")])
     for entry in held.skipped:
@@ -227,7 +227,7 @@ def _list_choices(store: Store, lines: "Sequence[StudyLine]") -> int:
 
 
 def _is_undecided(candidate: Study) -> bool:
-    """Return whether a study has no winner at any size, so that others come first."""
+    """Return whether a study has no winner at any size; such studies are listed last."""
     try:
         return candidate.crossover().outcome not in DECIDED
     except CrossoverError:
@@ -235,7 +235,7 @@ def _is_undecided(candidate: Study) -> bool:
 
 
 def _describe_filters(options: argparse.Namespace) -> str:
-    """Return the options that narrowed the store to nothing, in words."""
+    """Describe the options that no study of the store matches."""
     names = ("axis", "devices", *NARROWED_BY)
     given = [f"--{name} {value}" for name in names if (value := getattr(options, name)) is not None]
     return f" with {' '.join(given)}" if given else ""

@@ -1,4 +1,4 @@
-"""`print_devices`: what this machine can train on."""
+"""`print_devices`: the devices of this machine that can train."""
 
 import argparse
 from typing import Any
@@ -15,7 +15,7 @@ def add_devices_command(commands: Any) -> None:
 
 
 def print_devices(options: argparse.Namespace) -> int:
-    """Print the machine, its devices, and what to do where one is missing."""
+    """Print the machine, its devices, and instructions for a missing device."""
     machine = measuring.require_machine(Queue())
     about = machine.environment
     lines = [

@@ -42,7 +42,7 @@ def add_lesson_command(commands: Any) -> None:
 
 
 def run_lesson(options: argparse.Namespace) -> int:
-    """Print what the lesson shows; give it first unless the store has it."""
+    """Print the results of the lesson; measure them first unless the store has them."""
     asked, queue, store = build_demonstration(options), Queue(), Store(options.store)
     contenders = measuring.choose_contenders(options.devices, queue, without=CPU_ONLY_CONTENDERS[options.lesson])
     asked = dataclasses.replace(asked, contenders=contenders)
@@ -59,9 +59,9 @@ def run_lesson(options: argparse.Namespace) -> int:
 
 
 def build_demonstration(options: argparse.Namespace) -> Demonstration:
-    """Return the demonstration that options describe, who takes part left open.
+    """Return the demonstration that the options describe, without contenders.
 
-    Raises InvalidValue if one is out of range.
+    Raises InvalidValue if an option is out of range.
     """
     if options.clocks and options.lesson != "clock":
         raise InvalidValue("clocks", options.clocks, f"omitted, as the lesson {options.lesson} has none")
@@ -85,6 +85,6 @@ def _find_exhibit(demonstration: Demonstration, store: Store) -> Exhibit | None:
 
 
 def _print_exhibit(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
-    from ..answer.export import sections  # with the libraries that draw, which are slow to import
+    from ..answer.export import sections  # imports chart libraries, which is slow
 
     output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, sections.exhibit_text(exhibit))

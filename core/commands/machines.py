@@ -1,4 +1,4 @@
-"""`machines`, and `--on` of a sweep: the machines of a Ray cluster, and the crossover that each has found."""
+"""`machines`, and `--on` of a sweep: the machines of a Ray cluster, and the crossover of each machine."""
 
 import argparse
 import dataclasses
@@ -32,7 +32,7 @@ def add_machines_command(commands: Any) -> None:
 
 
 def require_cluster_question(options: argparse.Namespace) -> None:
-    """Refuse options that a cluster does not support; raises InvalidValue."""
+    """Raise InvalidValue for options that a cluster does not support."""
     if not is_way(options.on):
         raise InvalidValue("on", options.on, "one of {}", WAYS)
     if options.devices is None:
@@ -64,7 +64,7 @@ def _list_lines(found: Iterable[ClusterMachine]) -> list[str]:
 
 
 def _describe(machine: ClusterMachine) -> str:
-    """Return a line for a machine, long sentences below each other."""
+    """Describe a machine in a line, with long sentences on separate lines."""
     threads = f"{units.format_quantity(machine.threads, 'CPU thread')}; " if machine.threads else ""
     text = f"  {machine.host}  {machine.message or threads + ', '.join(machine.devices)}"
     columns = max(40, shutil.get_terminal_size().columns)
@@ -72,7 +72,7 @@ def _describe(machine: ClusterMachine) -> str:
 
 
 def measure_on_cluster(asked: Sweep, options: argparse.Namespace, queue: Queue, store: Store) -> int:
-    """Have a sweep measured by the machines of a cluster; print what each has found."""
+    """Measure a sweep on the machines of a cluster, and print the results of each."""
     is_shared = require_choice("spread", options.spread, SPREADS) == "shared"
     elsewhere = RemoteTarget(on=options.on, spread=options.spread)
     job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh, elsewhere=elsewhere))
@@ -91,7 +91,7 @@ def _show(
     found: Mapping[str, list[Trial]],
     options: argparse.Namespace,
 ) -> None:
-    """Print the answer of every machine; of those that share the points there is one."""
+    """Print the answer of every machine; machines that share the points have one common answer."""
     basis: Basis = options.basis or "steady"
     lines, documents = [], []
     for rows_id, group in groups.items():
@@ -113,7 +113,7 @@ def _show(
 
 
 def _group_machines(machines: Iterable[ClusterMachine], *, is_shared: bool) -> dict[str, list[ClusterMachine]]:
-    """By the machine that their rows name."""
+    """Group machines by the machine that their rows name."""
     groups: dict[str, list[ClusterMachine]] = {}
     for machine in sorted(machines, key=lambda machine: machine.host):
         groups.setdefault(machine.machine_id if is_shared else machine.own_id or machine.host, []).append(machine)

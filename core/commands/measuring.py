@@ -32,7 +32,7 @@ WHERE = "ray (the cluster of this machine) or ray://HOST:PORT"
 
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
-    """Where a sweep is measured, if not here."""
+    """Add the options that select another machine for a sweep."""
     parser.add_argument(
         "--on", metavar="CLUSTER", help=f"measure on the machines of a Ray cluster: {WHERE} (default: here)"
     )
@@ -42,12 +42,12 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
 
 
 def require_machine(queue: Queue) -> Machine:
-    """Return the machine as the measuring process sees it; start that process if necessary, or raise JobError."""
+    """Return the machine as reported by the measuring process; start this process if necessary, or raise JobError."""
     return client.await_machine(queue)
 
 
 def find_local_machine(queue: Queue) -> LocalMachine:
-    """Return the identity of this machine, as far as it is known without starting anything."""
+    """Return the identity of this machine, as far as it can be determined without starting a process."""
     facts, last = environment.read_environment(), client.load_machine(queue)
     seen = last and (last.surroundings is None or last.surroundings.suits(ExecutionContext.capture()))
     names = last.device_names if last and seen else {}
@@ -70,12 +70,12 @@ def choose_contenders(text: str | None, queue: Queue, *, without: tuple[str, ...
 
 
 def submit_question(queue: Queue, question: AnyQuestion, store: Store, *, fresh: bool, quiet_s: float = 0.0) -> Job:
-    """Queue a measurement on this machine, once it is known to have the devices, variants and threads.
+    """Queue a measurement on this machine, after checking that the devices, variants and threads are available.
 
-    It waits up to `quiet_s` seconds for a quiet machine.
+    The measurement waits up to `quiet_s` seconds for a quiet machine.
 
     Raises:
-        InvalidValue: it has fewer threads, or the wait is too long.
+        InvalidValue: the machine has fewer threads, or the wait is too long.
         DeviceUnavailable: PyTorch does not see a device.
         LaneUnavailable: a device cannot run a variant.
         JobError: the measuring process does not start, or the queue is full.
@@ -85,10 +85,10 @@ def submit_question(queue: Queue, question: AnyQuestion, store: Store, *, fresh:
 
 
 def require_devices(contenders: Sequence[Contender], queue: Queue) -> None:
-    """Refuse devices, variants and threads that this machine does not have; raises as `submit_question`.
+    """Check that this machine has the devices, variants and threads; raises as `submit_question`.
 
-    The last list of the measuring process suffices for available devices. For missing ones it is requested again,
-    unless the system has no driver of an accelerator.
+    The last device list of the measuring process is used if it has all devices. Otherwise it is requested again, unless
+    the system has no driver of an accelerator.
     """
     usable = environment.usable_cores()
     for contender in contenders:
@@ -134,7 +134,7 @@ def with_lanes(
 def show_job_progress(queue: Queue, job: Job, *, in_notebook: bool = False) -> Job:
     """Show progress until the job has ended; an interrupt from the keyboard stops it.
 
-    A bar on a terminal and in a notebook, which never runs backwards; a line for each phase where stderr is a file.
+    Terminals and notebooks show a bar, which never moves backwards; a file as stderr gets a line for each phase.
     """
     noted, share, phase = 0, 0.0, ""
     has_bar = in_notebook or sys.stderr.isatty()
@@ -179,7 +179,7 @@ def _phase(job: Job) -> str:
 
 
 def _phase_kind(job: Job) -> str:
-    """Return the current phase without its numbers, so that it stays the same while only numbers change."""
+    """Return the current phase without its numbers, so that it is stable while only numbers change."""
     sweep = job.progress.sweep if job.progress else None
     return f"{sweep.done if sweep else ''} {re.sub(r'[0-9]+', '#', job.progress.phase if job.progress else job.state)}"
 
@@ -203,7 +203,7 @@ def check_tensorboard_option(options: argparse.Namespace) -> None:
 
 
 def record(options: argparse.Namespace, trials: Sequence[Trial]) -> None:
-    """Write the rows if requested; they have been shown before, so that a StoreError hides none of them."""
+    """Write the rows as event files if requested; call this after printing, so that a StoreError hides no rows."""
     if options.tensorboard is not None:
         files = tensorboard.write_event_files(options.tensorboard, map(trial_recording, trials))
         output.print_note(

@@ -1,6 +1,6 @@
-"""How commands speak: results on stdout, everything else on stderr, and JSON that every parser accepts.
+"""Output of commands: results on stdout, everything else on stderr, and JSON that every parser accepts.
 
-Rows, names of files and what was typed may hold anything; none of it gives the terminal an order.
+Rows, file names and user input may contain anything; control sequences in them do not reach the terminal.
 """
 
 import argparse
@@ -14,18 +14,18 @@ from ..text import to_terminal
 
 
 def print_result(text: str) -> None:
-    """Print a result for people; it ends with one line break."""
+    """Print a result as text, with one line break at the end."""
     print(to_terminal(text).rstrip("\n"))
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print a result for scripts; numbers that are not finite, which JSON does not have, become null."""
+    """Print a result as JSON; numbers that are not finite, which JSON does not support, become null."""
     text = json.dumps(_finite(document), indent=2, default=str, allow_nan=False)
-    print(text.replace("\x7f", "\\u007f"))  # the one control character that JSON may hold as it is
+    print(text.replace("\x7f", "\\u007f"))  # the one control character that JSON allows unescaped
 
 
 def print_answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> None:
-    """Print a result in the requested form: for scripts, or for people."""
+    """Print a result in the requested form: JSON or text."""
     if options.json:
         print_json(document)
     else:
@@ -33,7 +33,7 @@ def print_answer(options: argparse.Namespace, document: dict[str, Any], text: st
 
 
 def print_note(sentence: str) -> None:
-    """Print something that is not the result."""
+    """Print a message that is not part of the result."""
     print(to_terminal(sentence), file=sys.stderr)
 
 
@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors quote the input."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the words of a command in one sentence, and leave."""
+        """Print the error of the command line in one sentence, and exit."""
         wrong = re.sub(r"^(\S+): (?=must be )", r"\1 ", message.removeprefix("argument ")).rstrip(".")
         self.exit(2, to_terminal(f"{wrong}. See all options: {self.prog} --help") + "\n")
 

@@ -1,4 +1,4 @@
-"""`run_training`: one training on several devices, measured or answered from the store."""
+"""`run_training`: one training on several devices, measured or loaded from the store."""
 
 import argparse
 import functools
@@ -34,7 +34,7 @@ def add_run_command(commands: Any) -> None:
 
 
 def run_training(options: argparse.Namespace) -> int:
-    """Print what the devices took and learned; measure it first unless the store knows it."""
+    """Print the times and results of the devices; measure them first unless the store has them."""
     point, queue, store = arguments.point(options), Queue(), Store(options.store)
     measuring.check_tensorboard_option(options)
     contenders, here = measuring.choose_contenders(options.devices, queue), measuring.find_local_machine(queue)

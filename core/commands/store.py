@@ -15,7 +15,7 @@ from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, arguments, output
 
 MANY_FILES = 1_000
-"""Files from which on it is worth while to merge them."""
+"""Number of files from which merging them is recommended."""
 
 
 def add_store_command(commands: Any) -> None:
@@ -39,7 +39,7 @@ def add_store_command(commands: Any) -> None:
 
 
 def check_store(options: argparse.Namespace) -> int:
-    """Print how many rows can be read, and the name of every file that cannot."""
+    """Print the number of readable rows, and the name of every file that cannot be read."""
     store = Store(arguments.require_store_folder(options))
     found = store.check()
     newer = "was written by a newer version; only the columns known here were read"
@@ -54,7 +54,7 @@ def check_store(options: argparse.Namespace) -> int:
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Merge small files; name those that were left as they are."""
+    """Merge small files; print the names of files that were left unchanged."""
     done = compaction.compact(arguments.require_store_folder(options))
     copies = f"\n{done.copies:,} duplicate rows were removed" if done.copies else ""
     merged = f"{units.format_quantity(done.merged, 'file')} with {units.format_quantity(done.rows, 'row')}"
@@ -65,7 +65,7 @@ def compact(options: argparse.Namespace) -> int:
 
 
 def import_file(options: argparse.Namespace) -> int:
-    """Add the rows of a file, or say why not."""
+    """Add the rows of a file, or print why it is refused."""
     take = _import_contribution if options.contributed else exchange.import_file
     report = take(options.file, options.file.name, Store(options.store))
     text = f"{units.format_quantity(report.added, 'row')} added, {report.duplicates:,} already stored"
@@ -76,7 +76,7 @@ def import_file(options: argparse.Namespace) -> int:
 
 
 def _import_contribution(file: Path, name: str, store: Store) -> exchange.ImportReport:
-    """Add the rows of a contributed file, or say why it is refused."""
+    """Add the rows of a contributed file, or return why it is refused."""
     try:
         table, origin = contribution.check_contribution(file)
     except ForeignFile as error:

@@ -22,7 +22,7 @@ from ..results.store import Store
 from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
 
 LIMITS = ("budget_s", "point_budget_s", "pairs")
-"""Fields of a sweep that are options; left out, its defaults hold."""
+"""Fields of a sweep that are options; their defaults are those of the sweep."""
 
 
 def add_sweep_command(commands: Any) -> None:
@@ -50,7 +50,7 @@ def add_sweep_command(commands: Any) -> None:
 
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is varied."""
+    """Add the options that define what is varied."""
     parser.add_argument(
         "--axis",
         action="append",
@@ -64,7 +64,7 @@ def add_axes(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how long a sweep and its points may take."""
+    """Add the options that limit the time of a sweep and its points."""
     of_preset = "or the preset's"
     budget = f"time after which no further size is started (default: {Sweep.budget_s:g}, {of_preset})"
     parser.add_argument("--budget", dest="budget_s", type=arguments.parse_number_option, metavar="SECONDS", help=budget)
@@ -77,12 +77,12 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def run_sweep(options: argparse.Namespace) -> int:
-    """Print the points and the crossover; measure those first that the store does not know."""
+    """Print the points and the crossover; first measure points that the store does not have."""
     queue, store = Queue(), Store(options.store)
     asked = build_sweep(options)
     measuring.check_tensorboard_option(options)
     if options.on is not None:
-        from . import machines  # with what asking others takes, which a sweep here need not load
+        from . import machines  # imports cluster code, which a local sweep does not need
 
         machines.require_cluster_question(options)
     contenders = measuring.choose_contenders(options.devices, queue)
@@ -108,12 +108,12 @@ def run_sweep(options: argparse.Namespace) -> int:
 
 
 def build_sweep(options: argparse.Namespace) -> Sweep:
-    """Return the sweep that the options describe, on anybody's devices; raises InvalidValue where they make none."""
+    """Return the sweep that the options describe, without devices; raises InvalidValue if they do not describe one."""
     usual, limits = arguments.limits(options), dict[str, Any]()
     if usual:
         limits = {"budget_s": usual.sweep_budget_s, "point_budget_s": usual.point_budget_s}
     limits |= {name: given for name in LIMITS if (given := getattr(options, name)) is not None}
-    if options.pairs == Sweep.pairs:  # which means the default number, and is not valid as an option
+    if options.pairs == Sweep.pairs:  # means the default, and is not valid as an option
         raise InvalidValue("pairs", options.pairs, "between {:,} and {:,}".format(*BOUNDS["pairs"]))
     anyone = (Contender(), Contender(threads=1))
     axes = _axes(options)
@@ -131,7 +131,7 @@ def build_sweep(options: argparse.Namespace) -> Sweep:
 
 def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
     given, values = options.axis or [], options.values or options.range
-    training = getattr(options, "training", None)  # a class has none
+    training = getattr(options, "training", None)  # a class has no such option
     if training is not None and not given:
         raise InvalidValue("axis", "", "size, with its values: --axis size --values 64,128 or --range 64:4096")
     if training is not None and options.size is not None:
@@ -154,7 +154,7 @@ def _axes(options: argparse.Namespace) -> tuple[Axis, ...]:
 
 
 def _restrict(axis: Axis, options: argparse.Namespace) -> Axis:
-    """Return the axis with the values that the options leave; raises InvalidValue where they leave none."""
+    """Return the axis with the values that the options allow; raises InvalidValue if there are none."""
     number, powers = getattr(options, "multiples_of", None), getattr(options, "powers_of_two", False)  # not of a class
     if number is None and not powers:
         return axis
@@ -166,7 +166,7 @@ def _restrict(axis: Axis, options: argparse.Namespace) -> Axis:
 
 
 def _axis_name(text: str) -> str:
-    """Return the axis; it may be written like the option of the same name."""
+    """Return the name of the axis, which may be written like the option of the same name."""
     return text.strip().replace("-", "_")
 
 
@@ -184,7 +184,7 @@ def _axes_of_preset(options: argparse.Namespace) -> tuple[Axis, ...]:
 
 
 def _find_stored_rows(sweep: Sweep, store: Store, queue: Queue) -> list[Trial]:
-    """Return rows of every point that is needed, in the order of points; none if one must be measured."""
+    """Return rows of every required point, in the order of points; empty if a point must be measured."""
     experiments = {point: sweep.experiment(point) for point in sweep.points}
     answers = store.answers(
         experiments.values(), measuring.find_local_machine(queue), accepted=speedup.answers_experiment
@@ -195,7 +195,7 @@ def _find_stored_rows(sweep: Sweep, store: Store, queue: Queue) -> list[Trial]:
 
 
 def _is_search_finished(sweep: Sweep, stored: Mapping[Point, Sequence[Trial]]) -> bool:
-    """Return whether an adaptive sweep that knows these points would measure no other."""
+    """Return whether an adaptive sweep with these points would measure no further point."""
     return (
         search.next_step([sweep.size(point) for point in sweep.points], study.sweep_evidence(sweep, stored)).size
         is None
@@ -205,7 +205,7 @@ def _is_search_finished(sweep: Sweep, stored: Mapping[Point, Sequence[Trial]]) -
 def _answer_axes(sweep: Sweep, rows: Sequence[Trial], basis: Basis) -> list[tuple[Study, Crossover]]:
     """Compare every contender with the first, on every size axis.
 
-    If this fails, the measured times are shown all the same.
+    A failure is printed as a note, so that the measured times are still shown.
     """
     found: list[tuple[Study, Crossover]] = []
     baseline = str(sweep.contenders[0])
@@ -247,7 +247,7 @@ def _print_sweep(
     else:
         output.print_result(report.grid_text(sweep, rows))
         for entry, answer in answers:
-            if entry.axis == answers[0][0].axis:  # with the others it would be a sentence for each value of each
+            if entry.axis == answers[0][0].axis:  # for other axes there would be a sentence per value
                 output.print_result(f"\nWith {report.other_axes_text(sweep, entry)}: {answer.sentence}")
     for picked, answer in () if options.json else best_answers:
         lanes = "; ".join(
@@ -259,7 +259,7 @@ def _print_sweep(
 def _best(
     rows: Sequence[Trial], answers: Sequence[tuple[Study, Crossover]], options: argparse.Namespace
 ) -> list[tuple[tuple[best_variants.LanePick, ...], Crossover]]:
-    """Return for each crossover of the default loop that of the best variants, where a device has several."""
+    """Return the crossover of the best variants for each crossover of the default loop, if a device has several."""
     found: list[tuple[tuple[best_variants.LanePick, ...], Crossover]] = []
     basis: Basis = options.basis or "steady"
     for entry, _ in answers:
@@ -272,7 +272,7 @@ def _best(
 
 
 def _lanes(picked: Sequence[best_variants.LanePick]) -> dict[str, list[str]]:
-    """By size, who was picked on either side."""
+    """Return the selected contenders of both sides by size."""
     return {
         wording.format_size(of.size): [row.contender for row in (of.challenger, of.baseline) if row] for of in picked
     }

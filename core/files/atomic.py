@@ -25,13 +25,13 @@ Windows refuses to replace a file while a reader has it open; readers in Crossov
 
 
 ABANDONED_S = 3_600
-"""Age from which a temporary file is nobody's any more: it is written and renamed, or its writer was killed."""
+"""Age in seconds from which a temporary file is abandoned, because its writer was killed."""
 
 SWEEP_EVERY_S = 600
-"""A folder is swept so often at most by one process: it has to be listed for that."""
+"""Minimum seconds between two sweeps of a folder by one process, because a sweep lists the folder."""
 
 MOST_SWEPT = 300
-"""Files that are removed at a time, so that nobody who writes waits for it."""
+"""Maximum number of files that are removed at a time, so that writers do not wait."""
 
 _OURS = re.compile(r"\..+\.[0-9a-f]{8}\.tmp|\.probe-[0-9a-f]{32}")
 """Names of Crossover's temporary files: those of `write_atomically`, and the probe files of `core.results.store`."""
@@ -41,9 +41,9 @@ def write_atomically(path: Path, fill: Callable[[BinaryIO], object], *, lasting:
     """Let `fill` write a temporary file next to `path`, then replace `path` with it at once.
 
     Args:
-        path: of the file; its folder is there.
+        path: path of the file, in an existing folder.
         fill: writes the content.
-        lasting: whether the content is on the disk before the name is, so that it outlives a loss of power.
+        lasting: whether the content is flushed to disk before the rename, so that it survives a loss of power.
 
     Raises:
         OSError: the folder cannot be written; no temporary file is left behind.
@@ -63,9 +63,9 @@ def write_atomically(path: Path, fill: Callable[[BinaryIO], object], *, lasting:
 
 
 def replace(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Put a file in the place of another, or of a folder that has its name and is put aside.
+    """Replace a file; a folder of the same name is renamed first.
 
-    After a loss of power, nobody goes on where they were, so that nothing is flushed.
+    Nothing is flushed, because the content is not needed after a loss of power.
 
     Raises:
         OSError: the folder cannot be written.
@@ -76,10 +76,10 @@ def replace(path: Path, fill: Callable[[BinaryIO], object]) -> None:
 
 
 def set_aside(path: Path) -> None:
-    """Give what lies at a path the ending `.damaged`, in the place of what has that name.
+    """Change the suffix of a file or folder to `.damaged`, replacing an earlier file of this name.
 
     Raises:
-        OSError: it cannot be renamed.
+        OSError: the path cannot be renamed.
     """
     path.replace(path.with_suffix(".damaged"))
 
@@ -103,7 +103,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def remove_abandoned_files(folder: Path) -> None:
-    """Remove what writers left in a folder that were killed, unless that was done lately; what cannot be is left."""
+    """Remove temporary files of killed writers from a folder, unless this was done recently; ignore failures."""
     _remove_abandoned_cached(folder, int(time.monotonic() / SWEEP_EVERY_S))
 
 
@@ -113,7 +113,7 @@ def _remove_abandoned_cached(folder: Path, _moment: int) -> None:
         ours = (entry for entry in entries if _OURS.fullmatch(entry.name))
         for entry in itertools.islice(filter(_is_abandoned, ours), MOST_SWEPT):
             with contextlib.suppress(OSError):
-                os.unlink(entry)  # noqa: PTH108 - an entry of this folder, and nothing that it links to
+                os.unlink(entry)  # noqa: PTH108 - an entry of this folder, not its link target
 
 
 def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
@@ -124,7 +124,7 @@ def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make names that are new or gone last; Windows and some network file systems cannot flush a folder."""
+    """Flush created and removed names to disk; Windows and some network file systems cannot flush a folder."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

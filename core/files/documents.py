@@ -1,8 +1,8 @@
 """Small files of Crossover, JSON, TOML or text, parsed into typed values, or refused with a reason and a name.
 
-A person with write access, or a broken disk, can leave anything in such a file. Examples are another type, a number
-beyond all bounds, invalid text, a thousand brackets, a pipe, a link. All of that ends here, as `DamagedFile`, and
-nowhere else. Rows are parquet and are read by `core.results.parquet`. Nothing here writes.
+A person with write access, or a broken disk, can put any content into such a file. Examples are a wrong type, a huge
+number, invalid text, deep nesting, a pipe, or a link. This module raises `DamagedFile` in all these cases. Rows are
+parquet and are read by `core.results.parquet`. Nothing here writes.
 """
 
 import functools
@@ -23,13 +23,13 @@ MAX_DOCUMENT_BYTES = 4 * 2**20
 """Limit of a file's size in bytes. Most files have some thousand bytes, the longest some hundred thousand."""
 
 LARGEST = 2**53
-"""No count and no size comes near it, and up to it a float holds every whole number."""
+"""Upper bound of counts and sizes, up to which a float represents every integer."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 MOST_KEPT = 16
-"""Contents of files that `read_json_once` keeps."""
+"""Number of files whose contents `read_json_once` caches."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _REASON_LENGTH = 200
@@ -41,9 +41,9 @@ def read_json(path: Path, kind: type[T], *, most_bytes: int = MAX_DOCUMENT_BYTES
     """Read a JSON file; None if there is no such file.
 
     Args:
-        path: of the file.
-        kind: type of the content: a frozen dataclass, or any other type. Keys that it does not know are of a later
-            version and are ignored.
+        path: path of the file.
+        kind: type of the content: a frozen dataclass, or any other type. Unknown keys come from a later version and are
+            ignored.
         most_bytes: limit of the size; a larger file is not read.
 
     Raises:
@@ -53,14 +53,14 @@ def read_json(path: Path, kind: type[T], *, most_bytes: int = MAX_DOCUMENT_BYTES
 
 
 def read_json_once(path: Path, kind: type[T]) -> T | None:
-    """As `read_json`, from memory for as long as the file has not changed: for what every run of a page looks at.
+    """Read a JSON file like `read_json`, and cache it until the file changes; for files that every run of a page reads.
 
     Args:
-        path: of a file that is replaced as a whole when it changes.
-        kind: a frozen dataclass of what cannot be changed either, as all readers have the same one.
+        path: path of a file that is replaced as a whole when it changes.
+        kind: a frozen dataclass with immutable fields, because all readers share one object.
 
     Raises:
-        DamagedFile: the file cannot be read, or holds something else.
+        DamagedFile: the file cannot be read, or has content of another type.
     """
     seen = stamp(path)
     return cast("T | None", _read_json_cached(path, cast(Hashable, kind), seen)) if seen else read_json(path, kind)
@@ -68,12 +68,12 @@ def read_json_once(path: Path, kind: type[T]) -> T | None:
 
 @functools.lru_cache(maxsize=MOST_KEPT)
 def _read_json_cached(path: Path, kind: Any, _stamp: tuple[int, ...]) -> object:
-    """Read a JSON file. If it is replaced while it is read, its value is cached under a stamp that never recurs."""
+    """Read a JSON file. If it is replaced during reading, its value is cached under a stamp that never recurs."""
     return read_json(path, kind)
 
 
 def read_toml(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, Any] | None:
-    """Return the tables of a TOML file; None where there is no such file.
+    """Return the tables of a TOML file; None if there is no such file.
 
     Raises:
         DamagedFile: the file cannot be read, or is not TOML.
@@ -82,7 +82,7 @@ def read_toml(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, 
 
 
 def read_text(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> str | None:
-    """Return the text of a file; None where there is no such file.
+    """Return the text of a file; None if there is no such file.
 
     Raises:
         DamagedFile: the file cannot be read, or is not text.
@@ -94,21 +94,21 @@ def parse_json(text: str, kind: type[T]) -> T:
     """Parse JSON; raises ValueError, RecursionError or the errors of `convert_to_type`."""
     data = json.loads(text)
     if _SURROGATE.search(text):
-        json.dumps(data, ensure_ascii=False).encode()  # half a character can be read, and written nowhere
+        json.dumps(data, ensure_ascii=False).encode()  # a lone surrogate can be parsed, but not encoded
     return convert_to_type(data, kind)
 
 
 def convert_to_type(data: object, kind: type[T]) -> T:
-    """Plain data as the class that says what they are.
+    """Convert data of basic types to a class.
 
     Raises:
-        ValueError: a part is missing or of another type, or its number or length is not allowed; says where.
+        ValueError: a part is missing or of another type, or its number or length is not allowed; the message names it.
     """
     return msgspec.convert(data, kind, strict=True)
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """Another one for every change of a file; empty where it cannot be looked at."""
+    """Return a value that differs after every change of a file; empty if the file cannot be examined."""
     try:
         return _stamp_from_stat(path.stat())
     except OSError:
@@ -116,10 +116,10 @@ def stamp(path: Path) -> tuple[int, ...]:
 
 
 def require_stamp(path: Path) -> tuple[int, ...]:
-    """As `stamp`, by a single look at the disk unless the path is a link, which is there even if it leads nowhere.
+    """Return the stamp of a file with one disk access, or two for a link, which may be broken.
 
     Raises:
-        OSError: nothing is there, or it cannot be looked at.
+        OSError: the file does not exist or cannot be examined.
     """
     seen = path.lstat()
     return stamp(path) if stat.S_ISLNK(seen.st_mode) else _stamp_from_stat(seen)
@@ -145,7 +145,7 @@ def _read_document(path: Path, parse: Callable[[str], T], most_bytes: int) -> T 
 
 
 def _content(path: Path, most_bytes: int) -> bytes:
-    """Return the bytes of a regular file; a pipe or a device is not read, as it might never end."""
+    """Return the bytes of a regular file; a pipe or a device is refused, because it might never end."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

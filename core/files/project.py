@@ -1,7 +1,7 @@
-"""Folders of this project and of its results: the one place that counts folders upwards.
+"""Folders of this project and of its results, the only module that derives them from its own path.
 
-In a clone the package is the folder `core`, and everything else is next to it. A wheel has all of it in one package,
-`crossover` (setup.py), and results go to the user's data folder.
+In a clone the package is the folder `core`, and everything else is next to it. A wheel contains everything in one
+package, `crossover` (setup.py), and results go to the user's data folder.
 """
 
 import functools
@@ -19,14 +19,14 @@ START_FOLDER = PACKAGE.parent
 
 IS_CLONE = PACKAGE.name == "core"
 PROJECT = PACKAGE.parent if IS_CLONE else PACKAGE
-"""The folder of `streamlit_app.py` and of the data that ship."""
+"""The folder of `streamlit_app.py` and of the shipped data."""
 
 GIT_TIMEOUT_S = 5.0
-"""Longest wait for git; it answers in milliseconds."""
+"""Timeout of git in seconds; it normally answers in milliseconds."""
 
 
 def find_user_data_folder(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
-    """Return the folder for a user's data on this system; an absolute `XDG_DATA_HOME` comes first on all of them."""
+    """Return the folder for a user's data on this system; on all systems an absolute `XDG_DATA_HOME` has priority."""
     named = environment.get("XDG_DATA_HOME", "")
     if Path(named).is_absolute():
         return Path(named) / "crossover"
@@ -38,10 +38,10 @@ def find_user_data_folder(environment: Mapping[str, str] = os.environ, system: s
 
 
 DATA = PROJECT / "data" if IS_CLONE else find_user_data_folder()
-"""Results, jobs, classes and caches, each in a folder of its own unless the environment names another one."""
+"""Folder of results, jobs, classes and caches, each in a subfolder unless the environment names another folder."""
 
 SHIPPED_DATA = PROJECT / "data"
-"""The gallery and the published studies; never written by the app."""
+"""Folder of the gallery and the published studies; the app never writes to it."""
 
 SETTINGS_FOLDER = PROJECT if IS_CLONE else DATA
 """The folder of the host's settings file."""
@@ -51,8 +51,8 @@ class Origin(NamedTuple):
     """Version of this code.
 
     Attributes:
-        commit: of the checkout, with `+` where tracked files were changed; empty if unknown.
-        address: of the repository it was cloned from; empty if there is none.
+        commit: commit of the checkout, with `+` if tracked files were changed; empty if unknown.
+        address: address of the repository from which it was cloned; empty if there is none.
     """
 
     commit: str = ""
@@ -65,7 +65,7 @@ BUILD_FILE = PACKAGE / "build.json"
 
 @functools.cache
 def find_origin() -> Origin:
-    """Return the commit and the address of this code: of the checkout, or as the wheel's build wrote them."""
+    """Return the commit and the address of this code, from the checkout or from the build file of the wheel."""
     if IS_CLONE:
         return read_checkout(PROJECT)
     try:
@@ -76,7 +76,7 @@ def find_origin() -> Origin:
 
 
 def read_checkout(folder: Path) -> Origin:
-    """Return the commit and the address of a checkout; both are empty if the folder is none."""
+    """Return the commit and the address of a checkout; both are empty if the folder is not a checkout."""
     if not (folder / ".git").exists():  # git would answer for a checkout around this folder
         return Origin()
     describe = ("describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+")
@@ -84,7 +84,7 @@ def read_checkout(folder: Path) -> Origin:
 
 
 def _ask_git(folder: Path, *words: str) -> str:
-    """Return what git prints; empty where it is missing or fails."""
+    """Return the output of git; empty if git is missing or fails."""
     command = ("git", "--no-optional-locks", "-C", str(folder), *words)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
@@ -94,10 +94,10 @@ def _ask_git(folder: Path, *words: str) -> str:
 
 
 def locate_module(package: str, name: str) -> str:
-    """Return the dotted name of a module of this package as `python -m` finds it from `START_FOLDER`.
+    """Return the dotted name of a module of this package with which `python -m` finds it from `START_FOLDER`.
 
     Args:
         package: `__package__` of the caller, whose first part differs in the measuring process.
-        name: of the module in that package.
+        name: name of the module in that package.
     """
     return ".".join((PACKAGE.name, *package.split(".")[1:], name))

@@ -1,8 +1,8 @@
-"""Files that a Python file imports from its own folder, found by reading them, and the hash of all of them.
+"""Files that a Python file imports from its folder, found by parsing, their hash, and files of data sets.
 
-Imports under a name that is made at run time are not found by reading; nothing is run or imported here.
+Imports with a name that is computed at run time are not found; nothing is run or imported here.
 
-Files of data sets that torchvision downloads: where they belong, and whether they are there; none is read here.
+For data sets that torchvision downloads, this module locates their files and checks that they exist.
 """
 
 import ast
@@ -17,16 +17,16 @@ from . import documents
 from .project import DATA
 
 DIGITS = 16
-"""Hexadecimal digits of a hash."""
+"""Number of hexadecimal digits of a hash."""
 
 DEEPEST = 16
-"""Packages within each other; a name that is longer than a path can be is nobody's."""
+"""Maximum depth of nested packages."""
 
 
 def find_source_files(file: Path) -> tuple[Path, ...]:
-    """Return the file, and all that it imports from its folder, and what these import; sorted.
+    """Return the file and all files that it imports from its folder, directly or indirectly, sorted.
 
-    A file that cannot be parsed imports nothing that can be found.
+    Imports of a file that cannot be parsed are not found.
 
     Raises:
         OSError: the file itself cannot be read.
@@ -43,10 +43,10 @@ def find_source_files(file: Path) -> tuple[Path, ...]:
 
 
 def hash_sources(file: Path) -> str:
-    """Hash of the names and contents of `of(file)`, 16 hexadecimal digits.
+    """Return the hash of the names and contents of `find_source_files(file)`, 16 hexadecimal digits.
 
     Raises:
-        OSError: one of them cannot be read.
+        OSError: one of the files cannot be read.
     """
     digest = hashlib.sha256()
     for path in find_source_files(file):
@@ -57,22 +57,22 @@ def hash_sources(file: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Definitions:
-    """Definitions at the top level of a Python file, found by reading it.
+    """Definitions at the top level of a Python file, found by parsing.
 
     Attributes:
-        names: of functions, classes, variables and imports; None where they are unknown before it runs.
-        functions: of these, functions that are defined in the file itself.
+        names: names of functions, classes, variables and imports; None if they are unknown before it runs.
+        functions: functions that are defined in the file itself.
     """
 
     names: frozenset[str] | None
     functions: Mapping[str, ast.arguments]
 
     def has(self, name: str) -> bool:
-        """Return whether the file may have a name."""
+        """Return whether the file may define a name."""
         return self.names is None or name in self.names
 
     def takes(self, name: str, count: int) -> bool:
-        """Return whether a function may be called with so many positional arguments."""
+        """Return whether a function may be called with this number of positional arguments."""
         if (told := self.functions.get(name)) is None:
             return True
         given = len(told.posonlyargs) + len(told.args)
@@ -81,11 +81,11 @@ class Definitions:
 
 
 def read_definitions(file: Path) -> Definitions:
-    """Return what a Python file defines.
+    """Return the definitions of a Python file.
 
     Raises:
-        OSError: it cannot be read.
-        SyntaxError: it is no Python.
+        OSError: the file cannot be read.
+        SyntaxError: the file is not valid Python.
     """
     try:
         tree = ast.parse(file.read_bytes(), str(file))
@@ -118,7 +118,7 @@ def read_definitions(file: Path) -> Definitions:
 
 @functools.lru_cache(maxsize=1_024)
 def _find_import_names(file: Path, folder: Path, _stamp: tuple[int, ...]) -> tuple[str, ...]:
-    """Dotted names that a file imports, as they would be found from the folder; it is parsed once for each change."""
+    """Return the dotted names that a file imports, relative to the folder; cached until the file changes."""
     return tuple(_names(file, folder))
 
 
@@ -139,7 +139,7 @@ def _names(file: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_module_files(folder: Path, name: str) -> Iterator[Path]:
-    """Yield files that importing a dotted name runs, those of its packages among them."""
+    """Yield files that importing a dotted name runs, including those of its packages."""
     parts = name.split(".")[:DEEPEST] if name else []
     for length in range(1, len(parts) + 1):
         place = folder.joinpath(*parts[:length])
@@ -151,22 +151,22 @@ DATASETS_VARIABLE = "CROSSOVER_DATASETS"
 """Environment variable that names another folder of downloaded data sets."""
 
 LOADERS = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST"}
-"""By data set, what torchvision calls its loader and the folder of its files."""
+"""Torchvision's name of the loader, and of the folder of the files, by data set."""
 
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 """Files of each of these data sets."""
 
 
 def folder() -> Path:
-    """Return where torchvision keeps its files."""
+    """Return the folder in which torchvision stores its files."""
     return Path(os.environ.get(DATASETS_VARIABLE) or DATA / "datasets")
 
 
 def locate_dataset(dataset: str, within: Path | None = None) -> Path:
-    """Return the folder of one data set's files, in that of all unless another is given."""
+    """Return the folder of one data set's files, below the common folder unless another is given."""
     return (within or folder()) / LOADERS[dataset] / "raw"
 
 
 def complete(dataset: str) -> bool:
-    """Return whether all files of a data set are in place; readers check their sums."""
+    """Return whether all files of a data set exist; readers verify their checksums."""
     return all((locate_dataset(dataset) / name).is_file() for name in FILES)

@@ -1,8 +1,8 @@
 """The local read cache of a store at an address: a folder of this machine that represents the address.
 
-Files of a store never change, so a copy of the right size is the file. Reading downloads missing files; writing goes
-to the address alone, and either succeeds or raises. The folder names its address in the file `.address`; deleting the
-folder loses nothing. This module does not know what a file contains.
+Files of a store never change, so a copy of the right size is valid. Reading downloads missing files; writing goes only
+to the address, and either succeeds or raises. The folder names its address in the file `.address`; deleting the folder
+loses nothing. This module does not know what a file contains.
 """
 
 import contextlib
@@ -31,33 +31,34 @@ CACHES_VARIABLE = "CROSSOVER_SHARED"
 """Environment variable with another folder for the caches."""
 
 ADDRESS_FILE = ".address"
-"""File of a cache that contains its address."""
+"""Name of the file in a cache that contains its address."""
 
 FILES_FOLDER = "files"
-"""Folder of a cache with the downloaded files, which lie there as they lie at the address."""
+"""Folder of a cache with the downloaded files, in the same layout as at the address."""
 
 MOST_BYTES = 2 * 2**30
 """Size of the downloaded files above which the oldest are removed."""
 
 LIST_EVERY_S = 2.0
-"""Seconds for which a listing is used again. One that takes long is used for 20 times as long as it took, so that
-readers wait for a twentieth of the time at most."""
+"""Seconds for which a listing is reused. A slow listing is reused for 20 times its duration, so that readers wait at
+most a twentieth of the time.
+"""
 
 RETRY_AFTER_S = 20.0
-"""Seconds for which a listing is used again after a failed attempt, which takes seconds for which readers wait."""
+"""Seconds for which a listing is reused after a failed attempt, because readers wait for each attempt."""
 
 AT_ONCE = 12
-"""Files that are downloaded or removed at the same time."""
+"""Number of files that are downloaded or removed at the same time."""
 
 LISTINGS = 5
-"""Listings until no file of the previous one is missing."""
+"""Maximum number of listings until no file of the previous one is missing."""
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _NAME = re.compile(r"([A-Za-z0-9][\w.+@=-]{0,180}/){0,4}[A-Za-z0-9][\w.+@=-]{0,180}", re.ASCII)
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an address, and not a folder of this machine."""
+    """Return whether a text is an address instead of a folder of this machine."""
     return bool(_ADDRESS.match(text))
 
 
@@ -75,7 +76,7 @@ def is_remote(folder: Path) -> bool:
 
 
 def describe_store(folder: Path) -> str:
-    """Return how a store is called in messages: its address, or its folder."""
+    """Return the name of a store for messages: its address, or its folder."""
     return read_address(folder) or str(folder)
 
 
@@ -83,7 +84,7 @@ def resolve_store(text: str) -> Path:
     """Return the folder of a store that is given as a folder or as an address; the cache of an address is created.
 
     Raises:
-        InvalidValue: the text looks like an address and is none.
+        InvalidValue: the text looks like an address but is not valid.
         StoreError: the folder of the cache cannot be created.
     """
     if not is_address(text):
@@ -123,7 +124,7 @@ class LocalCache:
     """Files of a remote store, downloaded when they are needed; shared by threads.
 
     Attributes:
-        folder: of this machine.
+        folder: folder of the cache on this machine.
         remote: the files at the address.
         failure: why the last listing failed, in a sentence; empty if it succeeded.
     """
@@ -135,15 +136,15 @@ class LocalCache:
         self._next_at = 0.0
 
     def list_files(self, *, now: bool = False) -> "dict[str, RemoteFile]":
-        """Return the files at the address by name, as a listing of the last seconds has them.
+        """Return the files at the address by name, from a recent listing.
 
         While the server does not answer, the last listing is used, and `failure` says so.
 
         Args:
-            now: whether to list again even if that was done a moment ago.
+            now: whether to list again even if there is a recent listing.
 
         Raises:
-            StoreError: the store cannot be reached, and was not listed before by this process.
+            StoreError: the store cannot be reached, and this process has no earlier listing.
         """
         with self._lock:
             if now or self._listing is None or time.monotonic() >= self._next_at:
@@ -162,7 +163,7 @@ class LocalCache:
         self._next_at = ended + (RETRY_AFTER_S if self.failure else max(LIST_EVERY_S, 20 * (ended - began)))
 
     def _list_until_stable(self) -> "dict[str, RemoteFile]":
-        """List until no file of the listing before is missing: a compaction may move rows behind a long listing."""
+        """List until no file of the previous listing is missing; a compaction may move rows during a listing."""
         before = self._list() if self._listing is None else self._listing
         for _ in range(LISTINGS):
             listing = self._list()
@@ -176,22 +177,22 @@ class LocalCache:
 
     @property
     def signature(self) -> int:
-        """A number that changes whenever files come or go; 0 while the store cannot be reached."""
+        """A number that changes whenever files are added or removed; 0 while the store cannot be reached."""
         try:
             return hash(frozenset(self.list_files()))
         except StoreError:
             return 0
 
     def path_of(self, name: str) -> Path:
-        """Return where a file lies on this machine once it is downloaded."""
+        """Return the path of a file on this machine after its download."""
         return self.folder / FILES_FOLDER / name
 
     def name_of(self, path: Path) -> str:
-        """Return the name at the address of a file that lies, or will lie, at a path of this machine."""
+        """Return the name at the address of the file with a local path, which may not be downloaded yet."""
         return path.relative_to(self.folder / FILES_FOLDER).as_posix()
 
     def fetch_file(self, path: Path, size: int) -> None:
-        """Download a file unless it is there with the size that the listing gives.
+        """Download a file unless it exists with the size in the listing.
 
         Raises:
             FileNotFoundError: there is no such file at the address.
@@ -205,7 +206,7 @@ class LocalCache:
         atomic.write_atomically(path, lambda file: file.write(data), lasting=False)
 
     def fetch_files(self, files: Iterable[tuple[Path, int]]) -> None:
-        """Download several files at once, and free space for them; those that fail fail again when they are read."""
+        """Download several files in parallel, and free space for them; errors recur when the files are read."""
 
         def fetch(file: tuple[Path, int]) -> None:
             with contextlib.suppress(OSError, StoreError):
@@ -225,12 +226,12 @@ class LocalCache:
         for fact, path in facts:
             if excess <= 0:
                 return
-            with contextlib.suppress(OSError):  # Windows does not remove a file that somebody reads
+            with contextlib.suppress(OSError):  # Windows does not remove a file while it is read
                 path.unlink()
                 excess -= fact.st_size
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Write a file to the address; the next listing has it.
+        """Write a file to the address; the next listing includes it.
 
         Raises:
             StoreError: the store cannot be reached or written.

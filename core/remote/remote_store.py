@@ -1,7 +1,7 @@
 """Files at an address, in an object store or in a folder that several machines see, through pyarrow.
 
-A file is complete or absent. Credentials come from the environment or from where the provider's tools keep them, never
-from an address, because addresses appear in commands, jobs and messages. Errors of Arrow become `StoreError` with one
+A file is complete or absent. Credentials come from the environment or from the files of the provider's tools, never
+from an address, because addresses appear in commands, jobs and messages. Arrow's errors become `StoreError` with one
 sentence. This module does not know what a file contains.
 """
 
@@ -36,7 +36,7 @@ CONNECT_S, ANSWER_S = 2.0, 4.0
 """Seconds to connect to a server, and to wait for each answer; a job cannot be stopped while it waits."""
 
 SLOWEST_UPLOAD = 2**20
-"""Lowest upload rate in bytes per second; a writer does not wait longer."""
+"""Lowest upload rate in bytes per second, from which the timeout of a write is computed."""
 
 RETRY_AFTER_S = 2.0
 """Seconds for which a server that did not answer in time is not queried again."""
@@ -72,7 +72,7 @@ class RemoteStore:
     """Files at an address.
 
     Attributes:
-        address: as it was given.
+        address: address as it was given.
     """
 
     def __init__(self, address: str) -> None:
@@ -93,8 +93,8 @@ class RemoteStore:
     def list_files(self) -> dict[str, RemoteFile]:
         """Return all files by name relative to the address; empty if the prefix does not exist.
 
-        Links in a folder are left out, since they may lead to files that nobody shared. So are objects whose key has an
-        empty part (`rows//a.parquet`), which no file system can name.
+        Links in a folder are left out, because they may lead to files that were not shared. Objects whose key has an
+        empty part (`rows//a.parquet`) are also left out, because no file system can name them.
 
         Raises:
             StoreError: the store cannot be reached or listed.
@@ -111,7 +111,7 @@ class RemoteStore:
         }
 
     def _has_plain_path(self, path: str) -> bool:
-        """Return whether a listed path can be named and, in a folder of this machine, passes through no link."""
+        """Return whether a listed path has a valid name and, in a folder of this machine, passes through no link."""
         name = path.removeprefix(f"{self._root}/")
         if not all(name.split("/")):
             return False
@@ -191,7 +191,7 @@ class RemoteStore:
         return f"{self._root}/{name}"
 
     def _call(self, call: Callable[[], T]) -> T:
-        """Call the server, and again after a temporary failure.
+        """Call the server, and retry after a temporary failure.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -282,7 +282,7 @@ def _open_s3(settings: tuple[tuple[str, str], ...]) -> fs.FileSystem:
         connect_timeout=CONNECT_S,
         request_timeout=ANSWER_S,
         allow_delayed_open=True,
-        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),  # each further attempt would wait as long
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),  # each retry would wait as long
         **dict(settings),
     )
 

@@ -1,9 +1,9 @@
-"""Compaction: many small files of a store, most of one run, merged into few large ones, while others read and write.
+"""Compaction: many small files of a store are merged into few large ones, while other processes read and write.
 
-A part is written whole, flushed and read back before any file that it was made from is removed. So a process that is
-killed at any moment loses no row; a row that is in two files counts once for every reader. A copy is dropped only if
-both are among the merged files. So two compactions of one address, on different machines, lose no row either. Files
-that are torn, foreign, of a newer version or not regular files are left unchanged and named.
+A part is written completely, flushed and read back before any of its source files is removed. So a process that is
+killed at any moment loses no row, and readers count a row that is in two files once. A copy is dropped only if both
+rows are among the merged files. So two compactions of one address, on different machines, lose no row either. Files
+that are truncated, foreign, of a newer version or not regular files are left unchanged and reported.
 """
 
 import contextlib
@@ -26,25 +26,26 @@ from .schema import SCHEMA_VERSION
 from .store import GALLERY, write_file
 
 LOCK = ".compaction.lock"
-"""Name of the file that one compaction at a time holds locked; the system releases it when its holder dies."""
+"""Name of the lock file of a compaction; the system releases the lock when its process ends."""
 
 PREFIX = "compacted"
-"""Beginning of a part's name."""
+"""Prefix of the name of a part."""
 
 OLD_SUFFIXES = (".names", ".keys")
-"""Endings of obsolete files that earlier versions wrote with parts; nothing reads them."""
+"""Suffixes of obsolete files that earlier versions wrote with parts; nothing reads them."""
 
 SMALL_BYTES = 2 * 2**20
-"""Size on disk below which a file is merged, or merged again; of the parts of a compaction, at most the last is."""
+"""Size on disk below which a file is merged; of the parts of a compaction, at most the last is smaller."""
 
 BATCH_BYTES, BATCH_FILES = 2 * PART_BYTES, 500
-"""Limits of the bytes of rows that are sorted at a time, which needs several times the memory, and of their files.
+"""Limits of the bytes of rows that are sorted at a time, which needs several times the memory, and of the number of
+files.
 
 If a compaction stops early, its finished batches remain.
 """
 
 ORDER = ("machine_id", "dataset", "model", "started_at", "run_id", "trial_id")
-"""Sort order of rows: those of one crossover, measured on one machine, one after the other, come to lie together."""
+"""Sort order of rows, which groups the rows of one crossover that were measured in sequence on one machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +54,10 @@ class Compacted:
 
     Attributes:
         merged: files that were merged and removed.
-        parts: files that were made of them.
+        parts: files that were created from them.
         rows: rows in these parts.
-        copies: rows that were there twice, exactly alike, and are there once now.
-        left: files that were left unchanged for a reason.
+        copies: identical duplicates of rows that were removed.
+        left: files that were left unchanged, with the reason.
     """
 
     merged: int = 0
@@ -70,8 +71,8 @@ def compact(folder: Path) -> Compacted:
     """Merge the small files of a store, while readers and writers continue.
 
     Raises:
-        StoreError: another compaction of this machine is running, or the folder is the gallery's. Also if the folder
-            cannot be read or written, or the address cannot be reached.
+        StoreError: another compaction is running on this machine, the folder is the gallery's or cannot be read or
+            written, or the address cannot be reached.
     """
     if folder.resolve() == GALLERY.resolve():
         raise StoreError("The gallery of the project cannot be compacted; compact a copy of it.")
@@ -99,7 +100,7 @@ def _compact_folder(folder: Path) -> Compacted:
 
 
 def _read_batches(folder: Path, left: list[Skipped]) -> Iterator[tuple[list[File], pa.Table]]:
-    """Yield small files with their rows, by name, as many at a time as can be sorted in memory."""
+    """Yield small files with their rows, ordered by name, in batches that can be sorted in memory."""
     listing = index.list_files(folder, now=True)
     small = sorted((file for file in listing if file.size < SMALL_BYTES), key=lambda file: file.path.name)
     index.fetch_files(folder, small)
@@ -123,7 +124,7 @@ def _read_batches(folder: Path, left: list[Skipped]) -> Iterator[tuple[list[File
 
 
 def _read_small(path: Path) -> pa.Table:
-    """Return the rows of a file; raise ForeignFile if it is left as it is."""
+    """Return the rows of a file; raise ForeignFile if it must be left unchanged."""
     if path.is_symlink():
         raise ForeignFile("it is a link to another file")
     piece = read_piece(path)
@@ -135,7 +136,7 @@ def _read_small(path: Path) -> pa.Table:
 
 
 def _merge(folder: Path, files: Sequence[File], table: pa.Table, done: Compacted) -> Compacted:
-    """Write the rows of some files into parts, then remove the files; return what is done by then."""
+    """Write the rows of some files into parts, then remove the files; return the updated result."""
     rows = _drop_copies(table)
     copies = table.num_rows - rows.num_rows
     if len(files) == 1 and not copies:
@@ -152,7 +153,7 @@ def _merge(folder: Path, files: Sequence[File], table: pa.Table, done: Compacted
 
 
 def _write_part(folder: Path, table: pa.Table) -> File:
-    """Write rows into a new part, and read it once more before anything relies on it."""
+    """Write rows into a new part, and read it back to verify it."""
     newest = parquet.format_file_date(max(table["started_at"].to_pylist()))
     path = write_file(folder, f"{PREFIX}-{newest}-{uuid.uuid4().hex}{SUFFIX}", table)
     part = next(file for file in index.list_files(folder, now=True) if file.path == path)
@@ -169,13 +170,13 @@ def _write_part(folder: Path, table: pa.Table) -> File:
 
 
 def _remove_files(folder: Path, files: Sequence[File]) -> int:
-    """Remove files unless somebody wrote them anew; return how many are gone."""
+    """Remove files unless they were changed; return the number of removed files."""
     if (cache := local_cache.open_cache(folder)) is not None:
         cache.remove_files([file.path for file in files])
         return len(files)
     removed = 0
     for file in filter(index.is_unchanged, files):
-        with contextlib.suppress(PermissionError):  # on Windows while somebody reads it: it goes next time
+        with contextlib.suppress(PermissionError):  # on Windows while it is read; it is removed next time
             file.path.unlink(missing_ok=True)
             removed += 1
     atomic.flush_folder(folder)
@@ -183,7 +184,7 @@ def _remove_files(folder: Path, files: Sequence[File]) -> int:
 
 
 def _drop_copies(table: pa.Table) -> pa.Table:
-    """Return the rows without those that come twice among them, exactly alike."""
+    """Return the rows without identical duplicates."""
     names = table["trial_id"].to_pylist()
     counts = Counter(names)
     seen, kept = set[str](), []

@@ -1,7 +1,7 @@
-"""Frozen facts of the machine and its versions, and readings of how busy it is. No host name, no user name.
+"""Constant facts of the machine and its versions, and readings of its load, without host name and user name.
 
-Plain system calls: torch is not imported, its version is read from its metadata. Devices other than the host
-are described by `core.measure.devices`, which fills in `DeviceInfo`.
+Only system calls are used: torch is not imported, and its version is read from its metadata. Devices other than the
+host are described by `core.measure.devices`, which fills in `DeviceInfo`.
 """
 
 import contextlib
@@ -32,17 +32,17 @@ if sys.platform != "win32":
     import resource
 
 CGROUPS = ("sys/fs/cgroup", "sys/fs/cgroup/cpu")
-"""Where the groups that limit processor time are mounted: version 2, and the controller of version 1."""
+"""Mount points of the cgroups that limit processor time: version 2, and the controller of version 1."""
 
 SYSCTL_TIMEOUT_S = 5
 
 MOST_CORES = 2**16
-"""Processor threads beyond which a file that tells of a machine is not believed."""
+"""Maximum number of processor threads that is accepted from a file that describes a machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """The machine as the columns of a row; see `core.results.schema.Trial` for each field."""
+    """The machine in the form of the columns of a row; see `core.results.schema.Trial` for each field."""
 
     machine_id: str
     cpu_name: str
@@ -66,9 +66,9 @@ class DeviceInfo:
         device: `cpu`, `cuda:0`, `xpu:0` or `mps`.
         kind: key of `DEVICE_KINDS`.
         name: the device's own name.
-        memory_bytes: its memory; the host's for a CPU.
+        memory_bytes: memory of the device, or of the host for a CPU.
         driver: driver and runtime; empty for a CPU.
-        refusals: kind of unsupported variant → the reason, in words; see `core.question.lanes`.
+        refusals: kind of unsupported variant → reason in words; see `core.question.lanes`.
     """
 
     device: Annotated[str, Meta(pattern=f"^({FORMS['device'].pattern})$")]
@@ -81,16 +81,16 @@ class DeviceInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadReading:
-    """How busy the machine was.
+    """Load of the machine.
 
     Attributes:
         load: load average over one minute.
-        steal: share of processor time that other guests of the host took since the reading before; 0 where unknown.
-        switches: involuntary context switches of this process since the reading before; None where not counted.
-        waiting: threads of this process that were ready to run and waited for a processor, on average since then; None
-            where the system does not count it.
-        other_use: share of all processors that other programs and guests used since then; this process and all that it
-            started are no others. None where the system does not tell.
+        steal: share of processor time that other guests of the host used since the previous reading; 0 if unknown.
+        switches: involuntary context switches of this process since the previous reading; None if not counted.
+        waiting: average number of threads of this process that were ready and waited for a processor since then; None
+            if the system does not count them.
+        other_use: share of all processors that other programs and guests used since then, excluding this process and
+            its descendants; None if unknown.
     """
 
     load: float
@@ -101,10 +101,10 @@ class LoadReading:
 
 
 class LoadMeter:
-    """Reads the load; each reading covers the time since the one before."""
+    """Reads the load; each reading covers the time since the previous one."""
 
     def __init__(self) -> None:
-        """Begin with a first reading."""
+        """Take a first reading."""
         self._ticks, self._switches, self._waits, self._family = _ticks(), _switches(), _waits(), _ProcessTree()
         self._own_s, self._read_at = self._family.processor_s(), time.monotonic()
 
@@ -115,7 +115,7 @@ class LoadMeter:
         before_stolen, before_total, before_busy = self._ticks
         passed, elapsed_s = total - before_total, now - self._read_at
         new = None if switches is None or self._switches is None else switches - self._switches
-        # some hypervisors take stolen time back
+        # some hypervisors decrease the stolen time again
         steal = max(0.0, (stolen - before_stolen) / passed) if passed > 0 else 0.0
         other_s = None if busy is None or before_busy is None else busy - before_busy - (own_s - self._own_s)
         other_use = None if other_s is None else min(1.0, max(0.0, other_s / passed)) if passed > 0 else 0.0
@@ -126,18 +126,18 @@ class LoadMeter:
 
 
 FAMILY_S = 2.0
-"""How long it is believed which processes this one has started; to look for them takes milliseconds."""
+"""Seconds for which the list of processes started by this one is reused; a search takes milliseconds."""
 
 
 class _ProcessTree:
-    """The processor time of this process and of all that it started."""
+    """Processor time of this process and of all processes that it started."""
 
     def __init__(self) -> None:
         self._children: list[psutil.Process] = []
         self._found_at = -math.inf
 
     def processor_s(self) -> float:
-        """Return seconds of processor time so far; those of processes that ended count once they were waited for."""
+        """Return the seconds of processor time so far; ended processes are included once they were waited for."""
         if time.monotonic() - self._found_at > FAMILY_S:
             with contextlib.suppress(psutil.Error):
                 self._children = psutil.Process().children(recursive=True)
@@ -153,7 +153,7 @@ class _ProcessTree:
 
 @functools.cache
 def read_environment() -> Environment:
-    """Return the environment of this process, read once."""
+    """Return the environment of this process, which is read once."""
     cpu_name, cores, memory_bytes = _cpu_name(), psutil.cpu_count() or 1, int(psutil.virtual_memory().total)
     system = f"{platform.system()} {platform.machine()}{' WSL' if 'microsoft' in platform.release().lower() else ''}"
     usable = usable_cores()
@@ -174,9 +174,9 @@ def read_environment() -> Environment:
 
 
 def _waiting() -> str:
-    """Return how idle OpenMP threads of this process wait: the policy, and for how long they spin before they sleep.
+    """Return how idle OpenMP threads of this process wait: the policy, and how long they spin before they sleep.
 
-    GNU's runtime, which PyTorch has on Linux, counts looks; Intel's on Windows and LLVM's on macOS count milliseconds.
+    GNU's runtime, which PyTorch uses on Linux, counts spins; Intel's on Windows and LLVM's on macOS count milliseconds.
     """
     limit = "GOMP_SPINCOUNT" if sys.platform == "linux" and not _has_preloaded_openmp() else "KMP_BLOCKTIME"
     policy, looks = (os.environ.get(name, "") for name in ("OMP_WAIT_POLICY", limit))
@@ -184,7 +184,7 @@ def _waiting() -> str:
 
 
 def _has_preloaded_openmp() -> bool:
-    """Return whether another OpenMP runtime than GNU's was preloaded."""
+    """Return whether an OpenMP runtime other than GNU's was preloaded."""
     return "omp5" in os.environ.get("LD_PRELOAD", "")
 
 
@@ -197,9 +197,9 @@ def machine_id(
 
 
 def _read_gpus(root: Path = Path("/")) -> list[str]:
-    """Return names of the GPUs that NVIDIA's driver or AMD's kernel module has, sorted; empty without either."""
+    """Return the sorted names of the GPUs of NVIDIA's driver or AMD's kernel module; empty without either."""
     found = [f"AMD {node.read_text(encoding='ascii').strip()}" for node in _find_amd_models(root)]
-    with contextlib.suppress(Exception):  # there are no bindings or no driver, or it refuses
+    with contextlib.suppress(Exception):  # no bindings or no driver, or an error of the driver
         import pynvml
 
         pynvml.nvmlInit()
@@ -209,7 +209,7 @@ def _read_gpus(root: Path = Path("/")) -> list[str]:
 
 
 def _find_amd_models(root: Path) -> list[Path]:
-    """Return files with the model numbers of AMD GPUs that can compute."""
+    """Return the files with the model numbers of AMD GPUs that can compute."""
     if not (root / "dev/kfd").exists():
         return []
     cards = root.glob("sys/class/drm/card*/device")
@@ -226,26 +226,26 @@ def usable_cores(root: Path = Path("/")) -> int:
     """Return the processor threads that affinity and a container's quota leave to this process, at least 1.
 
     Args:
-        root: of the file system in which the quota is looked up.
+        root: root of the file system in which the quota is looked up.
     """
     allowed, quota = _count_allowed_threads(), _quota(root)
     return allowed if quota is None else max(1, min(allowed, int(quota)))
 
 
 _DRIVERS = ("nvidiactl", "nvhost-ctrl", "nvmap", "kfd", "dxg", "dri", "accel")
-"""Files in /dev by drivers of accelerators: NVIDIA's, of Jetson boards, AMD's, WSL's, Intel's."""
+"""Files in /dev of accelerator drivers: NVIDIA, Jetson boards, AMD, WSL, Intel."""
 
 
 def has_accelerator_driver(devices: Path = Path("/dev")) -> bool:
-    """Return whether the system may have an accelerator; only Linux says that it has none."""
+    """Return whether the system may have an accelerator; always true on systems other than Linux."""
     return sys.platform != "linux" or any((devices / name).exists() for name in _DRIVERS)
 
 
 def physical_cores(root: Path = Path("/")) -> int:
-    """Processor cores among the usable threads, as far as the system tells which threads share one, at least 1.
+    """Return the number of cores of the usable threads, as far as the system reports shared cores, at least 1.
 
     Args:
-        root: of the file system in which the cores are looked up.
+        root: root of the file system in which the cores are looked up.
     """
     cores = (
         len(_list_cores(root, processors() or range(psutil.cpu_count() or 1))) or psutil.cpu_count(logical=False) or 1
@@ -254,10 +254,10 @@ def physical_cores(root: Path = Path("/")) -> int:
 
 
 def performance_cores(root: Path = Path("/")) -> int:
-    """Count the fast cores of a processor that has slower ones too; 0 where the system tells of no such difference.
+    """Return the number of fast cores of a processor that also has slower ones; 0 if the system reports no difference.
 
     Args:
-        root: of the file system in which the cores are looked up.
+        root: root of the file system in which the cores are looked up.
     """
     if sys.platform == "darwin":
         told = _output("sysctl", "-n", "hw.perflevel0.physicalcpu")
@@ -269,10 +269,10 @@ def performance_cores(root: Path = Path("/")) -> int:
 
 
 def socket_cores(root: Path = Path("/")) -> int:
-    """Count the cores of the socket that has most of the usable ones; 0 where the system does not tell.
+    """Return the number of usable cores in the socket with the most of them; 0 if the system does not report it.
 
     Args:
-        root: of the file system in which the cores are looked up.
+        root: root of the file system in which the cores are looked up.
     """
     sockets: dict[str, list[int]] = {}
     with contextlib.suppress(OSError):
@@ -284,7 +284,7 @@ def socket_cores(root: Path = Path("/")) -> int:
 
 
 def _list_cores(root: Path, threads: Iterable[int]) -> set[str]:
-    """Return names of the cores of some processor threads, as far as the system tells which threads share one."""
+    """Return the names of the cores of some processor threads, as far as the system reports shared cores."""
     cores = set()
     with contextlib.suppress(OSError):
         for thread in threads:
@@ -293,20 +293,20 @@ def _list_cores(root: Path, threads: Iterable[int]) -> set[str]:
 
 
 def _parse_numbers(text: str) -> list[int]:
-    """Return numbers that Linux writes as `0-3,8`; raises ValueError."""
+    """Parse a list of numbers in the form `0-3,8` of Linux; raises ValueError."""
     ends = [part.partition("-") for part in text.strip().split(",") if part]
     return [number for low, _, high in ends for number in range(int(low), int(high or low) + 1)]
 
 
 def _count_allowed_threads() -> int:
-    """Return the processor threads that affinity leaves to this process; all where the system has none."""
+    """Return the number of processor threads that affinity allows this process; all if the system has no affinity."""
     return len(processors()) or psutil.cpu_count() or 1
 
 
 def processors() -> Sequence[int]:
-    """Return numbers of the processor threads that this process may run on.
+    """Return the numbers of the processor threads on which this process may run.
 
-    Empty where the system has no such thing.
+    The result is empty if the system does not support affinity.
     """
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
@@ -314,16 +314,16 @@ def processors() -> Sequence[int]:
 
 
 def _quota(root: Path) -> float | None:
-    """Return the processors that the groups of this process grant, the tightest of them; None without a limit.
+    """Return the smallest processor limit of the cgroups of this process; None without a limit.
 
-    Rounded down by the caller: threads beyond a quota are paused together, in the middle of a block.
+    The caller rounds down, because threads beyond a quota are paused together, in the middle of a block.
     """
     grants = [grant for folder in _groups(root) if (grant := _grant(folder)) is not None]
     return min(grants, default=None)
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """Yield the folders of the cgroups of this process and those above, of both versions; some may not exist."""
+    """Yield the folders of the cgroups of this process and their parents, of both versions; some may not exist."""
     own = {""}
     with contextlib.suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():
@@ -337,7 +337,7 @@ def _groups(root: Path) -> Iterator[Path]:
 
 
 def _grant(group: Path) -> float | None:
-    """Return the processors that one group grants; None where it sets no limit or is not there."""
+    """Return the processors that one cgroup allows; None if it sets no limit or does not exist."""
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         if (group / "cpu.max").exists():
             quota, period = (group / "cpu.max").read_text().split()
@@ -348,11 +348,11 @@ def _grant(group: Path) -> float | None:
 
 
 IDLE = ("idle", "iowait", "guest", "guest_nice")
-"""Fields of the system's processor times that are no work, or are part of another one."""
+"""Fields of the system's processor times that are not work, or are included in another field."""
 
 
 def _ticks() -> tuple[float, float, float | None]:
-    """Return the seconds of processor time stolen by other guests, in total, and of work, since the machine started."""
+    """Return the seconds of stolen, total and working processor time since the machine started."""
     times = psutil.cpu_times()
     named: dict[str, float] = getattr(times, "_asdict", dict)()
     busy = sum(seconds for name, seconds in named.items() if name not in IDLE) if "idle" in named else None
@@ -360,7 +360,7 @@ def _ticks() -> tuple[float, float, float | None]:
 
 
 def _waits(folder: Path = Path("/proc/self/task")) -> dict[str, int] | None:
-    """Nanoseconds for which each thread of this process was ready to run and waited; None where it is not counted."""
+    """Return the nanoseconds that each thread of this process was ready and waited; None if they are not counted."""
     waits = {}
     try:
         for thread in folder.iterdir():
@@ -372,13 +372,13 @@ def _waits(folder: Path = Path("/proc/self/task")) -> dict[str, int] | None:
 
 
 def _count_waiting(before: Mapping[str, int], waits: Mapping[str, int], elapsed_s: float) -> float:
-    """Return how many threads waited for a processor on average."""
+    """Return the average number of threads that waited for a processor."""
     waited_ns = sum(max(0, now - before.get(thread, 0)) for thread, now in waits.items())
     return waited_ns / 1e9 / elapsed_s if elapsed_s > 0 else 0.0
 
 
 def _switches() -> int | None:
-    """Involuntary context switches of all threads of this process so far; None where the system does not count them.
+    """Return the involuntary context switches of all threads of this process so far; None if not counted.
 
     Windows has no such number. On macOS it includes almost all switches, so every thread
     that waits counts (`calcru` in bsd/kern/kern_resource.c of XNU).
@@ -408,7 +408,7 @@ def _version(package: str) -> str:
 
 
 def _output(*command: str) -> str:
-    """Return the output of a command; empty where it is missing or fails."""
+    """Return the output of a command; empty if it is missing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SYSCTL_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,7 +1,7 @@
 """Export of rows to files for other machines and programs, and import of such files.
 
-A foreign file is checked as a whole before any of its rows is stored. Its rows record the name of the file. The file
-is only ever data: nothing is unpickled, evaluated or rendered.
+A foreign file is checked as a whole before any of its rows is stored. Its rows record the name of the file. The file is
+treated only as data: nothing is unpickled, evaluated or rendered.
 """
 
 import csv
@@ -37,7 +37,7 @@ class Proposal:
 
     Attributes:
         new: rows that would be added, checked and cleaned, of `SCHEMA`.
-        duplicates: rows that are there already, measured here or at least as complete.
+        duplicates: rows that exist already, measured here or at least as complete.
         refused: the file with the reason, if it is refused.
     """
 
@@ -52,7 +52,7 @@ class ImportReport:
 
     Attributes:
         added: rows that were new.
-        duplicates: rows that were there already, measured here or at least as complete.
+        duplicates: rows that existed already, measured here or at least as complete.
         refused: the file with the reason, if it was refused; then nothing was added.
     """
 
@@ -65,7 +65,7 @@ def export(trials: pa.Table, kind: Format) -> bytes:
     """Return rows as the bytes of one file.
 
     Args:
-        trials: of `SCHEMA`.
+        trials: rows of `SCHEMA`.
         kind: `parquet`, which `import_file` reads back; or `csv`, with lists as JSON (null for a number
             that is not finite), bytes in base64, and text in one line that no spreadsheet runs.
     """
@@ -81,8 +81,8 @@ def import_file(source: Path | bytes, name: str, store: Store) -> ImportReport:
 
     Args:
         source: the file or its bytes.
-        name: of the file; each row records it.
-        store: where the rows go.
+        name: name of the file; each row records it.
+        store: store to which the rows are added.
 
     Raises:
         StoreError: the file cannot be opened or the store cannot be written; nothing was added.
@@ -97,8 +97,8 @@ def check_import(
 
     Args:
         source: the file or its bytes.
-        name: of the file.
-        store: where the rows would go.
+        name: name of the file.
+        store: store to which the rows would be added.
         most_rows: limit of rows; a larger file is refused before anything of it is unpacked.
 
     Raises:
@@ -116,8 +116,8 @@ def propose_rows(table: pa.Table, origin: str, store: Store) -> Proposal:
 
     Args:
         table: the rows.
-        origin: mark of each of them.
-        store: where the rows would go.
+        origin: origin that each row records.
+        store: store to which the rows would be added.
 
     Raises:
         StoreError: the store cannot be read.
@@ -129,7 +129,7 @@ def propose_rows(table: pa.Table, origin: str, store: Store) -> Proposal:
 
 
 def keep(proposal: Proposal, store: Store) -> ImportReport:
-    """Add what was proposed, as far as it is still new.
+    """Add the proposed rows that are still new.
 
     Raises:
         StoreError: the store cannot be written; nothing was added.
@@ -144,7 +144,7 @@ def keep(proposal: Proposal, store: Store) -> ImportReport:
 
 
 def _compare_with_store(table: pa.Table, store: Store) -> Proposal:
-    """Return which rows a store does not have yet, or has less complete."""
+    """Return the rows that a store does not have, or has in a less complete form."""
     names = set(table["trial_id"].to_pylist())
     facts = ("trial_id", "origin", "outcome", "steps")
     known = {line["trial_id"]: line for line in store.rows(trial_id=names).select(facts).to_pylist()} if names else {}
@@ -155,7 +155,7 @@ def _compare_with_store(table: pa.Table, store: Store) -> Proposal:
 
 
 def _is_new(row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
-    """Return whether a row is more complete than the one of the same name; local measurements are never replaced."""
+    """Return whether a row is more complete than the stored one of its name; local measurements are never replaced."""
     if stored is None:
         return True
     more = completeness(row["outcome"], row["steps"]) > completeness(stored["outcome"], stored["steps"])

@@ -1,7 +1,7 @@
-"""Exhibits: the results of demonstrations, which the measuring half makes and the pages draw.
+"""Exhibits: the results of demonstrations, which `core.measure` produces and the pages show.
 
-Stored as JSON, so that an exhibit recorded on one machine can be shown on another. A file is checked as any foreign
-input. Nothing here measures, and nothing imports torch.
+Exhibits are stored as JSON, so that an exhibit recorded on one machine can be shown on another. A file is checked like
+any foreign input. Nothing here measures, and nothing imports torch.
 """
 
 import dataclasses
@@ -23,25 +23,25 @@ from ..remote import local_cache
 from .index import Skipped, unreadable_because
 
 MAX_TEXT = 20_000
-"""Characters of any one text; the longest are PyTorch's own messages."""
+"""Maximum characters of a text; the longest are PyTorch's messages."""
 
 MAX_NAME = 300
-"""Characters of a name or a title."""
+"""Maximum characters of a name or a title."""
 
 MAX_ENTRIES = 1_000
-"""Readings of a clock, or parameters of a network."""
+"""Maximum readings of a clock, or parameters of a network."""
 
 MAX_PARTS = 100
-"""Pieces of code, notes, and clocks: eight devices by each of eleven recipes are 88."""
+"""Maximum pieces of code, notes, and clocks: eight devices with eleven recipes each give 88."""
 
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 Name = Annotated[str, Meta(max_length=MAX_NAME, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]*$")]
-"""Of letters that can be seen: names become part of charts, whose languages end at some of the others."""
+"""A name of visible characters, because names become part of charts, whose expressions other characters could end."""
 
 Notes = Annotated[tuple[Text, ...], Meta(max_length=MAX_PARTS)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_PARTS)]
 Reading = Annotated[float, Meta(ge=1e-9, le=1e9)]
-"""Seconds: a nanosecond to thirty years, so that the ratio of two is a number that a chart can show."""
+"""A time from a nanosecond to thirty years, in seconds, so that a chart can show the ratio of two times."""
 
 Difference = Annotated[float, Meta(ge=0, le=1e12)]
 
@@ -56,7 +56,7 @@ class ExhibitContender:
         kind: `cpu`, `cuda`, `rocm`, `xpu` or `mps`.
         device_name: the device's own name.
         threads: CPU threads that served it.
-        startup_s: seconds of the first use of the device in the process, None where it was not used.
+        startup_s: seconds of the first use of the device in the process; None if it was not used.
     """
 
     contender: Name
@@ -69,17 +69,17 @@ class ExhibitContender:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One way to time a training, with what it gave on one contender.
+    """One way to time a training, with its readings on one contender.
 
     Attributes:
         name: key of `core.question.demonstrations.RECIPES`.
         title: label for people.
-        explains: what is done, and what comes of it.
+        explains: description of the method and its effect.
         switched: keys of `core.question.demonstrations.SHORTCUTS`.
-        epoch_s: seconds of an epoch by this clock, one entry a reading. A reading covers `steps` steps and is scaled
+        epoch_s: seconds of an epoch by this clock, one entry per reading. A reading covers `steps` steps and is scaled
             to an epoch.
         steps: training steps of one reading.
-        contender: whose training it was.
+        contender: contender that was trained.
     """
 
     name: Name
@@ -100,8 +100,8 @@ class Clock:
     """A training timed in several ways.
 
     Attributes:
-        variants: contender by contender, `ours` first.
-        notes: a sentence for each that was left out.
+        variants: variants grouped by contender, `ours` first.
+        notes: a sentence for each variant that was left out.
     """
 
     variants: Annotated[tuple[Variant, ...], Meta(max_length=MAX_PARTS)]
@@ -128,8 +128,8 @@ class Snippet:
         code: the lines, exactly as they were run.
         output: their printed output.
         error: type and message of PyTorch's exception; empty if there was none.
-        device: the device used in addition to the CPU: `cuda:0`, …; `meta`, PyTorch's device without memory, where
-            there is no accelerator; `cpu` where the lines need numbers and there is none.
+        device: the device used in addition to the CPU: `cuda:0`, …; `meta`, PyTorch's device without memory, if there
+            is no accelerator; `cpu` if the lines need numbers and there is no accelerator.
     """
 
     title: Name
@@ -144,8 +144,8 @@ class Moving:
     """Results of the demonstration on moving tensors and modules.
 
     Attributes:
-        snippets: in the order in which they are read.
-        notes: remarks to show with them, such as that the device `meta` substitutes for an accelerator.
+        snippets: snippets in reading order.
+        notes: remarks to show with them, such as that `meta` substitutes for an accelerator.
     """
 
     snippets: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_PARTS)]
@@ -159,8 +159,8 @@ class FirstStep:
     Attributes:
         parameters: name of each parameter with the relative difference of its gradients: the length of the
             difference over that of the first contender's gradient.
-        loss_difference: of the loss of the first batch, relative to that of the first contender.
-        contenders: written form of the two.
+        loss_difference: difference of the loss of the first batch, relative to the loss of the first contender.
+        contenders: written form of both contenders.
     """
 
     parameters: Annotated[tuple[tuple[Name, Difference], ...], Meta(max_length=MAX_ENTRIES)]
@@ -194,15 +194,15 @@ class Exhibit:
     """Result of one demonstration, with its time and machine.
 
     Attributes:
-        id: its name, 12 hexadecimal digits.
+        id: name of the exhibit, 12 hexadecimal digits.
         demonstration: the request.
-        measured_at: when it began, ISO 8601, UTC.
-        cpu_name: of the machine.
-        machine_id: of the machine.
+        measured_at: start time, ISO 8601, UTC.
+        cpu_name: processor of the machine.
+        machine_id: id of the machine.
         torch_version: version of PyTorch that ran it.
         app_commit: commit of the code that ran it.
         participants: one per contender, in the order of the request.
-        content: the result; of the type that `CONTENTS` names for its kind.
+        content: result, of the type in `CONTENTS` for its kind.
     """
 
     id: str
@@ -228,7 +228,7 @@ class Exhibit:
 
     @property
     def device_names(self) -> dict[str, str]:
-        """Contender → its device's own name."""
+        """Contender → hardware name of its device."""
         return {entry.contender: entry.device_name for entry in self.participants}
 
     def to_json(self) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class Exhibit:
 
 @dataclass(frozen=True, kw_only=True)
 class _Written:
-    """An exhibit in the form of its file; its request and its content are read according to its kind."""
+    """An exhibit in the form of its file; request and content are parsed according to its kind."""
 
     id: Name
     demonstration: dict[str, Any]
@@ -271,7 +271,7 @@ class _Written:
 
 
 EXHIBITS_FOLDER = "exhibits"
-"""Name of the folder inside a store's."""
+"""Name of the subfolder of a store for exhibits."""
 
 SUFFIX = ".json"
 
@@ -280,19 +280,19 @@ MAX_BYTES = 500_000
 
 MAX_FILES = 500
 MAX_TOTAL_BYTES = 16 * 2**20
-"""Files that are read, the newest by name, and what they may have together; more make nobody wiser."""
+"""Maximum number of files that are read, newest first by name, and their maximum total size."""
 
 
 def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
-    """Write one exhibit into a file of its own; returns the file. Writing it again changes nothing.
+    """Write one exhibit into a separate file, and return the file; writing it again changes nothing.
 
     Args:
         store: folder of the store.
-        exhibit: to be stored.
+        exhibit: exhibit to store.
 
     Raises:
-        StoreError: it cannot be written, the folder that the store lies in is gone, or the address cannot be reached;
-            nothing is left behind.
+        StoreError: the exhibit cannot be written, the parent folder of the store was removed, or the address cannot be
+            reached; no file is left behind.
     """
     folder = store / EXHIBITS_FOLDER
     target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}{SUFFIX}"
@@ -301,7 +301,7 @@ def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
         cache.write_file(f"{EXHIBITS_FOLDER}/{target.name}", text.encode())
         return cache.path_of(f"{EXHIBITS_FOLDER}/{target.name}")
     try:
-        for place in (store, folder):  # not what the store lies in: see `core.results.store.Store.add_all`
+        for place in (store, folder):  # not the parent of the store: see `core.results.store.Store.add_all`
             place.mkdir(exist_ok=True)
         atomic.remove_abandoned_files(folder)
         atomic.write_atomically(target, lambda file: file.write(text.encode()))
@@ -311,7 +311,7 @@ def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
 
 
 def read_exhibits(store: Path) -> tuple[list[Exhibit], tuple[Skipped, ...]]:
-    """Return every exhibit of a store by age, the oldest first, and the files that are none; a missing folder is empty.
+    """Return all exhibits of a store, the oldest first, and the invalid files; a missing folder is empty.
 
     Raises:
         StoreError: the folder itself cannot be read, or the address cannot be reached for the first time.
@@ -337,9 +337,9 @@ def find_newest_exhibit(
     """Return the last exhibit of a demonstration on this machine; None if there is none.
 
     Args:
-        exhibits: of any age and machine.
+        exhibits: exhibits of any age and machine.
         demonstration: the request; its budget does not matter.
-        machine_id: of this machine.
+        machine_id: id of this machine.
         torch_version: version of PyTorch that would run it now.
     """
     wanted = (demonstration.id, machine_id, torch_version)
@@ -348,16 +348,16 @@ def find_newest_exhibit(
 
 
 def _newest_files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[Path]:
-    """Yield the files that are read, by name.
+    """Yield the files to read, ordered by name.
 
-    Unreadable files, and those beyond the limit, are named in `skipped`.
+    Unreadable files, and files beyond the limit, are added to `skipped`.
     """
     total = 0
     for number, path in enumerate(sorted(paths, key=lambda path: path.name, reverse=True)):
         try:
             total += path.stat().st_size
         except OSError as error:
-            if path.is_symlink():  # otherwise it was removed since the folder was listed
+            if path.is_symlink():  # else it was removed since the listing
                 skipped.append(Skipped(name=path.name, reason=unreadable_because(error)))
         else:
             if number < MAX_FILES and total <= MAX_TOTAL_BYTES:
@@ -367,7 +367,7 @@ def _newest_files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[Pat
 
 
 def _download_files(store: Path) -> list[Path]:
-    """Return the newest exhibits of a store at an address, once they are downloaded; none of an ordinary folder."""
+    """Download the newest exhibits of a store at an address, and return their files; empty for an ordinary folder."""
     cache = local_cache.open_cache(store)
     if cache is None:
         return []
@@ -391,16 +391,16 @@ def _list_folder(folder: Path) -> list[Path]:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle
+    except OSError:  # a circular link
         return False
 
 
 def _read_exhibit(path: Path) -> Exhibit | None:
-    """Read the exhibit of a file; None where the file was removed since the folder was listed."""
+    """Read the exhibit of a file; return None if the file was removed since the folder was listed."""
     data = documents.read_json(path, dict[str, Any], most_bytes=MAX_BYTES)
     return Exhibit.from_json(data) if data is not None else None
 
 
 def _stamp(exhibit: Exhibit) -> str:
-    """Return the time as the beginning of a file's name: digits and a T, so that names sort by age."""
+    """Return the time as a prefix of a file's name, digits and a T, so that names sort by age."""
     return "".join(character for character in exhibit.measured_at[:19] if character.isascii() and character.isalnum())

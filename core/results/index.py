@@ -1,9 +1,9 @@
-"""The index of a store: cached facts of each file, and rows by the names of their run.
+"""The index of a store: cached facts of each file, and access to rows by the names of their runs.
 
-Files never change, they only come and go, so facts read from a file stay valid for as long as it exists. A folder that
-is compacted while it is listed loses no row here. A listing counts only if nothing vanished while it was made, and a
-file that vanished before it was read makes the folder be listed again. A row group is decoded and checked when one of
-its rows is requested. Nothing here writes.
+Files never change, they are only added or removed, so facts read from a file stay valid while it exists. No row is lost
+if a folder is compacted while it is listed: a listing counts only if no file vanished meanwhile, and the folder is
+listed again if a file vanished before it was read. A row group is decoded and checked when one of its rows is
+requested. Nothing here writes.
 """
 
 import contextlib
@@ -31,28 +31,28 @@ from .schema import SCHEMA, SCHEMA_VERSION
 SUFFIX = ".parquet"
 
 FILE = "file"
-"""Column with the number of the row's file."""
+"""Name of the column with the number of the row's file."""
 
 AT_ONCE = 1_000
-"""Small files whose tables are concatenated at a time; many tables of one row each need more memory than their rows."""
+"""Number of small files whose tables are concatenated at a time, because many small tables need much memory."""
 
 UNKNOWN = -1
-"""Size of a file that could not be looked at. The reason is reported when it is read."""
+"""Size of a file that could not be examined. The reason is reported when it is read."""
 
 TRIES = 100
-"""Times that a folder is listed again because something vanished; a compaction makes that happen once or twice."""
+"""Maximum number of listings of a folder after files vanished; a compaction causes one or two."""
 
 OLD_FOLDER = "rows/"
-"""Folder at an address in which earlier versions wrote their files."""
+"""Folder at an address in which earlier versions stored their files."""
 
 NAMES = ("run_id", "experiment_id", "machine_id")
 """Columns that are indexed; the name of a trial begins with that of its run."""
 
 RUN_LENGTH = 12
-"""Letters of a trial's name that are its run's."""
+"""Length of the prefix of a trial's name that is the name of its run."""
 
 LINES = pa.schema({**dict.fromkeys(NAMES, pa.string()), "group": pa.int32(), "rows": pa.int64()})
-"""A line of the index: the names of a run, and how many rows of it are in which row group of a file."""
+"""Schema of a line of the index: the names of a run, a row group of a file, and the number of its rows there."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d{6}")
 
@@ -62,8 +62,8 @@ class Skipped:
     """A file that was not read.
 
     Attributes:
-        name: of the file, without what cannot be seen; a file system takes any bytes for a name.
-        reason: in words.
+        name: name of the file without invisible characters; a file system allows any bytes in a name.
+        reason: reason in words.
     """
 
     name: str
@@ -75,12 +75,12 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """A file as it was when the folder was listed; written anew, it is another one.
+    """A file in the state in which it was listed; a rewritten file is a different object.
 
     Attributes:
-        path: where it is on this machine, or will be once it is downloaded from an address.
-        size: in bytes; `UNKNOWN` where the system does not say.
-        written_ns: when it was last written.
+        path: path on this machine, also if the file is not downloaded from its address yet.
+        size: size in bytes; `UNKNOWN` if the system does not report it.
+        written_ns: time of the last write, in nanoseconds.
     """
 
     path: Path
@@ -90,14 +90,14 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """Facts of the files that a folder contains now.
+    """Facts of the files that a folder currently contains.
 
     Attributes:
         table: derived facts of each file, with the column `FILE`.
         files: number → file.
         skipped: files that could not be read, by name.
         newer: files of a newer version, by name.
-        is_partial: whether older files were not read, because the newer ones have as many rows as are wanted.
+        is_partial: whether older files were not read, because newer files have the required number of rows.
     """
 
     table: pa.Table
@@ -108,7 +108,7 @@ class Findings:
 
 
 Derive = Callable[[Path], tuple[int, pa.Table]]
-"""From a file to its schema version and what is derived of it; raises as `core.results.parquet.read_file` does."""
+"""Function from a file to its schema version and derived facts; raises as `core.results.parquet.read_file` does."""
 
 
 # Facts of each file
@@ -118,11 +118,10 @@ class FolderIndex:
     """Derived facts of the files of a folder, cached between calls and shared by threads.
 
     Args:
-        folder: of a store; one that does not exist is empty.
-        derive: derives the facts of a file.
-        empty: derived facts of no file.
-        most_rows: number of rows that are wanted, or a few more; then the newest files are read, and older ones are
-            not.
+        folder: folder of a store; a missing folder is empty.
+        derive: function that derives the facts of a file.
+        empty: table of derived facts without rows.
+        most_rows: approximate number of rows to read; the newest files are read until it is reached.
     """
 
     def __init__(self, folder: Path, derive: Derive, empty: pa.Table, most_rows: float = math.inf) -> None:
@@ -136,7 +135,7 @@ class FolderIndex:
         self._next = 0
 
     def now(self) -> Findings:
-        """Return what is known of the files that the folder holds now.
+        """Return the facts of the files that the folder currently contains.
 
         Raises:
             StoreError: the folder cannot be read, or the address cannot be reached for the first time.
@@ -159,12 +158,12 @@ class FolderIndex:
 
     @property
     def refused(self) -> tuple[Skipped, ...]:
-        """The files that were refused so far, without another look at the folder; by name."""
+        """The files that were refused so far, by name; the folder is not listed again."""
         with self._lock:
             return tuple(sorted(self._list_refused(), key=lambda entry: entry.name))
 
     def refuse(self, file: File, reason: str) -> None:
-        """Leave out a file in which something turned out to be wrong that was not looked at before."""
+        """Exclude a file in which an error was found that was not checked before."""
         with self._lock:
             if file in self._numbers:
                 self._forget({file})
@@ -174,7 +173,7 @@ class FolderIndex:
         return [Skipped(name=file.path.name, reason=reason) for file, reason in self._refused.items()]
 
     def _catch_up(self, files: Set[File]) -> tuple[list[Skipped], bool]:
-        """Read new files and forget those that are gone; return what could not be read, and whether a file vanished."""
+        """Read new files and forget removed ones; return the unreadable files, and whether a file vanished."""
         self._forget((self._numbers.keys() | self._refused.keys()) - files)
         known = self._numbers.keys() | self._refused.keys()
         is_limited = self._most_rows < math.inf
@@ -204,7 +203,7 @@ class FolderIndex:
         return unreadable, has_vanished
 
     def _read(self, file: File, unreadable: list[Skipped]) -> pa.Table:
-        """Return what is derived of a file, nothing if it cannot be read; raise FileNotFoundError if it is gone."""
+        """Return the derived facts of a file, empty if it cannot be read; raise FileNotFoundError if it was removed."""
         try:
             fetch_file(self._folder, file)
             version, table = self._derive(file.path)
@@ -238,7 +237,7 @@ class FolderIndex:
 def folder_index(
     folder: Path, derive: Derive, empty: Callable[[], pa.Table], most_rows: float = math.inf
 ) -> FolderIndex:
-    """Return the one index of a folder and of what is derived; those of a few folders are remembered."""
+    """Return the shared index of a folder and derived facts; indexes of a few folders are cached."""
     return FolderIndex(folder, derive, empty(), most_rows)
 
 
@@ -246,14 +245,14 @@ def folder_index(
 
 
 def list_files(folder: Path, *, now: bool = False) -> set[File]:
-    """Return the files of a store, none of those missing that hold its rows, even while it is compacted.
+    """Return the files of a store, which together contain all its rows, even during a compaction.
 
-    A listing is not made in one moment: it may miss a new file that was made while it went on, and the old ones that
-    were removed for it. But then an old one was there when the listing before was made, and vanished.
+    A listing is not atomic: it may miss a new file that was created during the listing, and the old files that this
+    file replaced. But then an old file of the previous listing vanished.
 
     Args:
-        folder: of the store.
-        now: of a store at an address, whether to list it even if that was done a moment ago.
+        folder: folder of the store.
+        now: whether to list a store at an address again even if there is a recent listing.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -277,11 +276,11 @@ def list_files(folder: Path, *, now: bool = False) -> set[File]:
 
 
 def fetch_file(folder: Path, file: File) -> None:
-    """Download a file of a store at an address unless it is here; do nothing for an ordinary folder.
+    """Download a file of a store at an address unless it exists locally; do nothing for an ordinary folder.
 
     Raises:
-        FileNotFoundError: it is gone.
-        ForeignFile: it is larger than any file of a store.
+        FileNotFoundError: the file was removed.
+        ForeignFile: the file is larger than any file of a store.
         OSError: the cache cannot be written.
         StoreError: the address cannot be reached.
     """
@@ -292,13 +291,13 @@ def fetch_file(folder: Path, file: File) -> None:
 
 
 def fetch_files(folder: Path, files: Collection[File]) -> None:
-    """Download several files of a store at an address at once; what fails, fails again when it is read."""
+    """Download several files of a store at an address in parallel; errors recur when the files are read."""
     if files and (cache := local_cache.open_cache(folder)) is not None:
         cache.fetch_files([(file.path, file.size) for file in files if file.size <= MAX_FILE_BYTES])
 
 
 def is_unchanged(file: File) -> bool:
-    """Return whether a file is as it was listed, and nobody wrote it anew or removed it."""
+    """Return whether a file was neither rewritten nor removed since it was listed."""
     try:
         facts = file.path.stat()
     except OSError:
@@ -307,14 +306,14 @@ def is_unchanged(file: File) -> bool:
 
 
 def unreadable_because(error: OSError | StoreError) -> str:
-    """Return why the system, or an address, does not let a file be read, in words."""
+    """Return why a file cannot be read from the system or an address, in words."""
     return f"it cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
 def _sort_by_age(file: File) -> tuple[str, str]:
-    """When the newest row of a file began, as its name says; else when it was written, and the file's name."""
+    """Return a sort key: the start time of the newest row in the file's name, or else the write time, and the name."""
     if file.size == UNKNOWN:
-        return "~", file.path.name  # the newest, so that it is named
+        return "~", file.path.name  # sorted as the newest, so that it is reported
     if match := _DATE.search(file.path.name):
         return match[0], file.path.name
     return time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(file.written_ns / 1e9)), file.path.name
@@ -331,10 +330,10 @@ def _scan_folder(folder: Path) -> "list[os.DirEntry[str]]":
 
 
 def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
-    """Return the file of a folder's entry; None where it is no file. Raises FileNotFoundError if it vanished meanwhile.
+    """Return the file of a folder's entry; None if it is not a file. Raises FileNotFoundError if it vanished.
 
-    A broken or circular link, or an entry that the system does not describe, counts as a file. It is named with the
-    reason when it is read, and hides no other.
+    A broken or circular link, or an entry that the system does not describe, counts as a file. The reason is reported
+    when it is read, and does not affect other files.
     """
     try:
         facts = entry.stat()
@@ -350,12 +349,12 @@ def _look_at(path: Path, entry: "os.DirEntry[str]") -> File | None:
 
 
 def find_rows(folder: Path, wanted: Mapping[str, Collection[str]], *, most_bytes: int | None = None) -> pa.Table:
-    """Return the rows of a store that have one of the wanted names in each column, with other rows of the same runs.
+    """Return the rows of a store that have one of the wanted names in each column, with other rows of their runs.
 
     Args:
-        folder: of the store.
+        folder: folder of the store.
         wanted: column (`trial_id` or one of `NAMES`) → names.
-        most_bytes: memory that the rows may take as objects.
+        most_bytes: maximum memory of the rows as objects.
 
     Returns:
         A table of `SCHEMA` in any order, in which a trial may occur several times.
@@ -375,7 +374,7 @@ def find_rows(folder: Path, wanted: Mapping[str, Collection[str]], *, most_bytes
                 tables.append(_select_runs(piece, runs, wanted.get("trial_id")))
                 size += object_bytes(tables[-1])
                 require_room(size, most_bytes)
-        except FileNotFoundError:  # merged into another since the folder was listed
+        except FileNotFoundError:  # merged since the folder was listed
             list_files(folder, now=True)
             unreadable.add(file)
         except ForeignFile as error:
@@ -388,7 +387,7 @@ def find_rows(folder: Path, wanted: Mapping[str, Collection[str]], *, most_bytes
 
 
 def list_refused(folder: Path) -> tuple[Skipped, ...]:
-    """Return the files in which something turned out to be wrong when their rows were read."""
+    """Return the files in which an error was found when their rows were read."""
     return _open_index(folder).refused
 
 
@@ -426,14 +425,14 @@ def _find_runs(lines: pa.Table, wanted: Mapping[str, Collection[str]]) -> pa.Arr
 
 
 def _find_groups(findings: Findings, runs: pa.Array, unreadable: Collection[File]) -> list[tuple[File, int]]:
-    """Return file and row group of all rows of some runs."""
+    """Return the files and row groups of all rows of some runs."""
     lines = findings.table.filter(pc.is_in(findings.table["run_id"], runs))
     groups = sorted(set(zip(lines[FILE].to_pylist(), lines["group"].to_pylist(), strict=True)))
     return [(file, group) for number, group in groups if (file := findings.files[number]) not in unreadable]
 
 
 def _select_runs(table: pa.Table, runs: pa.Array, trials: Collection[str] | None) -> pa.Table:
-    """Return the rows of some runs; of some of their trials alone if these are named."""
+    """Return the rows of some runs, or only of some of their trials if these are given."""
     chosen = pc.is_in(table["run_id"], runs)
     if trials is not None:
         chosen = pc.and_(chosen, pc.is_in(table["trial_id"], pa.array(list(trials), pa.string())))

@@ -1,8 +1,8 @@
 """Rows as tables of Arrow and as Parquet files: converted, read with checks, and written.
 
-A file is only ever data: nothing in it is unpickled or run, and what it claims of its size is not believed. It is
-checked before and while it is decoded, as a whole or some columns of some row groups; torn, foreign and hostile files
-are refused with a reason. Where files lie, and which of their rows count, is decided in `core.results.store`.
+A file is treated only as data: nothing in it is unpickled or run, and its declared size is not trusted. A whole file,
+or some columns of some row groups, is checked before and during decoding. Truncated, foreign and hostile files are
+refused with a reason. The location of files, and the choice of rows that count, belong to `core.results.store`.
 """
 
 import contextlib
@@ -28,10 +28,10 @@ from .schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial
 
 
 OBJECT_BYTES, BYTE_BYTES = 5_000, 4
-"""Bytes of a row as an object, without its values, and of each byte that its values take in a table."""
+"""Memory in bytes of a row as an object without its values, and per byte of its values in a table."""
 
 ROWS_PER_BATCH = 256
-"""Rows that become objects at a time: on the way they take twice as much."""
+"""Number of rows that are converted to objects at a time, because the conversion needs twice the memory."""
 
 
 def to_table(trials: Sequence[Trial]) -> pa.Table:
@@ -44,13 +44,13 @@ def to_table(trials: Sequence[Trial]) -> pa.Table:
 
 
 def from_table(table: pa.Table) -> list[Trial]:
-    """Return the rows of a table of `SCHEMA`; lists become tuples. Needs `object_bytes` of memory, and little more."""
+    """Return the rows of a table of `SCHEMA`, with lists as tuples; it needs little more memory than `object_bytes`."""
     batches = table.to_batches(max_chunksize=ROWS_PER_BATCH)
     return [Trial(**_with_tuples(row)) for batch in batches for row in batch.to_pylist()]
 
 
 def object_bytes(table: pa.Table) -> int:
-    """Return the approximate memory of rows as Python objects; several times that of a table."""
+    """Return the approximate memory of rows as Python objects, which is several times that of a table."""
     return int(OBJECT_BYTES * table.num_rows + BYTE_BYTES * table.nbytes)
 
 
@@ -65,13 +65,15 @@ MAX_FILE_BYTES = 64 * 2**20
 MAX_FILE_ROWS = 50_000
 MAX_COLUMNS = 500
 MAX_TABLE_BYTES = 512 * 2**20
-"""Bounds of a file that is read. Ours have one row, compacted ones as many at most; a compressed bomb has more."""
+"""Limits of a file that is read. Files of Crossover stay below them, including compacted files; a compressed bomb does
+not.
+"""
 
 BATCH_ROWS = 256
-"""Rows decoded at once, at most; what a file declares of its size need not be true, so the decoded size is watched."""
+"""Maximum rows decoded at once; the decoded size is monitored, because the size that a file declares may be wrong."""
 
 _TYPE_LENGTH = 80
-"""Characters of a foreign type that are quoted; nested ones name their fields, at any length."""
+"""Maximum quoted characters of a foreign type; nested types list their fields and can have any length."""
 
 
 Source: TypeAlias = Path | pa.BufferReader
@@ -82,10 +84,10 @@ class Piece:
     """Contents read from a file.
 
     Attributes:
-        version: of the schema that it was written with.
+        version: version of the schema with which it was written.
         groups: number of rows of each row group of the file, whether it was read or not.
         table: the requested columns, as `SCHEMA` has them, of the requested row groups.
-        whole: whether every column of the file is known here.
+        whole: whether this version knows every column of the file.
     """
 
     version: int
@@ -95,18 +97,18 @@ class Piece:
 
 
 def read_file(source: Source, *, most_rows: int | None = None) -> tuple[int, pa.Table]:
-    """Read one file, checked before and while it is decoded.
+    """Read one file, with checks before and during decoding.
 
     Args:
-        source: a file, or the bytes of one.
-        most_rows: rows beyond which it is refused before anything is decoded; `MAX_FILE_ROWS` unless given.
+        source: a file, or its bytes.
+        most_rows: maximum rows, checked before decoding; by default `MAX_FILE_ROWS`.
 
     Returns:
-        The version it was written with, and its rows, of `SCHEMA`.
+        The version with which it was written, and its rows, of `SCHEMA`.
 
     Raises:
-        ForeignFile: it is torn, not Crossover's, too large, or has impossible values.
-        OSError: the system does not let it be read.
+        ForeignFile: the file is truncated, not Crossover's, too large, or has impossible values.
+        OSError: the file cannot be read.
     """
     piece = read_piece(source, most_rows=most_rows)
     return piece.version, piece.table
@@ -121,7 +123,7 @@ def read_piece(
 ) -> Piece:
     """Read some columns of some row groups of a file, by default all; raises as `read_file` does.
 
-    Values are checked as far as they are decoded: an error in another column or row group does not show.
+    Only decoded values are checked: an error in another column or row group is not detected.
     """
     if isinstance(source, Path) and (size := source.stat().st_size) > MAX_FILE_BYTES:
         raise ForeignFile(f"it has {size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
@@ -133,7 +135,7 @@ def read_piece(
             wanted = range(len(rows)) if groups is None else groups
             table = _decode(file, [name for name in SCHEMA.names if name in columns], list(wanted))
             whole = set(file.schema_arrow.names) <= set(SCHEMA.names)
-    except MemoryError as error:  # pyarrow's own is an ArrowException too
+    except MemoryError as error:  # pyarrow's MemoryError is also an ArrowException
         raise ForeignFile("it unpacks to more memory than there is") from error
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # pyarrow raises OSError for broken bytes too
@@ -145,7 +147,7 @@ def read_piece(
 
 
 def _check_metadata(file: pq.ParquetFile, most_rows: int) -> int:
-    """Refuse by what the file says of itself; returns its version."""
+    """Check the metadata of a file; return its version."""
     facts, schema = file.metadata, file.schema_arrow
     text = (schema.metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"\d{1,6}", text):
@@ -162,8 +164,8 @@ def _check_metadata(file: pq.ParquetFile, most_rows: int) -> int:
 
 
 def _sum_claimed_bytes(file: pq.ParquetFile, groups: Sequence[int]) -> int:
-    """Return bytes that row groups claim to have before compression."""
-    # not from the columns' own metadata: on broken ones pyarrow ends the process instead of raising
+    """Return the uncompressed bytes that row groups declare."""
+    # not from the metadata of columns: if these are broken, pyarrow ends the process instead of raising
     return sum(file.metadata.row_group(index).total_byte_size for index in groups)
 
 
@@ -178,7 +180,7 @@ def _check_types(schema: pa.Schema) -> None:
 
 
 def _decode(file: pq.ParquetFile, columns: Sequence[str], groups: list[int]) -> pa.Table:
-    """Return the known columns; with so many rows at once that even rows of all the claimed bytes would fit."""
+    """Return the known columns, decoded in batches that would fit in memory even if a batch had all declared bytes."""
     present = set(file.schema_arrow.names)
     columns = [name for name in columns if name in present]
     rows = max(1, min(BATCH_ROWS, MAX_TABLE_BYTES // max(1, _sum_claimed_bytes(file, groups))))
@@ -187,19 +189,19 @@ def _decode(file: pq.ParquetFile, columns: Sequence[str], groups: list[int]) -> 
         size += batch.nbytes
         if size > MAX_TABLE_BYTES:
             raise ForeignFile(f"it unpacks to more than the {MAX_TABLE_BYTES:,} bytes that are read")
-        batch.validate(full=True)  # text need not be UTF-8 otherwise
+        batch.validate(full=True)  # checks, among others, that text is UTF-8
         batches.append(batch)
     schema = pa.schema([SCHEMA.field(name) for name in columns])
     alike = [batch if batch.schema.equals(schema) else batch.cast(schema) for batch in batches]
     table = pa.Table.from_batches(alike, schema=schema)
     claimed = sum(file.metadata.row_group(index).num_rows for index in groups)
-    if table.num_rows != claimed:  # pyarrow ends at a damaged page as if it were the last
+    if table.num_rows != claimed:  # pyarrow stops at a damaged page as if it were the last
         raise ForeignFile(f"it claims {claimed:,} rows and has {table.num_rows:,}")
     return table
 
 
 def _complete(table: pa.Table, names: Collection[str]) -> pa.Table:
-    """Add the default of columns that an older version did not have; a value that no default replaces is refused."""
+    """Add defaults of columns that an older version did not have; a missing value without default is refused."""
     present, columns = dict(zip(table.column_names, table.columns, strict=True)), {}
     for entry in TRIAL_COLUMNS:
         if entry.name not in names:
@@ -216,7 +218,7 @@ def _complete(table: pa.Table, names: Collection[str]) -> pa.Table:
 
 
 def _clean_text(table: pa.Table) -> pa.Table:
-    """Return rows without invisible letters; Crossover's own rows have none."""
+    """Return rows without invisible characters; rows written by Crossover have none."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             values = filter(None, validation.occurring(table[field.name]))
@@ -232,9 +234,9 @@ def _default(entry: "dataclasses.Field[object]") -> object:
 
 
 def refusal(table: pa.Table) -> str:
-    """Return why readers would refuse these rows of `SCHEMA` if they were written, in words that go on after a colon.
+    """Return why readers would refuse these rows of `SCHEMA` if they were written, as a clause after a colon.
 
-    Empty if they would not. Whoever writes rows asks first: what nobody can read again must not be stored.
+    The result is empty if they would not. Every writer calls this first, because unreadable rows must not be stored.
     """
     try:
         validation.validate_rows(_clean_text(_complete(table, SCHEMA.names)))
@@ -244,7 +246,7 @@ def refusal(table: pa.Table) -> str:
 
 
 def find_refusal(*trials: Trial) -> str:
-    """Return why readers would refuse rows that are not in a table yet, and may have values that no column takes."""
+    """Return why readers would refuse rows that are not in a table yet, whose values may not fit any column."""
     try:
         table = to_table(trials)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
@@ -253,14 +255,14 @@ def find_refusal(*trials: Trial) -> str:
 
 
 def readable(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the rows that readers would accept: checked all at once, and one by one only if the check fails."""
+    """Return the rows that readers would accept; they are checked together, and one by one only if the check fails."""
     if not find_refusal(*trials):
         return list(trials)
     return [trial for trial in trials if not find_refusal(trial)]
 
 
 def read_rows(path: Path) -> list[Trial]:
-    """Return the rows in `path`; none where it is missing, or holds something else than rows."""
+    """Return the rows in `path`; empty if the file is missing or does not contain rows."""
     with contextlib.suppress(OSError, ForeignFile):
         return from_table(read_file(path)[1])
     return []
@@ -270,19 +272,19 @@ def read_rows(path: Path) -> list[Trial]:
 
 
 PART_BYTES = 48 * 2**20
-"""Largest part in memory. Compressed it is a third of that as a rule, and never more than readers take."""
+"""Maximum size of a part in memory. Compressed it usually has a third of it, and never exceeds the limit of readers."""
 
 PART_ROWS = 50_000
-"""Most rows of a part."""
+"""Maximum rows of a part."""
 
 GROUP_ROWS = 512
-"""Rows of a row group: what is decoded to get at one of them."""
+"""Rows of a row group, which is decoded as a whole to read one of them."""
 
 
 def split(table: pa.Table) -> Iterator[pa.Table]:
-    """Yield rows in their order in parts that are not too large; of one row, however large, there is one part.
+    """Yield rows in order in parts of limited size; a single row, however large, forms one part.
 
-    Rows of one run that follow each other stay together, so that a run is never found in part.
+    Consecutive rows of one run stay together, so that a run is never split.
     """
     if table.num_rows <= 1 or (table.nbytes <= PART_BYTES and table.num_rows <= PART_ROWS):
         yield table
@@ -294,17 +296,17 @@ def split(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def write_table(target: Path, table: pa.Table) -> None:
-    """Write rows into a file of their own, whole or not at all, so that it outlives a loss of power.
+    """Write rows atomically into a separate file that survives a loss of power.
 
     Raises:
-        OSError: the folder cannot be written, or no reader would take the file; nothing is left behind.
+        OSError: the folder cannot be written, or readers would refuse the file; no file is left behind.
     """
     atomic.write_atomically(target, lambda file: encode_rows(table, file))
 
 
 def encode_rows(table: pa.Table, file: BinaryIO) -> None:
-    """Write rows into an open file; raises OSError if no reader would take it."""
-    single = table.num_rows == 1  # statistics of a single value are that value again, three times
+    """Write rows into an open file; raises OSError if readers would refuse it."""
+    single = table.num_rows == 1  # statistics of a single value repeat it three times
     pq.write_table(
         table,
         file,
@@ -318,12 +320,12 @@ def encode_rows(table: pa.Table, file: BinaryIO) -> None:
 
 
 def format_file_date(started_at: str) -> str:
-    """Return a time as names of files have it, where only letters, digits and hyphens are safe."""
+    """Return a time in the form for file names, with only letters, digits and hyphens."""
     return re.sub(r"[^0-9T-]", "", started_at[:19])
 
 
 def write_rows(path: Path, trials: Sequence[Trial]) -> None:
-    """Replace `path` by a parquet file of `trials`, without those for which the whole file would be refused.
+    """Replace `path` by a parquet file of `trials`, without rows for which the whole file would be refused.
 
     Raises:
         OSError: the folder cannot be written.

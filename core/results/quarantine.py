@@ -1,8 +1,8 @@
-"""Reading of a foreign file in a separate process with little memory and little time, which may die of it.
+"""Reading of a foreign file in a separate process with limited memory and time, which may crash safely.
 
 pyarrow ends the whole process on some broken files, and unpacks a bomb of a few kilobytes into gigabytes before it can
-report the size. So the bytes go to a child process, which reads and checks them and writes the rows back unpacked. The
-size of its reply is the rows' size in memory. Nothing is stored here, and no row is compared with another.
+report the size. So a child process reads and checks the bytes and returns the rows unpacked. The size of its reply is
+the size of the rows in memory. Nothing is stored here, and rows are not compared with each other.
 """
 
 import json
@@ -26,23 +26,24 @@ MEMORY_BYTES = 640 * 2**20
 """Limit of the child's memory: three times the rows of the largest file, and 120 MiB for Python and pyarrow."""
 
 SECONDS = 120
-"""How long the child may take; the largest file takes 3 s on an idle core, and the child lets others go first."""
+"""Time limit of the child in seconds; the largest file takes 3 s on an idle core, and the child has low priority."""
 
 MAX_IMPORT_ROWS = 20_000
 """Limit of the rows of one file, checked before anything is unpacked. A larger store is imported in several files."""
 
 MAX_BLOCKS = 20_000
-"""Timed blocks of one row: 40 minutes of the shortest. Rows that were measured here may have any number; who opens a
-foreign one must not wait for it, nor anybody else."""
+"""Maximum timed blocks of one row: 40 minutes of the shortest blocks. Rows that were measured here may have any number;
+a foreign row must not delay its readers.
+"""
 
 MAX_OBJECT_BYTES = 256 * 2**20
-"""Limit of the rows of one file as objects: `MAX_IMPORT_ROWS` that were timed only, or about 10,000 others."""
+"""Memory limit of the rows of one file as objects: `MAX_IMPORT_ROWS` rows with times only, or about 10,000 others."""
 
 MAX_UNPACKED_BYTES = MAX_OBJECT_BYTES // BYTE_BYTES
-"""Limit of the rows of a file as a table."""
+"""Memory limit of the rows of one file as a table."""
 
 MAX_CHILDREN = 2
-"""Limit of children at one time; a third caller waits, so that a class that uploads leaves the host some memory."""
+"""Maximum number of children at a time; further callers wait, so that uploads of a class do not use all memory."""
 
 _REASON_LENGTH = 300
 _TOO_LONG = f"reading it takes more than the {SECONDS} seconds that a foreign file may take"
@@ -62,7 +63,7 @@ def read_foreign_file(source: Path | bytes, *, most_rows: int = MAX_IMPORT_ROWS)
         Rows of `SCHEMA`, every value checked.
 
     Raises:
-        ForeignFile: it is torn, not Crossover's, too large, hostile, or of a newer version.
+        ForeignFile: the file is truncated, not Crossover's, too large, hostile, or of a newer version.
         StoreError: the file cannot be opened, or no process can be started.
     """
     try:
@@ -75,7 +76,7 @@ def read_foreign_file(source: Path | bytes, *, most_rows: int = MAX_IMPORT_ROWS)
 
 
 def _open_copy(source: Path | bytes) -> IO[bytes]:
-    """Return a file with exactly the counted bytes, even if the original changes meanwhile."""
+    """Return a copy with exactly the counted bytes, even if the original changes meanwhile."""
     with tempfile.TemporaryFile() if isinstance(source, bytes) else source.open("rb") as original:
         data = source if isinstance(source, bytes) else original.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
@@ -106,7 +107,7 @@ def _run_child(content: IO[bytes], reply: IO[bytes], most_rows: int) -> int:
 
 
 def _parse_reply(code: int, reply: IO[bytes]) -> pa.Table:
-    """Parse the child's reply with the same suspicion as the file: its size first, then its form."""
+    """Parse the child's reply with the same checks as a foreign file: its size first, then its form."""
     size = reply.seek(0, os.SEEK_END)
     reply.seek(0)
     heading = reply.readline(4 * _REASON_LENGTH + 100)
@@ -129,12 +130,12 @@ def _parse_reply(code: int, reply: IO[bytes]) -> pa.Table:
 
 
 def _most_reply_bytes() -> int:
-    """Return the limit of a reply in bytes: rows, their framing, and the heading."""
+    """Return the limit of a reply in bytes: the rows, their framing, and the header."""
     return MAX_UNPACKED_BYTES + 16 * 2**20
 
 
 def _cpu_signal() -> int | None:
-    """Return the exit status of a process that used up its processor time; None where there is no such limit."""
+    """Return the exit status of a process that exceeded its processor time; None if there is no such limit."""
     if sys.platform == "win32":
         return None
     import signal
@@ -143,18 +144,18 @@ def _cpu_signal() -> int | None:
 
 
 def check_foreign_rows(data: bytes, most_rows: int = MAX_IMPORT_ROWS) -> pa.Table:
-    """Return the rows of a file; the child's part. May end the process, so call it nowhere else.
+    """Return the rows of a file in the child process; call it nowhere else, because it may end the process.
 
     Args:
-        data: the file.
-        most_rows: rows beyond which it is refused.
+        data: content of the file.
+        most_rows: maximum rows; a larger file is refused.
 
     Raises:
-        ForeignFile: it is torn, not Crossover's, too large, hostile, or of a newer version.
+        ForeignFile: the file is truncated, not Crossover's, too large, hostile, or of a newer version.
     """
     try:
         version, table = read_file(pa.BufferReader(data), most_rows=most_rows)
-        if version > SCHEMA_VERSION:  # its rows would lose columns that are unknown here, and count as complete later
+        if version > SCHEMA_VERSION:  # its rows would lose unknown columns, and later count as complete
             raise ForeignFile("it was written by a newer version of Crossover, which is needed to import it")
         if (pc.max(pc.list_value_length(table["block_steps"])).as_py() or 0) > MAX_BLOCKS:
             raise ForeignFile(f"it has a row of more than the {MAX_BLOCKS:,} timed blocks that are imported")
@@ -167,13 +168,13 @@ def check_foreign_rows(data: bytes, most_rows: int = MAX_IMPORT_ROWS) -> pa.Tabl
 
 
 def _limit() -> None:
-    """Bind this process to its limits, where the system has such; Windows has none, so that there time alone bounds."""
+    """Set the limits of this process if the system supports them; on Windows only the time is limited."""
     if sys.platform == "win32":
         return
     import resource
 
     os.nice(10)  # a measurement may be running
-    # macOS knows the limit of data and does not keep it; Linux keeps it for everything that is allocated
+    # macOS ignores the data limit; Linux applies it to all allocations
     for name, value in (
         (resource.RLIMIT_DATA, MEMORY_BYTES),
         (resource.RLIMIT_CPU, SECONDS),
@@ -198,7 +199,7 @@ def _main(source: BinaryIO, reply: BinaryIO, most_rows: int) -> None:
 
 
 class WithoutPandas:
-    """Finds no pandas, which pyarrow would import for the first value that it makes: as long as all else takes."""
+    """Import hook that hides pandas, whose import by pyarrow would take as long as everything else."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":

@@ -1,8 +1,8 @@
-"""The one table of columns: names, types, units and meanings of everything that is stored of a trial.
+"""The table of columns: names, types, units and meanings of all stored values of a trial.
 
-`Trial` is the row, of three groups of columns. The parquet schema, the column dictionary in data/README.md and the
-checks on foreign files are all derived from its fields. Raw values only: everything that follows from other columns is
-computed where it is read, so that a better statistic never needs a new measurement.
+`Trial` is the row, with three groups of columns. The parquet schema, the column dictionary in data/README.md and the
+checks on foreign files are all derived from its fields. Only raw values are stored: derived values are computed when
+they are read, so that a better statistic never needs a new measurement.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..question.devices import DEVICE_KINDS
 from ..question.fields import FIELDS, TRAINING
 
-# Declaring a column
+# Declaration of columns
 
 
 STRING, BOOL = pa.string(), pa.bool_()
@@ -41,7 +41,7 @@ def column(
 
 
 def with_training(row: type[RowClass]) -> type[RowClass]:
-    """Return a class of columns with those of a training, from `core.question.fields`, put in."""
+    """Return a class of columns that includes the training columns from `core.question.fields`."""
     ordered: dict[str, Any] = {}
     left = list(TRAINING)
     for name, kind in row.__annotations__.items():
@@ -81,7 +81,7 @@ else:
 @dataclass(frozen=True, kw_only=True)
 @with_training
 class QuestionColumns(TrainingColumns):
-    """All of a row but what was read while it was measured."""
+    """All columns of a row except the values read during the measurement."""
 
     # Identity
     trial_id: str = column(STRING, "name of this row: that of its run, and its place among the run's contenders")
@@ -94,7 +94,7 @@ class QuestionColumns(TrainingColumns):
     message: str = column(STRING, "the reason in one sentence if it did not end as requested", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
-    # A custom script, which the fields of the catalogue do not describe
+    # A custom script, which is not described by the fields of the catalogue
     training: str = column(
         STRING,
         "file and function of a custom script; empty for a built-in training, whose fields follow. For a custom "
@@ -106,7 +106,7 @@ class QuestionColumns(TrainingColumns):
     )
     size: int = column(INT, "what its function was called with", default=0)
 
-    # Facts that follow from the training, whose own fields are put in between
+    # Facts derived from the training, whose fields are inserted here
     dataset_hash: str = column(
         STRING,
         "hash of the loaded samples, labels and split; for a custom script the hash of its source",
@@ -208,7 +208,7 @@ class QuestionColumns(TrainingColumns):
 
 @dataclass(frozen=True, kw_only=True)
 class RawValues:
-    """Lists named `block_*` have one entry per timed block in the order of time; empty lists and None: not measured."""
+    """Raw values. Lists named `block_*` have one entry per timed block; empty lists and None mean "not measured"."""
 
     steps: int = column(INT, "steps trained, at most epochs × steps_per_epoch are part of the result", default=0)
     warmup_steps: tuple[int, ...] = column(INTS, "steps of each warm-up block", unit="steps", default=())
@@ -406,7 +406,7 @@ class RawValues:
 
 @dataclass(frozen=True, kw_only=True)
 class CustomValues:
-    """Empty in rows of the catalogue's trainings."""
+    """Columns of custom scripts, empty in rows of catalogue trainings."""
 
     breakdown_step_s: tuple[float, ...] = column(
         FLOATS, "the step of a custom script, whose parts are unknown", unit="s per step", default=()
@@ -506,7 +506,7 @@ class CustomValues:
 __all__ = ["OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "TRIAL_COLUMNS", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
 SCHEMA_VERSION = 15
-"""Raised when a column is added, removed or changes its meaning.
+"""Version of the schema, raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as an impossible value.
 3: execution variants: steps_per_call, optimizer, memory_format, micro_batch, startup_compile_s, lane_loss,
@@ -523,7 +523,7 @@ startup_compile_served; of a training dtype, heads, sequence_length, embedding_r
 11: fp32_precision; block_switches may be empty where there are blocks.
 12: single steps of custom scripts: own_single_s, own_heavy_at, own_first_at.
 13: startup_device_readings_s; the data path `pinned`.
-14: how much of the processors others used: block_waiting, block_other_use.
+14: use of the processors by others: block_waiting, block_other_use.
 15: the variant's cudnn; rounds of a run: block_round, machine_shift, machine_repeats.
 """
 
@@ -533,16 +533,16 @@ VERSION_KEY = b"crossover_schema_version"
 
 @dataclass(frozen=True, kw_only=True)
 class Trial(CustomValues, RawValues, QuestionColumns):
-    """One point on one device: the question, the device, how it was measured, and every raw value.
+    """One point on one device: the question, the device, the method of measurement, and all raw values.
 
     Lists named `block_*` have one entry per timed block in the order of time; `warmup_*` are stored but excluded from
-    every summary. Clock readings are of one monotonic host clock, so that intervals of trials measured on the same
-    machine since the same boot can be compared. Empty lists and None mean "not measured".
+    every summary. Clock readings are from one monotonic host clock, so that intervals of trials on the same machine can
+    be compared until it restarts. Empty lists and None mean "not measured".
     """
 
     @property
     def lane_failed(self) -> bool:
-        """Whether the row's variant failed before anything was timed; a killed process leaves no row without blocks."""
+        """Whether the row's variant failed before any block was timed; a killed process never leaves such a row."""
         return self.outcome == "interrupted" and not self.block_steps
 
     @property
@@ -553,7 +553,7 @@ class Trial(CustomValues, RawValues, QuestionColumns):
 
     @functools.cached_property
     def step_s(self) -> tuple[float, ...]:
-        """Seconds per step of each timed block; cached, as rows with many thousand blocks are read again and again."""
+        """Seconds per step of each timed block; cached, because rows with many thousand blocks are read repeatedly."""
         return tuple(s / steps for s, steps in zip(self.block_s, self.block_steps, strict=True))
 
 
@@ -563,7 +563,7 @@ SCHEMA = pa.schema(
     [pa.field(entry.name, entry.metadata["type"]) for entry in TRIAL_COLUMNS],
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode()},
 )
-"""Schema with which every file of the store is written and read."""
+"""Schema of every file of the store, for writing and reading."""
 
 
 def dictionary() -> str:

@@ -1,10 +1,10 @@
-"""The store: a folder of parquet files, or an address, read by many and written by many at once.
+"""The store: a folder of parquet files, or an address, for concurrent readers and writers.
 
-The rows of a run are written into one file, under a temporary name, flushed to disk and renamed. So a reader sees all
-of them or none; `core.results.compaction` merges such files. Files that are torn, foreign or hostile are named and
-skipped; those of a newer version are read as far as they are known. Nothing here rewrites or deletes a row, and nothing
-computes a statistic. This module also decides which stored run answers a question, so that it need not be measured
-again. Only rows measured on this machine, with its present devices and torch, answer; imported rows never do.
+The rows of a run are written into one file under a temporary name, flushed to disk and renamed. So a reader sees all of
+them or none; `core.results.compaction` merges such files. Files that are truncated, foreign or hostile are reported and
+skipped; of files of a newer version, the known columns are read. Nothing here rewrites or deletes a row. This module
+also decides which stored run answers a question, so that it need not be measured again. Only rows measured on this
+machine, with its present devices and torch, can answer; imported rows never do.
 """
 
 import contextlib
@@ -43,9 +43,9 @@ class LocalMachine:
     """Identity of this machine for measurements.
 
     Attributes:
-        machine_id: of this machine.
+        machine_id: id of this machine.
         torch_version: version of PyTorch that would measure.
-        device_names: device → its name, as far as it is known; rows of a GPU that was replaced do not answer.
+        device_names: device → name, as far as known; rows of a GPU that was replaced do not answer.
     """
 
     machine_id: str
@@ -59,7 +59,9 @@ class LocalMachine:
 
 
 Accepted: TypeAlias = Callable[[Experiment, Sequence[Trial]], bool]
-"""Whether a whole run, one row a contender, is served as the answer to its question (`core.answer.speedup`)."""
+"""Function that decides whether a whole run, with one row per contender, answers its question
+(`core.answer.speedup`).
+"""
 
 
 def any_run(_asked: Experiment, _trials: Sequence[Trial]) -> bool:
@@ -77,7 +79,7 @@ def newest_answers(
 ) -> dict[str, list[Trial]]:
     """Return for each experiment the newest run measured here that answers it.
 
-    A run answers a training to its end if every contender trained all epochs, diverged, or spent at least the offered
+    A run answers a complete training if every contender trained all epochs, diverged, or spent at least the offered
     budget. If the training may end once the faster device is decided, a run also answers if all contenders were only
     timed. For a question of times alone, each contender needs one of four: the requested pairs, the offered budget
     spent, too little memory, or a variant that failed.
@@ -87,7 +89,7 @@ def newest_answers(
         experiments: the questions.
         local_machine: identity of this machine.
         since: only runs that began then or later, ISO 8601 with an offset; empty for all.
-        accepted: decides for each whole run whether it is served.
+        accepted: function that decides for each whole run whether it is an answer.
 
     Returns:
         Experiment id → one row per contender, in the experiment's order. Questions without an answer are left out.
@@ -108,14 +110,14 @@ def newest_answers(
 
 
 def completeness(outcome: str, steps: int) -> tuple[bool, int]:
-    """Return the order of rows of the same name: a trial that came to its end, then the one with more steps."""
+    """Return a sort key for rows of the same name: completed trials rank higher, then trials with more steps."""
     return outcome not in CUT_OFF, steps
 
 
 def _find_newest_complete(
     runs: Iterable[Mapping[str, Trial]], experiment: Experiment, accepted: Accepted
 ) -> list[Trial]:
-    """Of runs by age, contender → row, the last with every contender that is accepted; in the experiment's order."""
+    """Return the rows of the newest accepted run with every contender, in the experiment's order."""
     wanted = [str(contender) for contender in experiment.contenders]
     for found in reversed(list(runs)):
         rows = [found[name] for name in wanted if name in found]
@@ -127,17 +129,17 @@ def _find_newest_complete(
 def _began_since(trial: Trial, since: str) -> bool:
     if not since:
         return True
-    with contextlib.suppress(ValueError, TypeError):  # a time by another hand may be anything
+    with contextlib.suppress(ValueError, TypeError):  # a foreign time may be invalid
         return datetime.datetime.fromisoformat(trial.started_at) >= datetime.datetime.fromisoformat(since)
     return False
 
 
 def _answers_question(trial: Trial, experiment: Experiment) -> bool:
-    """Return whether one row answers its part of a question; of rows that were cut off, only a failed variant does."""
+    """Return whether one row answers its part of a question; of incomplete rows, only failed variants do."""
     enough_time = trial.budget_s >= experiment.budget_s
     if experiment.pairs == EVERY_EPOCH:
         trained = trial.steps >= trial.epochs * trial.steps_per_epoch
-        tested = bool(trial.confusion)  # where only times were requested, nothing was
+        tested = bool(trial.confusion)  # not if only times were requested
         return (
             trial.outcome == "completed"
             or (trial.outcome == "timed" and not experiment.whole)
@@ -156,16 +158,16 @@ def _answers_question(trial: Trial, experiment: Experiment) -> bool:
 RESULTS = DATA / "results"
 """Folder of rows measured here."""
 GALLERY = SHIPPED_DATA / "gallery"
-"""Folder of rows that ship with the project; the app never writes it."""
+"""Folder of rows that ship with the project; the app never writes to it."""
 
 FREE_BYTES = 50 * 2**20
-"""Free space below which nothing is measured; a row takes some ten kilobytes, a checkpoint more."""
+"""Minimum free space in bytes for a measurement; a row takes some ten kilobytes, a checkpoint more."""
 
 RANKED_BY = ("trial_id", "outcome", "steps")
 """Columns that rank rows of the same name."""
 
 NAME_LENGTH = 100
-"""Limit of a file name's characters that a row may choose; file systems allow 255 bytes, Crossover uses the rest."""
+"""Maximum characters of the part of a file name that comes from a row; file systems allow 255 bytes in total."""
 
 
 Names: TypeAlias = str | Collection[str] | None
@@ -185,9 +187,9 @@ class Contents:
     """Contents of a store.
 
     Attributes:
-        table: all rows, of `SCHEMA`, no trial twice.
+        table: all rows, of `SCHEMA`, without duplicate trials.
         skipped: files that were not read.
-        newer: files of a newer version, read as far as their columns are known here.
+        newer: files of a newer version, of which the known columns were read.
     """
 
     table: pa.Table
@@ -200,10 +202,10 @@ class Checked:
     """Result of checking a store.
 
     Attributes:
-        rows: that can be read, no trial twice.
-        files: files with these rows.
+        rows: number of readable rows, without duplicate trials.
+        files: number of files with these rows.
         skipped: files that were not read.
-        newer: files of a newer version, read as far as their columns are known here.
+        newer: files of a newer version, of which the known columns were read.
     """
 
     rows: int
@@ -223,10 +225,10 @@ class Store:
         self.folder = local_cache.resolve_store(folder) if isinstance(folder, str) else Path(folder)
 
     def check_readable(self) -> None:
-        """Find out whether the files of the store can be listed now.
+        """Check whether the files of the store can be listed now.
 
         Raises:
-            StoreError: they cannot, or the server of an address did not answer the last time.
+            StoreError: the files cannot be listed, or the server of an address did not answer the last time.
         """
         index.list_files(self.folder, now=True)
         cache = local_cache.open_cache(self.folder)
@@ -235,14 +237,14 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Name for people: its address, or its folder."""
+        """Display name: the address or the folder."""
         return local_cache.describe_store(self.folder)
 
     def check_writable(self) -> None:
-        """Check before a measurement whether its rows can be stored, and make the folder that they go to.
+        """Check before a measurement whether its rows can be stored, and create their folder.
 
         Raises:
-            StoreError: the folder cannot be made or written, or its disk is nearly full.
+            StoreError: the folder cannot be created or written, or its disk is nearly full.
         """
         probe = self.folder / f".probe-{uuid.uuid4().hex}"
         try:
@@ -264,7 +266,7 @@ class Store:
             )
 
     def add(self, trial: Trial) -> Path:
-        """Write one row into a file of its own; returns the file.
+        """Write one row into a separate file, and return the file.
 
         Raises:
             StoreError: as `add_all`.
@@ -272,17 +274,16 @@ class Store:
         return self.add_all(to_table([trial]))
 
     def add_all(self, table: pa.Table) -> Path:
-        """Write rows into one file, all of them or none; returns the file.
+        """Write rows into one file, all of them or none, and return the file.
 
-        The store's folder is made, but not the one that it lies in: rows that come late bring back no class and no
-        student that was deleted meanwhile.
+        The store's folder is created, but not its parent, so that late rows do not restore a deleted class or student.
 
         Args:
             table: one row or more, of `SCHEMA`.
 
         Raises:
-            StoreError: it cannot be written, the folder that the store lies in is gone, the address cannot be reached,
-                or a row is one that readers refuse; nothing is left behind.
+            StoreError: the file cannot be written, the parent folder was removed, the address cannot be reached, or
+                readers would refuse a row; no file is left behind.
         """
         if reason := refusal(table):
             raise StoreError(f"The store {self.folder} refused rows that could not be read again: {reason}.")
@@ -297,10 +298,10 @@ class Store:
             raise StoreError(unwritable(f"The store {self.folder}", error)) from error
 
     def read(self, columns: Collection[str] = tuple(SCHEMA.names)) -> Contents:
-        """Return every row that can be read, and the name of every file that cannot. All of it is in memory at once.
+        """Return all readable rows, and the names of unreadable files. All rows are in memory at once.
 
         Args:
-            columns: those that are decoded, checked and returned.
+            columns: columns that are decoded, checked and returned.
 
         Raises:
             StoreError: the folder itself cannot be read.
@@ -314,7 +315,7 @@ class Store:
         return Contents(table=wanted, skipped=found.skipped, newer=found.newer)
 
     def check(self) -> Checked:
-        """Read every file as `read` does, and keep nothing but what is wrong and how many rows there are.
+        """Read every file like `read`, and return only the number of rows and the errors.
 
         Raises:
             StoreError: the folder itself cannot be read.
@@ -336,9 +337,9 @@ class Store:
         return from_table(table.sort_by([("started_at", "ascending"), ("trial_id", "ascending")]))
 
     def rows(self, *, most_bytes: int | None = None, **names: Unpack[Named]) -> pa.Table:
-        """Return the rows that `trials` finds as a table of `SCHEMA`, in any order; it needs a fourth of the memory.
+        """Return the rows of `trials` as a table of `SCHEMA`, in any order; it needs a quarter of the memory.
 
-        With a name, only the row groups that have such rows are read. Reading stops once the rows would need more than
+        With names, only the row groups with matching rows are read. Reading stops once the rows would need more than
         `most_bytes` as objects.
 
         Raises:
@@ -369,19 +370,19 @@ class Store:
         return newest_answers(rows, experiments, local_machine, since=since, accepted=accepted)
 
     def find(self, experiment: Experiment, local_machine: LocalMachine, *, accepted: Accepted = any_run) -> list[Trial]:
-        """Return the newest run measured here that answers one experiment; empty if none does.
+        """Return the newest run measured here that answers one experiment; empty if there is none.
 
         Returns:
-            One row a contender, in the experiment's order.
+            One row per contender, in the experiment's order.
         """
         return self.answers([experiment], local_machine, accepted=accepted).get(experiment.id, [])
 
 
 def write_file(folder: Path, name: str, table: pa.Table) -> Path:
-    """Write rows into a file of a store, in its folder or at its address; return where it is, or is downloaded to.
+    """Write rows into a file of a store, in its folder or at its address; return its local path.
 
     Raises:
-        OSError: the folder cannot be written, or no reader would take the file; nothing is left behind.
+        OSError: the folder cannot be written, or readers would refuse the file; no file is left behind.
         StoreError: the address cannot be reached.
     """
     cache = local_cache.open_cache(folder)
@@ -395,7 +396,7 @@ def write_file(folder: Path, name: str, table: pa.Table) -> Path:
 
 
 def keep_most_complete(table: pa.Table) -> pa.Table:
-    """Return the most complete of rows with the same name: a trial may have been cut off and continued later."""
+    """Return the most complete row of each name, because a trial may have been interrupted and continued later."""
     best: dict[str, tuple[tuple[bool, int], int]] = {}
     columns = (table[name].to_pylist() for name in RANKED_BY)
     for place, (name, outcome, steps) in enumerate(zip(*columns, strict=True)):

@@ -1,9 +1,9 @@
-"""Validation of rows before any of them is used: columns one by one, then together.
+"""Validation of rows before any of them is used: first single columns, then combinations.
 
-Every value that is read of a row later is checked here: devices, dates, variants, counts that are multiplied, lists
-that belong together. So later code meets no text that cannot be parsed, and no number that is too large to count to. A
-refusal names the column and the value. Checks look at the columns that a table has, since a question may have decoded
-a few. Nothing here opens a file.
+All values of a row that are used later are checked here: devices, dates, variants, counts that are multiplied, lists
+that belong together. So later code meets no text that cannot be parsed, and no excessive number. An error names the
+column and the value. Only the columns of the given table are checked, because a query may decode a few. Nothing here
+opens a file.
 """
 
 import datetime
@@ -29,7 +29,7 @@ from .schema import OUTCOMES, TRIAL_COLUMNS
 
 
 MAX_LIST = 1_000_000
-"""Entries of a list of blocks: a day of blocks of a tenth of a second, the longest budget, makes 864,000."""
+"""Maximum entries of a list of blocks: the longest budget, a day, has 864,000 blocks of a tenth of a second."""
 
 SHORT_LIST = 1_000
 """Limit of the entries of any other list; a loss curve of Crossover has 200 at most, a step breakdown 50."""
@@ -38,16 +38,16 @@ MAX_TEXT_BYTES = 500
 """Limit of the bytes of a text; the longest of Crossover are names of processors and drivers."""
 
 MAX_CLASSES = 256
-"""Classes of a data set: a prediction is one byte."""
+"""Maximum classes of a data set, because a prediction is one byte."""
 
 MAX_ITEMS = 1_000_000
-"""Test items, each of which is one entry of whatever is computed from their counts."""
+"""Maximum test items, because arrays computed from their counts have one entry per item."""
 
 LARGEST = 2**60
-"""No count, time or size comes near it, and what is computed from such numbers would not be one any more."""
+"""Upper bound of counts, times and sizes, so that values computed from them do not overflow."""
 
 YEARS = (1970, 2199)
-"""First and last year of a date: a clock that was never set begins with one, tables of dates end after the other."""
+"""First and last year of a date: a clock that was never set starts in the first, and date tables end after the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +55,8 @@ class Form:
     """Required form of a text.
 
     Attributes:
-        pattern: of the whole of it.
-        meaning: in words, after "which is not".
+        pattern: pattern of the complete text.
+        meaning: description after "which is not".
     """
 
     pattern: str
@@ -90,10 +90,10 @@ FORMS: Mapping[str, Form] = {
         pattern=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.]\d{1,6})?(Z|[+]00:00)", meaning="a time in ISO 8601 and UTC"
     ),
 }
-"""Forms of texts that are parsed, or become part of a link or of a file's name.
+"""Forms of texts that are parsed, or become part of a link or a file name.
 
-A run has at most as many rows as it may have contenders: the name of a row includes its place, and of each name one
-row counts.
+The name of a row includes its position in the run, and one row per name counts. So a run has at most as many rows as
+contenders.
 """
 
 WORDS: Mapping[str, Collection[str]] = {
@@ -103,13 +103,13 @@ WORDS: Mapping[str, Collection[str]] = {
     "dtype": tuple(DTYPES),
     **lanes.LANE_WORDS,
 }
-"""Texts that are one of a few words."""
+"""Columns whose text is one of a few words."""
 
 MAY_BE_NEWER = frozenset(WORDS) - {"outcome", "device_kind"}
-"""Columns whose words a newer version may extend; then any name is valid."""
+"""Columns whose words a newer version may extend; for such a version any name is valid."""
 
 LONG_TEXTS = {"message": 2_000}
-"""Bytes of texts that may be longer than others: the reason of an end is a sentence."""
+"""Maximum bytes of longer texts: the reason of an end is a sentence."""
 
 ANY_NUMBER = ("loss", "lane_loss", "reference_loss", "nudged_loss", "own_first_loss", "own_evaluation")
 """Columns that may be NaN or infinite: losses and a custom script's own values. Only these may be negative."""
@@ -133,7 +133,7 @@ AT_MOST: Mapping[str, float] = {
     "train_accuracy": 1,
     "validation_accuracy": 1,
 }
-"""Highest value of numbers that are multiplied, counted up to, or shown as a share; a setting has its range."""
+"""Highest value of numbers that are multiplied, used as a count, or shown as a share; settings have separate ranges."""
 
 OF_CARDS = tuple(
     f"block_{entry}"
@@ -142,7 +142,7 @@ OF_CARDS = tuple(
         *("throttle", "throttled_s", "use_before", "other_processes"),
     )
 )
-"""Readings of a GPU around each block; empty where it cannot be read."""
+"""Readings of a GPU around each block; empty if it cannot be read."""
 
 _BLOCK_LISTS = tuple(c.name for c in TRIAL_COLUMNS if c.name.startswith("block_") and c.name not in OF_CARDS)
 EQUALLY_LONG = (
@@ -154,7 +154,7 @@ EQUALLY_LONG = (
 """Lists whose entries belong together."""
 
 UNCOUNTED = ("block_switches", "block_waiting", "block_other_use", "block_round")
-"""Of these, those that are empty where the system does not count them, or a run has no rounds."""
+"""Lists of `EQUALLY_LONG` that are empty if the system does not count them, or if a run has no rounds."""
 
 LONGEST: Mapping[str, int] = {
     **dict.fromkeys((*_BLOCK_LISTS, *OF_CARDS), MAX_LIST),
@@ -166,23 +166,23 @@ LONGEST: Mapping[str, int] = {
 
 
 SHORT_TABLE_ROWS = 500
-"""Rows of a table that is called short: a row group, or a file as it was measured."""
+"""Maximum rows of a short table, such as a row group or a file from one measurement."""
 
 _QUOTED = 60
-"""Characters of a value that are quoted."""
+"""Maximum quoted characters of a value."""
 
 _LANE = tuple(lanes.FIELDS)
 
 
 def validate_rows(table: pa.Table, *, newer: bool = False) -> None:
-    """Refuse rows that no measurement can have written.
+    """Check that a measurement can have written these rows.
 
     Args:
         table: some columns of `core.results.schema.SCHEMA`.
-        newer: whether a newer version wrote them, which may use words that are unknown here.
+        newer: whether a newer version wrote them, which may use unknown words.
 
     Raises:
-        ForeignFile: names the first column that is wrong.
+        ForeignFile: a column is invalid; the message names the first one.
     """
     for field in table.schema:
         _require_column(field, table[field.name])
@@ -317,7 +317,7 @@ def _require_epochs(table: pa.Table, newer: bool) -> None:
 
 
 def _require_counts(table: pa.Table, newer: bool) -> None:
-    """Check that confusion counts are a square of the data set's classes, and count the test items."""
+    """Check that confusion counts form a square matrix of the data set's classes, and sum to the test items."""
     lengths = _lengths(table["confusion"])
     classes = np.sqrt(lengths).round().astype(np.int64)
     if (classes**2 != lengths).any():
@@ -332,7 +332,7 @@ def _require_counts(table: pa.Table, newer: bool) -> None:
 
 
 def _require_predictions(table: pa.Table, newer: bool) -> None:
-    """Check that every test item has a prediction, of an existing class, if there are any."""
+    """Check that every test item has a prediction of an existing class, if there are predictions."""
     column = table["predictions"]
     items = pc.binary_length(column).to_numpy().astype(np.int64)
     tested, classes = table["test_samples"].to_numpy(), np.sqrt(_lengths(table["confusion"])).round()
@@ -355,17 +355,17 @@ TOGETHER: Mapping[tuple[str, ...], Callable[[pa.Table, bool], None]] = {
     ("dataset", "confusion", "test_samples"): _require_counts,
     ("confusion", "predictions", "test_samples"): _require_predictions,
 }
-"""By columns: what must be true of them together."""
+"""Checks of several columns together, by names of the columns."""
 
 
 def occurring(column: pa.ChunkedArray) -> Collection[Any]:
-    """Return every value of a column, seldom twice; short columns are not deduplicated, which is faster."""
+    """Return every value of a column; short columns are not deduplicated, which is faster."""
     values: list[Any] = (column if len(column) <= SHORT_TABLE_ROWS else column.unique()).to_pylist()
     return values
 
 
 def _distinct(table: pa.Table, names: Collection[str]) -> set[tuple[Any, ...]]:
-    """Return every combination of values of some columns."""
+    """Return the distinct combinations of values of some columns."""
     part = (
         table.select(names)
         if len(table) <= SHORT_TABLE_ROWS

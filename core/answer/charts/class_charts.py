@@ -1,7 +1,7 @@
 """Charts of many answers to one question: results and predictions of a class, and crossovers of many machines.
 
-The functions accept simple rows instead of the types of the class, so this module lies below those types. Nicknames and
-names of machines are data of the chart, never its markup.
+The functions accept simple rows instead of the classroom's types, so this module does not depend on them. Nicknames and
+machine names are data of the chart, never markup.
 """
 
 import collections
@@ -19,34 +19,34 @@ from .look import ChartRow, Spec
 from .study_charts import size_axis, size_channel
 
 MAX_STUDENTS_DRAWN = 200
-"""Students that are shown one by one."""
+"""Maximum number of students shown individually."""
 
 MOST_RATIO = 1e4
-"""Largest speedup, and largest inverse, that is shown at its true position: one row from a file must not flatten all
-the others. A crossover keeps its position from a tenth of the smallest size to ten times the largest.
+"""Largest speedup, and largest inverse speedup, shown at its true position, so that one outlier cannot flatten the
+chart. A crossover is clipped to the range from a tenth of the smallest size to ten times the largest.
 """
 
 ROW = 46
-"""Pixels of a pair of devices."""
+"""Height of the row of one pair of devices, in pixels."""
 
 OUTCOMES_WITHOUT_CROSSOVER = {"gpu_always": "faster at every size", "cpu_always": "faster at no size"}
 
 MAX_MACHINES_DRAWN = 40
-"""Machines on one chart."""
+"""Maximum number of machines on one chart."""
 
 MACHINE_ROW_HEIGHT = 26
-"""Pixels of a machine."""
+"""Height of the row of one machine, in pixels."""
 
 MACHINE_ANSWERS = ("crossover", *OUTCOMES_WITHOUT_CROSSOVER.values())
 MACHINE_SHAPES = ("circle", "triangle-left", "triangle-right")
-"""Outcomes of a machine that have a mark, with its shape; a machine with several crossovers or none has no mark."""
+"""Shape of the mark for each entry of `MACHINE_ANSWERS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudentResult:
     """One student's result, grouped by pair of devices: size of the crossover, or the speedup, with its interval.
 
-    `outcome` is a key of `core.answer.result.OUTCOMES`, `said` the answer in words.
+    `outcome` is a key of `core.answer.result.OUTCOMES`, `said` is the answer in words.
     """
 
     who: str
@@ -60,9 +60,10 @@ class StudentResult:
 
 
 def student_crossovers_chart(marks: Sequence[StudentResult], expected: Mapping[float, int], axis: str) -> Spec:
-    """Chart all students' crossovers by pair of devices, and how many predicted one at each size.
+    """Chart all students' crossovers by pair of devices, and the number of predictions at each size.
 
-    Students whose challenger was faster at every size, or at none, are at the end. `axis` is its name for people.
+    Students whose challenger was faster at every size, or at none, are at the ends of the axis. `axis` is the display
+    name of the axis.
     """
     places = sorted(expected)
     drawn = [mark for mark in marks[:MAX_STUDENTS_DRAWN] if mark.value or mark.outcome in OUTCOMES_WITHOUT_CROSSOVER]
@@ -74,7 +75,7 @@ def student_crossovers_chart(marks: Sequence[StudentResult], expected: Mapping[f
 
 
 def predictions_chart(counts: Mapping[str, int], title: str) -> Spec:
-    """Return a histogram of the predictions, a bar for each answer in the given order, including unused answers."""
+    """Return a histogram of the predictions, with a bar for each answer in the given order, even if nobody chose it."""
     rows: list[ChartRow] = [{"answer": answer, "students": count} for answer, count in counts.items()]
     most = max((*counts.values(), 1))
     base = alt.Chart().encode(
@@ -103,7 +104,7 @@ def student_speedups_chart(marks: Sequence[StudentResult]) -> Spec:
 
 
 def student_chart_height(groups: int) -> int:
-    """Return the height in pixels of a chart of so many pairs of devices, its legend included."""
+    """Return the height in pixels, legend included, of a chart with this number of device pairs."""
     return look.CHART_HEIGHT + ROW * groups
 
 
@@ -126,7 +127,7 @@ def _clip_row(row: ChartRow, lowest: float, highest: float) -> ChartRow:
 
 
 def _layer_students(rows: list[ChartRow], counted: list[ChartRow], x: dict[str, Any], what: str) -> Spec:
-    """Layer intervals and points, in a strip for each pair of devices, over the tally, which has an axis of its own."""
+    """Layer intervals and points, in a strip for each pair of devices, over the tally, which has a separate axis."""
     devices = list(dict.fromkeys(row["devices"] for row in rows))
     seen: collections.Counter[str] = collections.Counter()
     sizes = collections.Counter(row["devices"] for row in rows)
@@ -180,7 +181,7 @@ def _students(rows: list[ChartRow], devices: list[str], x: dict[str, Any], what:
 def machine_crossovers_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> Spec:
     """Chart the crossover of each machine.
 
-    A machine with one winner at every size has its mark at the end of its sizes.
+    A machine with one winner at every size has its mark at the end of its range of sizes.
     """
     names = list(answers)[:MAX_MACHINES_DRAWN]
     axis = answers[names[0]].axis
@@ -216,7 +217,7 @@ def machine_crossovers_chart(answers: Mapping[str, Crossover], kinds: Mapping[st
 
 
 def _machine_rows(name: str, answer: Crossover) -> list[ChartRow]:
-    """Return the marks of one machine: a crossing each, or the end of its sizes up to which its curves do not cross."""
+    """Return the marks of one machine: one per crossing, or one at the end of its sizes if its curves do not cross."""
     if answer.outcome in OUTCOMES_WITHOUT_CROSSOVER:
         at = (max if answer.outcome == "cpu_always" else min)(size.size for size in answer.sizes)
         return [_machine_row(name, at, at, at, OUTCOMES_WITHOUT_CROSSOVER[answer.outcome])]

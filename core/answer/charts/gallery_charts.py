@@ -1,6 +1,6 @@
 """Charts of the gallery: trials in bins, study thumbnails, several studies, steps over sizes, published figures.
 
-A chart has as many marks as can be read, however many rows there are. Only the columns named here reach a chart.
+The number of marks on a chart is limited, whatever the number of rows. Only the columns named here reach a chart.
 """
 
 import math
@@ -31,21 +31,21 @@ BINS_PER_DECADE = 6
 """Bins of parameters in each factor of ten: at most about 50 per device kind over all possible models."""
 
 MOST_BINS = 1_000
-"""More than there can be: counts of parameters end below 10^20."""
+"""Upper bound of the bin numbers: counts of parameters are below 10^20."""
 
 STEP_TIME_COLUMNS = ("device_kind", "parameters", "step_s", "source")
-"""Columns of all trials that their chart needs."""
+"""Columns of the table of all trials that the chart of step times needs."""
 
 SMALL_HEIGHT, PARTS_HEIGHT, COMPARISON_HEIGHT = 240, 320, 420
-"""Pixels of a study's chart among others, of the step breakdown, and of a single chart, all included."""
+"""Total heights in pixels of a study's thumbnail, of the step breakdown, and of a single chart."""
 
 MAX_STUDIES_DRAWN = 4
-"""Studies on one chart: each has two curves, and eight dashes are available to distinguish curves."""
+"""Maximum number of studies on one chart: each has two curves, and there are eight dash patterns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyCurves:
-    """A study in a comparison, identified by its name and those of its baseline and its challenger."""
+    """A study in a comparison, identified by its name and the names of its baseline and its challenger."""
 
     name: str
     devices: tuple[str, str]
@@ -56,11 +56,11 @@ class StudyCurves:
 def step_times_chart(trials: "pd.DataFrame") -> Spec:
     """Chart the median time per step against parameters.
 
-    A point is the median of a device kind and bin, its rule the interquartile range. A point is hollow where all of
-    its rows were contributed and no second machine has confirmed them.
+    A point is the median of one device kind and bin, with the interquartile range as a vertical rule. A point is hollow
+    if all of its rows were contributed and no second machine has confirmed them.
 
     Args:
-        trials: lines of `core.answer.gallery.overview`; those without timed blocks are left out.
+        trials: lines of `core.answer.gallery.overview`; lines without timed blocks are left out.
     """
     timed = trials.loc[(trials["step_s"] > 0) & (trials["parameters"] > 0), list(STEP_TIME_COLUMNS)]
     rows = _bins(timed) if len(timed) else []
@@ -123,7 +123,7 @@ def _bins(timed: "pd.DataFrame") -> list[ChartRow]:
 
 
 def study_thumbnail(answer: Crossover, kinds: tuple[str, str]) -> Spec:
-    """Return a study among others: both devices' median time at each size, and the interval of its crossover shaded."""
+    """Return the small chart of a study: both devices' median time at each size, with the crossover interval shaded."""
     names = (wording.short_device(answer.baseline), wording.short_device(answer.challenger))
     rows = _median_rows(StudyCurves(name="", devices=names, answer=answer, kinds=kinds))
     zones: list[ChartRow] = [{"from": one.low, "to": one.high} for one in answer.crossings]
@@ -152,7 +152,7 @@ def study_thumbnail(answer: Crossover, kinds: tuple[str, str]) -> Spec:
 
 
 def _plain_spec(layers: list[ChartRow], rows: list[ChartRow], *, height: int) -> Spec:
-    """Return a chart in the common look without Altair, whose checks take longer than a filter may.
+    """Return a chart in the common look without Altair, whose checks are too slow for a filter.
 
     Tests check it against Vega-Lite's own schema.
     """
@@ -168,13 +168,13 @@ def _plain_spec(layers: list[ChartRow], rows: list[ChartRow], *, height: int) ->
 
 
 def _plain_names_channel(field: str, names: Sequence[str], looks: Sequence[Any], legend: ChartRow | None) -> ChartRow:
-    """Return a channel as `look.by` does, unchecked by Altair."""
+    """Return a channel like `look.names_channel`, without Altair's checks."""
     scale = {"domain": list(names), "range": list(looks)}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
 
 def _plain_tooltip(field: str, title: str, number: str = "") -> ChartRow:
-    """Return a tooltip as `look.tooltips` does, unchecked by Altair."""
+    """Return a tooltip like `look.tooltips`, without Altair's checks."""
     kind = {"type": "quantitative", "format": number} if number else {"type": "nominal"}
     return {"field": field, "title": title, **kind}
 
@@ -188,7 +188,7 @@ def _plain_log_channel(title: str | None, values: Sequence[float], label: str, *
 
 
 def study_times_chart(curves: Sequence[StudyCurves]) -> Spec:
-    """Time against size of several studies: two curves each, one for each device. At most `MAX_STUDIES_DRAWN`."""
+    """Chart time against size for up to `MAX_STUDIES_DRAWN` studies, with one curve per device."""
     shown = curves[:MAX_STUDIES_DRAWN]
     rows = [row for curve in shown for row in _median_rows(curve)]
     y = look.log_channel("time per step", [row["time"] for row in rows], look.SECONDS_LABEL, labelOverlap="greedy")
@@ -268,7 +268,7 @@ def _sizes_chart(rows: Sequence[ChartRow], axis: str, curve: tuple[str, str], fi
 
 
 def _device_colours(curves: Sequence[StudyCurves]) -> dict[str, str]:
-    """Choose the colour of every device, the same in each chart of these curves, whichever of them a chart shows."""
+    """Choose the colour of every device, so that it is the same in each chart of these curves."""
     kinds = {device: kind for curve in curves for device, kind in zip(curve.devices, curve.kinds, strict=True)}
     return dict(zip(kinds, look.contender_colours(list(kinds.values())), strict=True))
 
@@ -285,11 +285,11 @@ def _draw_curves(base: alt.Chart, y: alt.Y, colours: Mapping[str, str]) -> tuple
 
 
 CASE_FIGURE_MARGIN = 1.3
-"""Times the longest bar."""
+"""Length of the axis relative to the longest bar."""
 
 
 def chart_published_study(study: PublishedStudy) -> Spec:
-    """Time against size of the CPU and the GPU, with the source on the picture, so that saving it keeps that."""
+    """Chart time against size of the CPU and the GPU, with the source in the picture, so that saved copies have it."""
     spec = study_charts.crossing_chart(study.answer, published=True)
     lines = [f"Published: {study.source.cited}", f"CPU: {study.source.cpu}", f"GPU: {study.source.gpu}"]
     small = {"anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 8, "limit": look.LEGEND_LIMIT}
@@ -297,7 +297,7 @@ def chart_published_study(study: PublishedStudy) -> Spec:
 
 
 def case_figures_chart(figures: Sequence[Figure], unit: str) -> Spec:
-    """Chart published figures in their own unit, a hollow bar each; an empty specification without figures."""
+    """Chart published figures in their own unit, one hollow bar each; return an empty specification without figures."""
     rows: list[ChartRow] = [
         {"name": one.name, "value": one.value, "shown": f"{one.value:,}".removesuffix(".0")} for one in figures
     ]

@@ -1,6 +1,6 @@
 """Charts of lessons and tutorials: clocks, epochs in parts, seeds, launches, and published against measured times.
 
-Shows the results of `core.answer`; computes nothing.
+The charts show the results of `core.answer`; nothing is computed here.
 """
 
 import math
@@ -29,7 +29,7 @@ SHARE_COLOURS = {FIXED_PART: "#EE8866", GROWING_PART: "#77AADD", WAITING_PART: "
 
 
 def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
-    """Chart the seconds per epoch by every clock: each reading, and a line at the median of the correct clock."""
+    """Chart the seconds per epoch by each clock: every reading, and a line at the median of the correct clock."""
     contenders = list(dict.fromkeys(variant.contender for variant in clock.variants))
     rows: list[ChartRow] = []
     for variant in clock.variants:
@@ -68,7 +68,7 @@ def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
 
 
 def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
-    """Return an epoch in its parts for each way of delivering data, a tick at the undisturbed epoch."""
+    """Chart the parts of an epoch for each way of delivering data, with a tick at the undisturbed epoch."""
     unit, scale = look.choose_time_unit([max((sum(way.parts_s.values()), way.epoch_s)) for way in bottleneck.ways])
     rows: list[ChartRow] = [
         {
@@ -96,7 +96,7 @@ def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
 
 
 def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
-    """Return loss curves of the challenger, a row a seed, on the band that the baseline's seeds draw."""
+    """Chart the loss curves of the challenger, one row per seed, on the band of the baseline's seeds."""
     name = f"{display_name(band.baseline)}, all seeds"
     areas: list[ChartRow] = [
         {"layer": "band", "step": step, "low": low, "high": high, "band": name}
@@ -106,7 +106,7 @@ def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
     curves: list[ChartRow] = [
         {"layer": "curve", "step": step, "loss": loss, "seed": str(trial.seed)}
         for trial in trials
-        for step, loss in zip(band.steps, trial.loss, strict=False)  # a curve may go on where the band has ended
+        for step, loss in zip(band.steps, trial.loss, strict=False)  # a curve may continue after the end of the band
         if 0 < loss < math.inf
     ]
     x = alt.X("step:Q", title="steps", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=8, grid=False))
@@ -130,14 +130,14 @@ def step_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
 
 
 def device_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
-    """Chart for how much of a step an accelerator computes; devices without this measurement, as CPUs, are left out."""
+    """Chart the share of a step in which an accelerator computes; devices without this measurement are left out."""
     steps = [(step, step.busy_s) for pair in pairs for step in (pair.small, pair.large) if step.busy_s is not None]
     waiting = [(step, 1 - min(1.0, busy_s / step.step_s)) for step, busy_s in steps]
     return _shares(waiting, (WAITING_PART, COMPUTING_PART))
 
 
 def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> Spec:
-    """Return a bar for each step: its share of the first part, and what is left for the second."""
+    """Return a bar for each step: the share of the first part, and the rest for the second part."""
     rows: list[ChartRow] = [
         {
             "step": f"{display_name(step.contender)}, batch {units.format_count(step.batch_size)}",
@@ -161,20 +161,20 @@ def _shares(steps: Sequence[tuple[Launches, float]], parts: tuple[str, str]) -> 
 
 
 TUTORIAL_CHART_HEIGHT = 400
-"""Pixels of a chart with axes, legend included."""
+"""Height of a chart with axes and legend, in pixels."""
 
 SPEEDUP = "Speedup over the first device"
-"""Title of the chart of speedups, so that its legend need not name both devices, which a phone would cut."""
+"""Title of the chart of speedups; it keeps the device names out of the legend, which a phone would cut."""
 
 
 def tutorial_times_chart(comparison: PublishedComparison) -> Spec:
-    """Return the seconds of a training or an epoch, published and measured, against what the tutorial varies."""
+    """Chart the published and measured seconds of a training or an epoch against what the tutorial varies."""
     y = look.log_channel(f"time per {comparison.per}", _interval_ends(comparison.times), look.SECONDS_LABEL)
     return _side_by_side(comparison, comparison.times, y, units.format_duration)
 
 
 def tutorial_speedups_chart(comparison: PublishedComparison) -> Spec:
-    """Return the speedup of the challenger, published and measured; the line at 1 is where neither wins."""
+    """Chart the published and the measured speedup of the challenger; at the line at 1 neither device is faster."""
     y = speedup_axis("speedup", _interval_ends(comparison.speedups))
     return _side_by_side(comparison, comparison.speedups, y, units.format_ratio, even=True)
 
@@ -219,7 +219,7 @@ def _number_row(mark: ChartNumber, format_value: Any) -> ChartRow:
 
 
 def _places_channel(comparison: PublishedComparison) -> alt.X:
-    """Return the axis of all that is varied, the same on both charts of a tutorial."""
+    """Return the axis of the varied value, which is the same on both charts of a tutorial."""
     marks = [mark for mark in (*comparison.times, *comparison.speedups) if mark.place is not None]
     if comparison.axis_kind == "names":
         names = list(dict.fromkeys(mark.label for mark in sorted(marks, key=lambda mark: mark.place or 0.0)))

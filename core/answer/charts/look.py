@@ -1,7 +1,7 @@
 """The one look of every chart: palette, scales, tooltips, labels and captions, and the frame for any page and theme.
 
 A device kind has one family of hues everywhere, and colour is never alone: contenders also differ in dash and point
-shape. Text takes the colours of the page's theme, the background is transparent, the width is the container's.
+shape. Text has the colours of the page's theme, the background is transparent, and the width is that of the container.
 """
 
 import itertools
@@ -28,7 +28,7 @@ Spec = dict[str, Any]
 ChartRow = dict[str, Any]
 
 DEVICE_COLOURS = {name: kind.colour for name, kind in DEVICE_KINDS.items()}
-"""One colour a device kind."""
+"""Colour of each device kind."""
 
 PART_COLOURS: dict[str, str] = {
     "loader": "#EEDD88",
@@ -44,13 +44,13 @@ START_UP_COLOURS: dict[str, str] = {
     "compiling": "#DDDDDD",
     "first step": "#FFAABB",
 }
-"""Parts of a whole are filled in light colours (Paul Tol's "light" scheme), so that no part looks like a device."""
+"""Fill colours of parts of a whole (Paul Tol's "light" scheme), chosen so that no part looks like a device."""
 
 NEUTRAL = "#808080"
 """Middle grey: the one colour with the same contrast to a light and a dark page."""
 
 PALEST, TINT = "#F5F5F5", 0.6
-"""A heat map goes from `PALEST` to this share of the device's colour, light enough for black figures in any theme."""
+"""Ends of a heat map's scale: `PALEST`, and this share of the device's colour. Both are light enough for black text."""
 
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 6], [10, 4], [1, 4], [12, 3, 3, 3])
 POINT_SHAPES = (
@@ -63,27 +63,28 @@ POINT_SHAPES = (
     "triangle-left",
     "triangle-right",
 )
-"""By the place of the contender in its experiment; as many as an experiment can have."""
+"""Point shapes by position of the contender in its experiment, one for each possible contender."""
 
 RECORDED = "diamond"
-"""Shape of what was recorded on another machine."""
+"""Shape of points that were recorded on another machine."""
 
 CHART_HEIGHT = 260
 BAR_HEIGHT = 44
 CELL_HEIGHT_PX = 28
 EDGE = 8
 SHORT_NAME = 3
-"""Pixels: height of a chart with axes, of a bar, of a cell; margin between the outermost points and the edge. Class
-names up to `SHORT_NAME` characters fit below a cell without a slant.
+"""Heights in pixels of a chart with axes, a bar and a cell; margin in pixels between the outermost points and the edge.
+Class names up to `SHORT_NAME` characters fit below a cell without rotation.
 """
 
 SCALE_MARGIN, SMALLEST_ROOM = 0.04, 1.15
-"""Room between the outermost values of a log scale and its ends, as a share of its length, and at least this factor."""
+"""Margin between the outermost values of a log scale and its ends: a share of the scale's length, and a minimum factor.
+"""
 
 COMPACT_LABEL = (
     "datum.value >= 1e4 && datum.value % 1000 == 0 ? format(datum.value, '.3~s') : format(datum.value, ',~r')"
 )
-"""Expression that writes a size in as few characters as an axis needs."""
+"""Vega expression that formats a size in few characters for an axis."""
 
 SECONDS_LABEL = (
     "datum.value >= 1 ? format(datum.value, ',~r') + ' s' : "
@@ -92,34 +93,35 @@ SECONDS_LABEL = (
 RATIO_LABEL = "format(datum.value, '~r') + '×'"
 NUMBER_LABEL = "format(datum.value, datum.value < 0.001 ? '~e' : ',~r')"
 SPEEDUP_LABEL = f"datum.value === 1 ? 'equal, 1×' : {RATIO_LABEL}"
-"""Expressions that write a tick in a suitable unit of time, as a speedup, as a number, and as a speedup with a line
-at 1×.
-"""
+"""Vega expressions that format a tick as a time, a speedup, a number, and a speedup on a chart with a line at 1×."""
 
 TICK_STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 FEWEST_TICKS = 4
-"""Ticks between the powers of ten of a log scale, the first of them that gives so many."""
+"""Possible ticks between the powers of ten of a log scale; the first entry that gives at least `FEWEST_TICKS` is used.
+"""
 
 SHADE = 0.3
-"""White in a hue that a chart needs a second time for devices of one kind; from there on dash and shape tell more."""
+"""Share of white in a hue that a chart uses a second time for one device kind; dash and shape also differ."""
 
 LONG_NAME = 16
-"""Letters of a name next to bars from which two parts fit in a line of a phone's legend instead of three."""
+"""Length of a bar's name from which a line of a phone's legend has space for two parts instead of three."""
 
 LABEL_LETTERS, LABEL_LINE = 23, 12
-"""Letters of a name next to a bar before it continues in the next line, and pixels from that line to the next."""
+"""Maximum letters in one line of a name next to a bar, and line height in pixels."""
 
 FLUSH = 20
-"""Pixels from an end of a horizontal axis within which a label is aligned inwards, so that it is not cut off."""
+"""Distance in pixels from an end of a horizontal axis within which a label is aligned inwards, so that it is not cut
+off.
+"""
 
 CONFIG: ChartRow = {"view": {"stroke": None}, "axisXQuantitative": {"labelFlush": FLUSH}}
 """Configuration of every chart."""
 
 CHECKED = False
-"""Whether each specification is checked against the schema of Vega-Lite, which takes as long as making it; tests do."""
+"""Whether each specification is checked against the schema of Vega-Lite, which doubles the time; tests enable this."""
 
 LEGEND_LETTERS, SYMBOL_LETTERS, LEGEND_LIMIT = 48, 4, 330
-"""Letters in one row of a legend at the narrowest width, those that a symbol takes, and pixels of the longest name."""
+"""Letters in one row of a legend at the narrowest width, width of a symbol in letters, and longest name in pixels."""
 
 
 def finish_chart(
@@ -127,7 +129,7 @@ def finish_chart(
 ) -> Spec:
     """Return the specification in the common look, with its rows inline.
 
-    Altair is not given the rows: it would want a data frame, and refuse more than 5,000. Its placeholder for missing
+    The rows do not pass through Altair, which requires a data frame of at most 5,000 rows. Its placeholder for missing
     data is removed.
     """
     framed = chart.properties(width="container", height=height, background="transparent")
@@ -139,7 +141,7 @@ def finish_chart(
 
 
 def add_measurement_mark(chart: alt.LayerChart | alt.FacetChart, mark: str) -> alt.LayerChart | alt.FacetChart:
-    """Return the chart with a note on how it was measured as its title; unchanged if the note is empty."""
+    """Return the chart with a note on the measurement as its title; unchanged if the note is empty."""
     return chart.properties(title=alt.Title(mark, anchor="start", fontSize=12, fontWeight="normal")) if mark else chart
 
 
@@ -165,7 +167,7 @@ def _limit_title(title: Any) -> Any:
 
 
 def tooltips(*lines: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Return lines of a tooltip: field and title of a name, or of a number with its format."""
+    """Return the lines of a tooltip, each from a field, a title and, for a number, a format."""
     return [_tooltip(*line) for line in lines]
 
 
@@ -174,7 +176,7 @@ def _tooltip(field: str, title: str, number: str = "") -> alt.Tooltip:
 
 
 def layer_chart(name: str) -> alt.Chart:
-    """Return a chart of the rows that say they are of this layer."""
+    """Return a chart of the rows whose layer has this name."""
     chart: alt.Chart = alt.Chart().transform_filter(f"datum.layer == {json.dumps(name)}")
     return chart
 
@@ -188,13 +190,13 @@ def names_channel(
 
 
 def part_colours(steps: Iterable[Iterable[str]]) -> dict[str, str]:
-    """Return the colours of the parts of some steps, in their order; a step of a custom script is one part."""
+    """Return the colours of the parts of some steps in order; a step of a custom script is one part."""
     known = {**PART_COLOURS, "step": PART_COLOURS["forward"]}
     return {part: known.get(part, NEUTRAL) for step in steps for part in step} or PART_COLOURS
 
 
 def parts_legend(names: Sequence[str] = ()) -> alt.Legend:
-    """Build a legend of parts that begins where their bars do; it fits a narrow window next to long names too."""
+    """Build a legend of parts that is aligned with the bars and fits a narrow window, also next to long names."""
     columns = 3 if max(map(len, names), default=0) < LONG_NAME else 2
     return alt.Legend(orient="top", title=None, columns=columns)
 
@@ -207,7 +209,7 @@ def stack_parts(bars: alt.Chart, colours: Mapping[str, str], legend: alt.Legend 
 
 
 def log_channel(title: str, values: Sequence[float], label: str, **axis: Any) -> dict[str, Any]:
-    """Return title, scale and axis of a log scale; `label` is the expression that writes a tick."""
+    """Return title, scale and axis of a log scale; `label` is the expression that formats a tick."""
     labels = alt.Axis(labelExpr=label, values=log_ticks(values), **axis)
     return {"title": f"{title} (log scale)", "scale": altair_log_scale(values), "axis": labels}
 
@@ -218,7 +220,7 @@ def altair_log_scale(values: Iterable[float] = ()) -> alt.Scale:
 
 
 def log_scale(values: Iterable[float] = ()) -> ChartRow:
-    """Return a logarithmic scale as simple data, for a chart that is written without Altair's checks."""
+    """Return a logarithmic scale as simple data, for a chart that is built without Altair's checks."""
     known = [value for value in values if 0 < value < math.inf]
     if not known:
         return {"type": "log", "nice": False, "padding": EDGE}
@@ -228,7 +230,7 @@ def log_scale(values: Iterable[float] = ()) -> ChartRow:
 
 
 def log_ticks(values: Iterable[float]) -> Any:
-    """Round values for a log scale over `values`, as few as tell; `Undefined` where there are none to choose from."""
+    """Return a few round tick values for a log scale over `values`; `Undefined` if there are no values."""
     known = [value for value in values if 0 < value < math.inf]
     low, high = (min(known), max(known)) if known else (1.0, 1.0)
     if low == high:
@@ -250,8 +252,8 @@ def _short_scale_ticks(low: float, high: float) -> list[float]:
 
 
 def format_size_compactly(value: float, *, shorten_from: float = 10_000) -> str:
-    """Format a size in as few characters as an axis needs: 410,337 → "410k", 1,234 → "1,234", 1,342.7 → "1,340"."""
-    value = value if value == math.floor(value) else float(f"{value:.3g}")  # an estimate, to three digits
+    """Format a size in few characters for an axis: 410,337 → "410k", 1,234 → "1,234", 1,342.7 → "1,340"."""
+    value = value if value == math.floor(value) else float(f"{value:.3g}")  # an estimate, rounded to three digits
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(shorten_from, size * 0.9995):
             return _format_trimmed(value / size) + letter
@@ -266,7 +268,7 @@ def format_size_range(low: float, high: float) -> str:
 
 
 def resolve_device_kinds(devices: tuple[str, str], kinds: tuple[str, str] | None) -> tuple[str, str]:
-    """Return the device kinds of two devices; without `kinds` by their names, or else a CPU and a GPU."""
+    """Return the device kinds of two devices; without `kinds`, infer them from the names, or assume a CPU and a GPU."""
     if kinds is not None:
         return kinds
     first, second = (_kind(name) for name in devices)
@@ -280,7 +282,7 @@ def _kind(name: str) -> str:
 
 
 def contender_colours(kinds: Sequence[str]) -> list[str]:
-    """Return a colour for each of several contenders, in their order, from the hues of its kind's family."""
+    """Return a colour for each contender, in order, from the hues of its device kind."""
     return [_hue(kind, list(kinds[:place]).count(kind)) for place, kind in enumerate(kinds)]
 
 
@@ -291,7 +293,7 @@ def _hue(kind: str, before: int) -> str:
 
 
 def names_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "top", **options: Any) -> alt.Legend:
-    """Build a legend that fits a narrow window: as many names in a line as fit there."""
+    """Build a legend with as many names in a line as fit a narrow window."""
     return alt.Legend(**plain_legend(names, orient=orient, **options))
 
 
@@ -307,7 +309,7 @@ def plain_legend(names: Sequence[str], *, orient: Literal["top", "bottom"] = "to
 
 
 def bar_names_axis(names: Sequence[str]) -> alt.Axis:
-    """Build an axis of names next to bars that wraps long names, because the chart needs the width more.
+    """Build an axis of names next to bars that wraps long names to leave more width for the chart.
 
     Vega puts the first of several lines next to the bar, so the lines are moved up until their middle is there.
     """
@@ -325,7 +327,7 @@ def axis_title_with_omissions(title: str, number: int) -> str | list[str]:
 
 
 def choose_time_unit(seconds: Iterable[float]) -> tuple[str, float]:
-    """Return the unit in which the largest of these times reads well, and how many of it a second has."""
+    """Return a readable unit for the largest of these times, and the number of these units in a second."""
     largest = max((s for s in seconds if math.isfinite(s)), default=1.0)
     if largest >= 1:
         return "s", 1.0
@@ -348,28 +350,26 @@ Points = Sequence[tuple[float, float]]
 """Points of a curve, both coordinates above 0: the scales are logarithmic."""
 
 NARROW_PLOT, WIDE_PLOT = 250.0, 900.0
-"""Pixels of the narrowest and the widest plot that a name must fit into, without its axes."""
+"""Widths in pixels, without axes, of the narrowest and the widest plot that a name must fit into."""
 
 TALLER = 1.4
-"""Factor by which a plot may be higher than its stated height: axes and legends need more of a narrow chart."""
+"""Factor by which a plot may exceed its stated height, because the size of axes and legends depends on the width."""
 
 FONT, LETTER, LINE_HEIGHT = 13, 7.3, 15.0
-"""Pixels: size of a name's letters, the width of a usual one and the height of their line."""
+"""Font size, typical letter width and line height of a name, in pixels."""
 
 OWN_CURVE_DISTANCE, OTHER_CURVE_DISTANCE = 3.0, 6.0
-"""Least pixels between a name and its own curve, and between a name and every other curve, so that its curve is clear.
-
-"""
+"""Minimum distances in pixels from a name to its own curve and to every other curve."""
 
 HEADROOM = 0.16
-"""Room above the highest value, as a share of a scale's length."""
+"""Space above the highest value, as a share of a scale's length."""
 
 POINTS_PER_SEGMENT = 12
-"""Places on a line between two points that are looked at for a name that lies on it."""
+"""Number of points that are checked on each line segment for an overlap with a name."""
 
 Align = Literal["left", "center", "right"]
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
+"""Left, top, right and bottom of a box, in pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,13 +389,13 @@ class NamePlace:
 def place_names(
     curves: Mapping[str, Points], *, x: Sequence[float], y: Sequence[float], height: float
 ) -> dict[str, NamePlace]:
-    """Return a position for the name of each curve; empty if one of them has none.
+    """Return a position for the name of each curve; empty if one name has no free position.
 
     Args:
-        curves: points by the names that are written next to them.
+        curves: points of each curve by its name.
         x: values that the scale of sizes includes.
         y: values that the other scale includes.
-        height: pixels of the plot at least, without its axes.
+        height: minimum height of the plot in pixels, without its axes.
     """
     drawn = {name: points for name, points in curves.items() if points}
     plots = [_Plot(drawn, x, y, width=width, height=height) for width in (NARROW_PLOT, WIDE_PLOT)]
@@ -411,14 +411,14 @@ def place_names(
 
 
 def add_headroom(values: Sequence[float]) -> list[float]:
-    """Return the values of a log scale with one more above them all, which leaves space for a name."""
+    """Return the values of a log scale and one higher value, which leaves space for a name."""
     known = [value for value in values if 0 < value < math.inf]
     low, high = min(known, default=1.0), max(known, default=1.0)
     return [*values, high * max(1.3, (high / low) ** HEADROOM)]
 
 
 def name_layers(base: alt.Chart, placed: Mapping[str, NamePlace], field: str) -> list[alt.Chart]:
-    """Return the names, of a column, as layers of a chart whose column `named` marks the point with the name."""
+    """Return text layers with the names from a column; the column `named` marks the point with the name."""
     return [
         base.transform_filter(f"datum.{field} == {json.dumps(name)} && datum.named")
         .mark_text(align=one.align, dx=_shift(one.align), dy=one.dy, fontSize=FONT, fontWeight="bold")
@@ -428,7 +428,7 @@ def name_layers(base: alt.Chart, placed: Mapping[str, NamePlace], field: str) ->
 
 
 class _Plot:
-    """All curves in pixels of a plot of one size."""
+    """All curves of a plot of one size, in pixels."""
 
     def __init__(
         self, curves: Mapping[str, Points], x: Sequence[float], y: Sequence[float], *, width: float, height: float
@@ -469,7 +469,7 @@ class _Plot:
 
 
 def _find_free_places(name: str, points: Points, plots: Sequence[_Plot]) -> Iterator[NamePlace]:
-    """Yield every place for a name that is clear of all lines, the best first: at the end, at the begin, between."""
+    """Yield every place for a name that is clear of all lines, the best first: at the end, at the start, in between."""
     ends: list[tuple[tuple[float, float], Align]] = [(points[-1], "right"), (points[0], "left")]
     between: list[tuple[tuple[float, float], Align]] = [
         (point, align) for point in reversed(points) for align in ("right", "left", "center")
@@ -482,18 +482,18 @@ def _find_free_places(name: str, points: Points, plots: Sequence[_Plot]) -> Iter
 
 
 def _shift(align: Align) -> float:
-    """Return the pixels by which a name goes beyond its point, outwards."""
+    """Return the horizontal offset in pixels between a name and its point."""
     return {"left": -6.0, "center": 0.0, "right": 6.0}[align]
 
 
 def _is_point_near_box(point: tuple[float, float], box: Box, room: float) -> bool:
-    """Return whether a point lies in a box, or within so many pixels of it."""
+    """Return whether a point lies in a box or within `room` pixels of it."""
     (x, y), (left, top, right, bottom) = point, box
     return left - room <= x <= right + room and top - room <= y <= bottom + room
 
 
 def _is_overlapping(plots: Sequence[_Plot], one: tuple[str, NamePlace], placed: Mapping[str, NamePlace]) -> bool:
-    """Return whether a name touches one that has its place already."""
+    """Return whether a name overlaps one that is already placed."""
     name, place = one
     return any(
         _overlap(plot.box(place, name), plot.box(there, other)) for plot in plots for other, there in placed.items()
@@ -505,7 +505,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 CAPTION_LINE_LETTERS, TITLE_LETTERS, MAX_CAPTION_LETTERS = 130, 85, 400
-"""Letters that fit in a small line of a picture and in a line of its title, and of all lines of one text."""
+"""Maximum letters in a small line of a picture, in a line of its title, and in one text with all of its lines."""
 
 
 def add_caption(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
@@ -523,9 +523,9 @@ def add_caption(spec: Spec, title: str, lines: Sequence[str]) -> Spec:
 
 
 def measurement_lines(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
-    """Return the lines of what was measured: the training, each machine, when, and with which version.
+    """Return lines that describe the measurement: the training, each machine, the time and the version.
 
-    The caption leaves out the axis, which differs.
+    The varied axis is shown as a range.
     """
     machines = dict.fromkeys(f"{row.cpu_name} [{row.machine_id[:6]}], {row.system}" for row in rows)
     devices = dict.fromkeys(row.device_name for row in rows if row.device_kind != "cpu")
@@ -536,9 +536,9 @@ def measurement_lines(rows: Sequence[Trial], axis: str = "") -> tuple[str, ...]:
 
 
 def _caption_training(rows: Sequence[Trial], axis: str) -> str:
-    """Return the training in a line, which names what differs first.
+    """Describe the training in one line, beginning with the range of the varied axis.
 
-    A value that this version does not offer is shown as in rows.
+    A value that this version does not offer is shown as it is stored.
     """
     try:
         point = Point.from_row(rows[0])

@@ -1,6 +1,6 @@
 """Charts of one run: losses, epoch times, timed blocks, step breakdown, start-up, accuracy, remedies, expectations.
 
-Builds Vega-Lite specifications with Altair, for a page or a file. Only the columns named here reach a chart.
+The charts are Vega-Lite specifications, for a page or a file. Only the columns named here reach a chart.
 """
 
 import functools
@@ -29,19 +29,19 @@ from .study_charts import size_axis, size_channel
 
 MOST_EPOCHS = 200
 MOST_BLOCKS = 1_000
-"""Marks on one chart before neighbours are put together: beyond, browsers draw slowly and for the mouse alone."""
+"""Maximum marks on one chart before neighbours are grouped; with more, browsers become slow."""
 
 BAR_FIGURE_MARGIN = 1.3
-"""Length of the axis of bars over the longest bar, whose figure is written beyond its end."""
+"""Length of the axis relative to the longest bar, which leaves space for the figure at its end."""
 
 MOST_POINTS = 60
-"""Values of one curve from which its points are left out and only the line is shown."""
+"""Number of values of a curve from which only its line is shown, without points."""
 
 WHOLE_PIXELS = alt.Scale(round=True)
-"""Cells of a matrix end at whole pixels: no page shows through between them."""
+"""Scale whose cells end at whole pixels, so that there are no gaps between them."""
 
 FLAT = 1.3
-"""Values within this factor do not fill the height of a chart: their scatter would look like much."""
+"""Values within this factor do not fill the height of a chart, which would exaggerate their scatter."""
 
 MOST_TICKS = 8
 """Approximate number of ticks of an axis that is not logarithmic."""
@@ -55,7 +55,7 @@ STEP_TOOLTIP, NATS, CUSTOM_LOSS_TOOLTIP = (
     ("y", "loss (nats)", ".4g"),
     ("y", "its own loss", ".4g"),
 )
-"""Lines of a tooltip."""
+"""Lines of a tooltip: field, title and format."""
 
 
 def loss_over_epochs_chart(trials: Sequence[Trial]) -> Spec:
@@ -71,7 +71,7 @@ def loss_over_epochs_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def loss_over_time_chart(trials: Sequence[Trial]) -> Spec:
-    """Chart the training loss against seconds of training, without start-up, of trials with timed blocks."""
+    """Chart the training loss of trials with timed blocks against seconds of training, without start-up."""
     rows = [
         _point(trial, x=seconds, y=loss, step=step)
         for trial in trials
@@ -106,7 +106,7 @@ def live_loss_chart(progress: Progress, *, kinds: Mapping[str, str] | None = Non
 
 
 def epoch_times_chart(trials: Sequence[Trial]) -> Spec:
-    """Time of each epoch, one curve a trial; above `MOST_EPOCHS` epochs the median of neighbours with their range."""
+    """Chart the time of each epoch, one curve per trial; above `MOST_EPOCHS`, median and range of neighbours."""
     times = [list(enumerate(training_cost.epoch_times(trial), 1)) for trial in trials]
     size = _group_size(max(map(len, times), default=0), MOST_EPOCHS)
     title = "time per epoch" if size == 1 else f"median time per epoch of every {size}"
@@ -117,9 +117,9 @@ def epoch_times_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def blocks_chart(trials: Sequence[Trial]) -> Spec:
-    """Time per step of every timed block against its pair: the raw values behind the verdict.
+    """Chart the time per step of every timed block against its pair: the raw values behind the verdict.
 
-    Above `MOST_BLOCKS` points the median of neighbouring blocks with their range.
+    Above `MOST_BLOCKS` points, the chart shows the median of neighbouring blocks with their range.
     """
     size = _group_size(sum(len(trial.block_steps) for trial in trials), MOST_BLOCKS)
     each = _step_noun(trials)
@@ -137,7 +137,7 @@ def _step_noun(trials: Sequence[Trial]) -> str:
 
 
 def step_bars_chart(trials: Sequence[Trial]) -> Spec:
-    """Time of a step, a bar a device with its figure, and the 95 % interval of the median; empty without any time."""
+    """Chart the time of a step, one bar per device, with the 95 % interval of the median; empty without any time."""
     known = [(trial, speedup.step_time(trial)) for trial in trials]
     timed = [(trial, step.median_s, step) for trial, step in known if step.median_s]
     unit, scale = look.choose_time_unit(seconds for _, seconds, _ in timed)
@@ -171,7 +171,7 @@ def step_bars_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def breakdown_chart(trials: Sequence[Trial]) -> Spec:
-    """Chart the step breakdown: stacked bars of the parts timed separately, a tick at the undisturbed step."""
+    """Chart the step breakdown: stacked bars of the parts timed separately, with a tick at the undisturbed step."""
     timed = [(trial, causes.part_times(trial), speedup.step_time(trial).median_s) for trial in trials]
     known = [(trial, step, whole_s) for trial, step, whole_s in timed if step and whole_s]
     unit, scale = look.choose_time_unit(
@@ -206,7 +206,7 @@ def breakdown_chart(trials: Sequence[Trial]) -> Spec:
 
 
 def startup_chart(trials: Sequence[Trial]) -> Spec:
-    """Start-up of each trial in its parts, as stacked bars; parts that were not measured are left out."""
+    """Chart the parts of the start-up of each trial as stacked bars; parts that were not measured are left out."""
     times = {display_name(trial.contender): _startup(trial) for trial in trials}
     unit, scale = look.choose_time_unit(seconds for known in times.values() for seconds in known if seconds is not None)
     rows = [
@@ -242,12 +242,12 @@ def confusion_chart(trial: Trial) -> Spec:
         y=alt.Y("true:N", sort=names, title="true class"),
         tooltip=look.tooltips(("true", "true class"), ("predicted", "predicted"), ("items", "items", ",d")),
     )
-    # Errors are few compared with right answers: a square root lets them show.
+    # Errors are few compared with right answers: a square root makes them visible.
     scale = alt.Scale(type="sqrt", range=colours, domainMin=0)
-    # Where nothing is counted the page shows through: a light field would glare in the dark.
+    # Cells without items are transparent: a light cell would be too bright in the dark theme.
     filled = base.transform_filter("datum.items > 0").mark_rect()
     cells = filled.encode(color=alt.Color("items:Q", scale=scale, legend=None))
-    # Black is right in every theme, since a filled cell is always light.
+    # Black is readable in every theme, since a filled cell is always light.
     ink = alt.condition("datum.items > 0", alt.value("black"), alt.value(look.NEUTRAL))
     figures = base.mark_text(fontSize=11).encode(text=alt.Text("items:Q", format=",d"), color=ink)
     return look.finish_chart(alt.layer(cells, figures), rows, height=alt.Step(look.CELL_HEIGHT_PX))
@@ -270,9 +270,9 @@ def _curves_chart(
     line: bool = True,
     whole_numbers: bool = False,
 ) -> Spec:
-    """Return values of several contenders over a common axis, on a log scale.
+    """Chart values of several contenders over a common axis, on a log scale.
 
-    Values that such a scale cannot show are counted.
+    Values that such a scale cannot show are counted in the axis title.
     """
     drawn = [row for row in rows if math.isfinite(row["x"]) and math.isfinite(row["y"]) and row["y"] > 0]
     values = [row[end] for row in drawn for end in ("y", "low", "high") if end in row]
@@ -357,7 +357,7 @@ def _point(trial: Trial, **values: float) -> ChartRow:
 def _group_points(
     trials: Sequence[Trial], times: Sequence[Sequence[tuple[int, float]]], size: int
 ) -> tuple[str, list[ChartRow]]:
-    """Return a suitable unit for the (number, seconds) of each trial, and a point per `size` neighbours."""
+    """Return a suitable unit for the (number, seconds) pairs of each trial, and one point per `size` neighbours."""
     unit, scale = look.choose_time_unit(seconds for known in times for _, seconds in known)
     pairs = zip(trials, times, strict=True)
     return unit, [
@@ -381,14 +381,14 @@ HELP_COLOUR, NO_HELP_COLOUR = "#009E73", look.NEUTRAL
 """Colours of a variant that is faster beyond the noise, and of one that is not."""
 
 TICK_DISTANCE = 1.15
-"""Factor from 1 to the next tick at least."""
+"""Minimum factor from 1 to the next tick."""
 
 LANE_NAMES_WIDTH = 220
-"""Pixels for the names of variants."""
+"""Width of the names of variants, in pixels."""
 
 
 def lane_effects_chart(remedies: Remedies) -> Spec:
-    """Chart the effects of the measured variants of one device, the largest on top; empty where none was measured."""
+    """Chart the effects of the measured variants of one device, the largest at the top; empty if none was measured."""
     told = [*_keep_measured(remedies.same), *_keep_measured(remedies.other)]
     if not told:
         return {}
@@ -413,7 +413,7 @@ def lane_effects_chart(remedies: Remedies) -> Spec:
 
 
 def _axis(ends: Sequence[float]) -> dict[str, Any]:
-    """Return the axis of the speedup; no tick so close to 1 that their labels meet where the chart is narrow."""
+    """Return the axis of the speedup, without ticks close to 1 whose labels would overlap on a narrow chart."""
     x = speedup_axis("times as fast as the default loop", ends)
     values = [tick for tick in x["axis"]["values"] if tick == 1 or not 1 / TICK_DISTANCE < tick < TICK_DISTANCE]
     return {**x, "axis": alt.Axis(labelExpr=look.RATIO_LABEL, values=values, labelOverlap="greedy")}
@@ -437,14 +437,14 @@ def _remedy_row(one: Remedy) -> ChartRow:
 
 
 EXPECTATION_CHART_HEIGHT = 260
-"""Pixels of the chart, with its axes."""
+"""Height of the chart with its axes, in pixels."""
 
 EXPECTATION_COLOUR = "#CC3377"
-"""The colour of what was not measured: no device has it."""
+"""Colour of values that were not measured; no device has this colour."""
 
 
 def expectation_chart(answer: Crossover, expectation: ExpectedSpeedup) -> Spec:
-    """Return the measured speedups of a study, and in another colour and shape the predicted one at a size."""
+    """Chart the measured speedups of a study, with the predicted speedup at one size in another colour and shape."""
     measured: list[ChartRow] = [
         {"layer": "size", "size": one.size, "speedup": one.speedup, "shown": units.format_ratio(one.speedup)}
         for one in answer.sizes

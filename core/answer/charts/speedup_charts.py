@@ -1,6 +1,6 @@
 """Charts of the speedup over one size, with its interval, and over a grid of several axes.
 
-Draws what `core.answer.crossover` found; colour and shape show the verdict at each size.
+The charts show the results of `core.answer.crossover`; colour and shape show the verdict at each size.
 """
 
 import math
@@ -22,19 +22,19 @@ from .look import ChartRow, Spec
 from .study_charts import BAND_OPACITY, TIE_ZONE, size_axis, size_channel, zone_fill
 
 SPEEDUP_CHART_HEIGHT = 380
-"""Pixels of the chart, with its axes and legends."""
+"""Height of the chart with its axes and legends, in pixels."""
 
 SIDE = 0.13
-"""Share of the axis that is left free at either end for what it means."""
+"""Share of the axis that is left free at either end for its label."""
 
 CLOSE, UNDECIDED = "too close", "not decided"
 """Texts shown in place of a winner."""
 
 
 def speedup_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None) -> Spec:
-    """Return the chart of the speedup at each size with its interval, the line at 1, and the curve between sizes.
+    """Chart the speedup at each size with its interval, the line at 1, and the curve between sizes.
 
-    Without the kinds of the two devices, their names decide.
+    Without `kinds`, the device kinds follow from the names of the devices.
     """
     points = [
         _speedup_row(answer, size, size.speedup) for size in answer.sizes if size.speedup and 0 < size.size < math.inf
@@ -57,19 +57,19 @@ def speedup_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None) ->
 
 
 def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
-    """Title, scale and axis of speedups; wide enough to tell what is too close to matter, its line at 1 named."""
+    """Return title, scale and axis of speedups, with a label at 1; the zone of differences within `TIE` is included."""
     return look.log_channel(title, [*values, 1 / TIE**2, TIE**2], look.SPEEDUP_LABEL, labelOverlap=False)
 
 
 def _add_margins(values: Sequence[float]) -> list[float]:
-    """Return the values and two more beyond them, which leave space for the labels of both sides of the line at 1."""
+    """Return the values and two more beyond them, which leave space for the labels on both sides of the line at 1."""
     low, high = min((*values, 1 / TIE)), max((*values, TIE))
     room = (high / low) ** SIDE
     return [*values, low / room, high * room]
 
 
 def _sides(answer: Crossover, colours: Sequence[str]) -> list[alt.Chart]:
-    """Label the faster device above the line at 1, and the one below it, at the upper and the lower edge."""
+    """Label the faster device on either side of the line at 1, at the upper and the lower edge."""
     base, other = colours
     edges = (
         (alt.value(0), 9, other, f"↑ {_faster(answer.challenger)}"),
@@ -159,10 +159,12 @@ def _verdict_layers(
 
 MOST_FIGURES = 8
 CELL_HEIGHT, FIGURE_WIDTH = 36, 40
-"""Columns of a map that fit a figure at any width; with more, a cell must be `FIGURE_WIDTH` pixels wide."""
+"""Number of columns up to which cells show figures at any width; with more, a cell must be `FIGURE_WIDTH`
+pixels wide.
+"""
 
 GREY = "#BBBBBB"
-"""Of a cell without a figure."""
+"""Colour of a cell without a figure."""
 
 HATCH = ((0.0, 0.5, 0.5, 0.0), (0.0, 1.0, 1.0, 0.0), (0.5, 1.0, 1.0, 0.5))
 """Lines across a cell (x, y, x2, y2 as shares of it) that mark it as too close."""
@@ -185,10 +187,10 @@ class Cell:
 def winners_chart(
     cells: Sequence[Cell], *, axes: tuple[str, str], devices: tuple[str, str], kinds: tuple[str, str] | None = None
 ) -> Spec:
-    """Map of two axes, each cell in the colour of the faster device, hatched where the two are too close.
+    """Chart a map of two axes, each cell in the colour of the faster device, hatched if the two are too close.
 
-    The axes are what is varied from left to right, and upwards; the devices baseline and challenger, for people.
-    Without their kinds, their names decide.
+    `axes` are the titles of the horizontal and the vertical axis, `devices` the display names of baseline and
+    challenger. Without `kinds`, the device kinds follow from these names.
     """
     rows = [_cell_row(cell, devices) for cell in cells]
     fills = {
@@ -206,7 +208,7 @@ def winners_chart(
     colour = look.names_channel(alt.Color, "winner", present, [fills[name] for name in present], legend=legend)
     rects = base.mark_rect(stroke="white", strokeWidth=1).encode(color=colour)
     close = [_hatch(base.transform_filter(f"datum.winner == '{HATCHED}'"), line) for line in HATCH]
-    # Black is right in every theme, since the cell below it is always light.
+    # Black is readable in every theme, since the cell below it is always light.
     columns = len({cell.x for cell in cells})
     room = 1.0 if columns <= MOST_FIGURES else {"expr": f"width > {columns * FIGURE_WIDTH} ? 1 : 0"}
     figures = base.mark_text(color="black", fontSize=11, opacity=room).encode(text=alt.Text("text:N"))
@@ -234,7 +236,7 @@ def _cell_row(cell: Cell, devices: tuple[str, str]) -> ChartRow:
 
 
 def _hatch(cells: alt.Chart, line: tuple[float, float, float, float]) -> alt.Chart:
-    """Return a line across each cell; shares of the cell, since its width is the window's."""
+    """Return a line across each cell, given in shares of the cell because its width depends on the window."""
     x, y, x2, y2 = line
     hatched: alt.Chart = cells.mark_rule(color=look.NEUTRAL, strokeWidth=1).encode(
         x=alt.X("x:O", bandPosition=x),

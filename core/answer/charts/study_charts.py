@@ -1,7 +1,7 @@
 """Charts of time against size with the crossover, for the page of a study and for the front page.
 
-Draws what `core.answer.crossover` found and the readings that it rests on; medians and ranges of readings are for the
-eye, never a verdict. Devices differ in colour, dash and shape; shaded areas are named in the legend.
+The charts show the results of `core.answer.crossover` and their readings; medians and ranges of readings are only a
+visual aid. Devices differ in colour, dash and shape; shaded areas are named in the legend.
 """
 
 import json
@@ -29,19 +29,21 @@ BASIS_AXIS_TITLES: dict[Basis, str] = {
 """Title of the axis of readings, by cost basis."""
 
 MAX_READINGS_DRAWN = 1_000
-"""Raw readings on one chart; more slow a browser down. Readings that are left out are counted at the axis."""
+"""Approximate maximum of raw readings on one chart; more slow a browser down. Readings left out are counted at the
+axis.
+"""
 
 MOST_MARKED = 60
-"""Sizes of one curve from which its points are left out and only the line is shown."""
+"""Number of sizes of a curve from which only its line is shown, without points."""
 
 CROSSOVER_CHART_HEIGHT, CROSSOVER_PLOT_HEIGHT = 420, 230
-"""Pixels of a chart, with its axes and legends, which is what a page gives it, and what is left for the curves."""
+"""Height of a chart with its axes and legends, and height of its plot area, in pixels."""
 
 INTERVAL_ZONE, TIE_ZONE = "95 % interval of the crossover", "difference within ±10 %"
 """Names of the shaded zones in the legend."""
 
 OPEN_ZONE, ASSUMPTION_ZONE = "either may be faster", "crossover, if readings scatter as is usual"
-"""The same where no crossover is certain."""
+"""Names of the shaded zones where no crossover is certain."""
 
 ZONE_FILLS = dict.fromkeys((INTERVAL_ZONE, OPEN_ZONE), "rgba(128, 128, 128, 0.34)") | dict.fromkeys(
     (TIE_ZONE, ASSUMPTION_ZONE), "rgba(128, 128, 128, 0.18)"
@@ -49,22 +51,22 @@ ZONE_FILLS = dict.fromkeys((INTERVAL_ZONE, OPEN_ZONE), "rgba(128, 128, 128, 0.34
 BAND_OPACITY = 0.2
 
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
-"""The mark at a size that could not be timed, as a path."""
+"""SVG path of the mark at a size that could not be timed."""
 
 STEP, MOST_LABELS = 16, 4
-"""Pixels from the label of a crossing to that of the next, and how many have one."""
+"""Vertical distance between the labels of two crossings, in pixels, and the maximum number of labels."""
 
 EDGE_SHARE = 0.3
-"""Share of the width at either end in which a label is aligned inwards, so that it is not cut."""
+"""Share of the width at either end in which a label is aligned inwards, so that it is not cut off."""
 
 
 def crossover_chart(
     answer: Crossover, pairs: Sequence[Evidence], *, kinds: tuple[str, str] | None = None, recorded: bool = False
 ) -> Spec:
-    """Time against size of both devices: every reading, medians, their noise, and where the faster one changes.
+    """Chart time against size of both devices: readings, medians, their noise, and where the faster device changes.
 
-    Without the kinds of the two devices, their names decide. The marks of a challenger that was recorded on another
-    machine are hollow diamonds.
+    Without `kinds`, the device kinds follow from the names of the devices. The marks of a challenger that was recorded
+    on another machine are hollow diamonds.
     """
     shown = [entry for entry in pairs if 0 < entry.size < math.inf]
     readings, number = _readings(answer, shown)
@@ -73,7 +75,7 @@ def crossover_chart(
         {"layer": "obstacle", "size": entry.size, "reason": entry.obstacle} for entry in shown if entry.obstacle
     ]
     close = [*([answer.tie] if answer.tie else []), *answer.also_close]
-    zones = [_zone_row(answer.axis, TIE_ZONE, *zone) for zone in close]  # the wider zones first, so that they lie below
+    zones = [_zone_row(answer.axis, TIE_ZONE, *zone) for zone in close]  # wider zones first, so that they lie below
     zones += [_zone_row(answer.axis, INTERVAL_ZONE, crossing.low, crossing.high) for crossing in answer.crossings]
     zones += [_zone_row(answer.axis, OPEN_ZONE, *between) for between in _open_ranges(answer)]
     assumed = answer.assumed.crossings if answer.assumed else ()
@@ -104,7 +106,7 @@ def crossover_chart(
 def _place_curve_names(
     answer: Crossover, medians: Sequence[ChartRow], sizes: Sequence[float], times: Sequence[float], *, recorded: bool
 ) -> dict[str, NamePlace]:
-    """Return the positions of names next to the medians, and mark the median that has its curve's name."""
+    """Return the positions of names next to the medians, and mark the median that has the name of its curve."""
     written = {name: wording.short_device(name) for name in (answer.baseline, answer.challenger)}
     if recorded:
         written[answer.challenger] += ", recorded"
@@ -122,7 +124,7 @@ def _place_curve_names(
 
 
 def size_channel(axis: str, sizes: Sequence[float]) -> Any:
-    """Return the horizontal channel, the same for every layer but for its axis."""
+    """Return the horizontal channel, which is the same for every layer except for its axis."""
     title, scale = f"{axis_title(axis)} (log scale)", look.altair_log_scale(sizes)
 
     def channel(field: str = "size", *, axis: alt.Axis | None = None) -> alt.X:
@@ -195,17 +197,17 @@ def _zone_row(axis: str, name: str, low: float, high: float) -> ChartRow:
 
 
 def _range_label(axis: str, low: float, high: float) -> str:
-    """Return an interval of sizes in few characters, rounded as the sentence rounds it."""
+    """Return an interval of sizes in few characters, with the same rounding as in the sentence."""
     return look.format_size_range(*wording.round_interval_outwards(axis, low, high))
 
 
 def crossing_rows(answer: Crossover) -> list[ChartRow]:
-    """Return where the faster device changes, as it is written above a chart."""
+    """Return the sizes at which the faster device changes, with their labels above a chart."""
     return [_crossing_row(answer.axis, at) for at in answer.crossings]
 
 
 def _crossing_row(axis: str, crossing: Crossing) -> ChartRow:
-    """On an axis of few whole numbers the first one beyond the estimate, as nobody can build what lies between."""
+    """Return the row of a crossing; on an axis of few whole numbers its label is the next whole number."""
     size, span = (
         look.format_size_compactly(wording.buildable_size(axis, crossing.estimate)),
         _range_label(axis, crossing.low, crossing.high),
@@ -217,7 +219,7 @@ def _crossing_row(axis: str, crossing: Crossing) -> ChartRow:
 
 
 def _open_ranges(answer: Crossover) -> list[tuple[float, float]]:
-    """Return the ranges of sizes without a clear winner, where others have one; open ranges reach the end."""
+    """Return the ranges of sizes without a clear winner; empty if no size has a clear winner."""
     timed = [size.size for size in answer.sizes if size.speedup is not None]
     edges = (
         [timed[0], *(edge for one in answer.clear for edge in (one.begin, one.end)), timed[-1]] if answer.clear else []
@@ -238,7 +240,7 @@ def _zone_layers(x: Any, zones: Sequence[ChartRow]) -> list[alt.Chart]:
 
 
 def zone_fill(names: Sequence[str]) -> alt.Fill:
-    """Return the fill of what is shaded, with its names in the legend."""
+    """Return the fill of shaded zones, with their names in the legend."""
     legend = look.names_legend(names, orient="bottom", symbolType="square", symbolStrokeWidth=0)
     fill: alt.Fill = look.names_channel(alt.Fill, "zone", names, [ZONE_FILLS[name] for name in names], legend=legend)
     return fill
@@ -255,7 +257,7 @@ def _curve_layers(
     pointed: bool,
     recorded: bool,
 ) -> list[alt.Chart]:
-    """Layer noise, readings, and median lines with names and points; the first layer has the axis of all."""
+    """Layer noise, readings, and median lines with names and points; the first layer has the axis of all layers."""
     names, width = [answer.baseline, answer.challenger], 0 if pointed else 2
     legend = None if placed else look.names_legend(names, symbolSize=120, symbolOpacity=1, symbolStrokeWidth=width)
     colours = look.contender_colours(look.resolve_device_kinds((answer.baseline, answer.challenger), kinds))
@@ -288,7 +290,7 @@ def _curve_layers(
 
 
 def crossing_layers(x: Any, crossings: Sequence[ChartRow], sizes: Sequence[float]) -> list[alt.Chart]:
-    """Return a thin rule at each estimate, and above the chart what it is with its interval, in the theme's colour.
+    """Return a thin rule at each estimate and, above the chart, its label with the interval, in the theme's colour.
 
     Each label is higher than the previous one, so that labels do not overlap in a narrow window.
     """
@@ -317,7 +319,7 @@ def crossing_layers(x: Any, crossings: Sequence[ChartRow], sizes: Sequence[float
 
 
 def _alignment(size: float, sizes: Sequence[float]) -> Literal["left", "center", "right"]:
-    """Of a label that would be cut at an end of the axis, inwards."""
+    """Return the alignment of a label: inwards near an end of the axis, where it would be cut off."""
     low, high = math.log(min(sizes)), math.log(max(sizes))
     share = (math.log(size) - low) / (high - low) if high > low else 0.5
     return "left" if share < EDGE_SHARE else "right" if share > 1 - EDGE_SHARE else "center"
@@ -334,16 +336,16 @@ def _obstacle_layers(x: Any, obstacles: Sequence[ChartRow]) -> list[alt.Chart]:
 
 
 CROSSING_CHART_HEIGHT = 280
-"""Pixels of a chart, with its axes."""
+"""Height of a chart with its axes, in pixels."""
 
 CROSSING_PLOT_HEIGHT = 150
-"""Pixels of it that are left for the curves at least."""
+"""Minimum height of the plot area, in pixels."""
 
 LINE, PUBLISHED_LINE = 3.0, 1.5
-"""Pixels of a line."""
+"""Line widths in pixels, for measured and for published times."""
 
 PUBLISHED_COLOURS = ("#A0722A", "#B2508F")
-"""Of the CPU and the GPU of others: no colour of a device that was measured."""
+"""Colours of a published CPU and GPU, which differ from the colours of measured devices."""
 
 
 def crossing_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None, published: bool = False) -> Spec:
@@ -352,8 +354,8 @@ def crossing_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None, p
     Args:
         answer: the crossover, with names for people.
         kinds: device kinds of baseline and challenger; without them the kind follows from a device's name.
-        published: whether others published the times; their points are then hollow, their lines thin, and their
-            colours none of a device that was measured.
+        published: whether others published the times; then points are hollow, lines are thin, and the colours differ
+            from those of measured devices.
     """
     names = (answer.baseline, answer.challenger)
     rows = _curve_rows(answer)

@@ -40,12 +40,12 @@ class Handout:
 
     @property
     def byline(self) -> str:
-        """Name of the student, and date."""
+        """Name of the student, and the date."""
         return f"{self.student.strip() or 'No name given'}, {self.date}"
 
 
 def handout_environment(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
-    """Return where rows were measured: a line for each fact in which they agree, all values where they do not."""
+    """Return the environment of rows, one line per fact, with all values if the rows differ."""
     columns: dict[str, list[str]] = {
         "Processor": [trial.cpu_name for trial in trials],
         "Threads usable": [f"{trial.cores_usable} of {trial.cores}" for trial in trials],
@@ -65,7 +65,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>]+")
 _FENCE = re.compile(r"`{3,}")
 
 CHART_WIDTH = 640
-"""Pixels of a chart on paper; on a page it has the width of its container."""
+"""Width of a chart on paper, in pixels; on a page the chart has the width of its container."""
 
 NOT_DRAWN = "This chart cannot be shown as an image; the table below has its figures."
 
@@ -84,7 +84,7 @@ def handout_html(handout: Handout) -> str:
 
 
 def _draw_figures(figures: Sequence[SectionFigure]) -> list[str]:
-    """Convert charts to SVG, with the width of a page of paper; a sentence in place of each if that fails."""
+    """Convert charts to SVG with the width of a page of paper; return a sentence for each chart if that fails."""
     try:
         return rendering.draw_svgs([figure.spec for figure in figures], CHART_WIDTH)
     except CrossoverError:
@@ -92,17 +92,17 @@ def _draw_figures(figures: Sequence[SectionFigure]) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a reply that say something."""
+    """Return the lines of a reply that are not empty."""
     return [line for line in as_lines(text).splitlines() if line.strip()] or ["No reply."]
 
 
 def _fence_code(text: str, language: str) -> str:
-    """Return lines between fences that are longer than any in them."""
+    """Return lines between fences that are longer than any fence within the lines."""
     shown = as_lines(text)
     fence = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(shown))])
     return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def _link(address: str) -> str:
-    """Return an address to be followed; anything else as it is."""
+    """Return a web address as a link, and any other text unchanged."""
     return f"Link: <{address}>" if _ADDRESS.fullmatch(address) else to_markdown(f"Link: {address}")

@@ -9,7 +9,7 @@ from .report import size_figures
 
 
 def study_csv(study: PublishedStudy) -> str:
-    """Return its figures as a CSV that names the authors in comments, and that the app can import."""
+    """Return the figures of a study as a CSV that names the authors in comments and that the app can import."""
     source = study.source
     said = {
         "": f"{study.title}: seconds per {study.per} by {study.axis}",

@@ -1,13 +1,13 @@
-"""Fill in the templates in the folder of this module.
+"""Fill in the templates in the folder of this module, and convert charts to files.
 
-The given function makes every value fit for its place, unless the template calls the value `safe`. Only text that this
-project wrote itself, or has made fit already, may be called so. Jinja is imported with the first file.
+A function from `core.text` escapes every value, unless the template marks the value as `safe`. Only text that is part
+of this project, or is escaped already, may be marked so. Jinja is imported for the first file.
 
-A finished chart as a file: PNG, SVG, or a page that draws itself without a network.
+A chart becomes a PNG, an SVG, or a page that shows the chart without network access.
 
-vl-convert contains a JavaScript engine. It blocks every other thread for seconds, keeps its memory, and ends its
-process at a letter that XML does not have. So it runs in a process of its own, which ends with the chart. Charts come
-from `core.answer.charts` and contain no picture or address; never pass a specification from another source, because its
+vl-convert contains a JavaScript engine. It blocks every other thread for seconds, does not release its memory, and ends
+its process at a character that XML does not allow. So each conversion runs in a separate process. Charts come from
+`core.answer.charts` and contain no picture or address. Never pass a specification from another source, because its
 addresses would be fetched.
 """
 
@@ -31,7 +31,7 @@ TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 
 
 def fill_template(name: str, fit: Callable[[Any], str], **values: Any) -> str:
-    """Return the template of this name with its values, each as `fit`, a function of `core.text`, makes it."""
+    """Return the template of this name with its values, each converted by `fit`, a function of `core.text`."""
     return _environment(fit).get_template(name).render(values)
 
 
@@ -42,7 +42,7 @@ def _environment(fit: Callable[[Any], str]) -> "Environment":
 
     return Environment(
         loader=FileSystemLoader(TEMPLATE_FOLDER),
-        autoescape=True,  # what macros and `safe` return is marked, and all else goes through `finalize` first
+        autoescape=True,  # results of macros and `safe` are marked; other values pass through `finalize`
         finalize=lambda value: value if isinstance(value, Markup) else Markup(fit(value)),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -55,23 +55,23 @@ Picture = Literal["png", "svg"]
 Spec = dict[str, Any]
 
 PICTURE_WIDTH = 760
-"""Pixels of a picture whose chart takes the width of its page."""
+"""Width in pixels of a picture whose chart has the width of its page."""
 
 SCALE = 2
-"""Pixels of a PNG for each of the chart's, sharp on paper and on dense screens."""
+"""Pixels of a PNG per pixel of the chart, for sharp pictures on paper and on dense screens."""
 
 DRAWING_TIMEOUT_S = 60
-"""How long drawing may take; a second or two on an idle machine."""
+"""Time limit of a conversion; on an idle machine it takes a second or two."""
 
 MAX_DRAWING_PROCESSES = 2
-"""Processes that convert charts at one time; a third one waits, so that a class that hands in leaves the host a core.
-
+"""Maximum number of processes that convert charts at the same time, so that a class does not use all cores of
+the host.
 """
 
 _drawing_slots = threading.BoundedSemaphore(MAX_DRAWING_PROCESSES)
 
 NO_NETWORK: list[str] = []
-"""Addresses that drawing may read from: none."""
+"""Addresses that a conversion may read from: none."""
 
 
 def draw_picture(spec: Spec, kind: Picture) -> bytes:
@@ -80,7 +80,7 @@ def draw_picture(spec: Spec, kind: Picture) -> bytes:
 
 
 def draw_svgs(specs: Sequence[Spec], width: int = PICTURE_WIDTH) -> list[str]:
-    """Return several charts as SVG on white, by one process, `width` pixels if page-wide; raises as `draw_picture`."""
+    """Return charts as SVG on white from one process, `width` pixels if page-wide; raises as `draw_picture` does."""
     if not specs:
         return []
     found: list[str] = json.loads(_convert_chart("drawings", [_on_white(spec, width) for spec in specs]))
@@ -88,12 +88,12 @@ def draw_svgs(specs: Sequence[Spec], width: int = PICTURE_WIDTH) -> list[str]:
 
 
 def chart_page(spec: Spec, title: str) -> bytes:
-    """Return a chart with its tooltips as a page of HTML that needs nothing else; raises as `draw_picture` does.
+    """Return a chart with its tooltips as a self-contained HTML page; raises as `draw_picture` does.
 
     The title is shown above a chart without a title.
     """
     embedded = json.dumps(clean_spec({**spec, "background": "white"}))
-    embedded = embedded.replace("<", "\\u003c")  # no text of a row ends the script
+    embedded = embedded.replace("<", "\\u003c")  # so that no text of a row ends the script
     return fill_template(
         "chart.html.j2", to_html, title=as_label(title), headed="title" in spec, library=_library(), spec=embedded
     ).encode()
@@ -105,7 +105,7 @@ def _on_white(spec: Spec, usual: int) -> Spec:
 
 
 def clean_spec(value: Any) -> Any:
-    """Return a specification without invisible letters and those that would end XML or JavaScript."""
+    """Return a specification without invisible characters and characters that would end XML or JavaScript."""
     match value:
         case str():
             return as_lines(value, len(value)).replace("\t", " ")
@@ -118,7 +118,7 @@ def clean_spec(value: Any) -> Any:
 
 @functools.cache
 def _library() -> str:
-    """Return Vega with what it needs, 0.9 MB of JavaScript that is the same for every chart."""
+    """Return Vega with its dependencies: 0.9 MB of JavaScript that is the same for every chart."""
     return _convert_chart("library", {}).decode()
 
 
@@ -163,7 +163,7 @@ def _svg(spec: Spec) -> str:
 
 
 def _version(spec: Spec) -> str:
-    """Return the version of Vega-Lite that a chart was made for: `6.4`."""
+    """Return the version of Vega-Lite that a chart is written for, such as `6.4`."""
     return ".".join(spec.get("$schema", "v6.4").rpartition("/v")[2].split(".")[:2])
 
 

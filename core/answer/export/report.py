@@ -1,6 +1,6 @@
 """Reports of one run and of one sweep: as one JSON document for scripts, and as text for a terminal.
 
-Brings the other answers together; computes nothing of its own.
+Combines the results of the other answer modules; computes nothing itself.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ def run_document(trials: Sequence[Trial], *, from_store: bool) -> dict[str, Any]
 
 
 def run_text(trials: Sequence[Trial]) -> str:
-    """Return the run for a terminal: a line for each contender, then what follows from them."""
+    """Return the run for a terminal: a line for each contender, then the conclusions."""
     run = Run(trials)
     lines = [_training_line(trials[0]), "", *map(_contender_line, run.rows)]
     for pair in run.pairs:
@@ -172,10 +172,10 @@ def crossover_document(answer: Crossover) -> dict[str, Any]:
     """Return a crossover as simple data.
 
     Returns:
-        `outcome`; `estimate`, `low` and `high`, which are None unless the outcome is `crossing`; and what they follow
-        from: `axis`, `basis`, `baseline`, `challenger`, `tie`, `crossings`, `sizes`, `noise`, `level`, `reason`,
-        `cautions`, `sentence`, `busy`. For undecided outcomes: `clear` (sizes at which one device is
-        faster for certain), `contradicting`, and `assumed` (of single readings, if they scatter as is usual).
+        `outcome`; `estimate`, `low` and `high`, which are None unless the outcome is `crossing`; and their basis:
+        `axis`, `basis`, `baseline`, `challenger`, `tie`, `crossings`, `sizes`, `noise`, `level`, `reason`, `cautions`,
+        `sentence`, `busy`. For undecided outcomes: `clear` (sizes at which one device is faster for certain),
+        `contradicting`, and `assumed` (of single readings, if they scatter as is usual).
     """
     data = dataclasses.asdict(answer)
     del data["band"]  # for a chart
@@ -184,7 +184,7 @@ def crossover_document(answer: Crossover) -> dict[str, Any]:
 
 
 RULE_VERSION = 1
-"""Raised when a key of a rule changes its meaning; programs that read rules refuse other versions."""
+"""Version of the rule format, raised when a key changes its meaning; programs that read rules refuse other versions."""
 
 
 def rule_document(chosen: Study, answer: Crossover) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def rule_document(chosen: Study, answer: Crossover) -> dict[str, Any]:
 
     Returns:
         `below` and `above`, which are None where nothing is decided; `low` and `high`, between which either may be
-        faster; `sizes`, the least and the largest measured; and `fingerprint`, of the machine that measured it.
+        faster; `sizes`, the smallest and the largest measured size; and `fingerprint`, the fingerprint of the machine.
     """
     row, challenger = chosen.runs[-1]
     winners = {"gpu_always": chosen.challenger, "cpu_always": chosen.baseline}
@@ -305,9 +305,9 @@ def sweep_documents(sweep: Sweep, rows: Sequence[Trial]) -> list[dict[str, Any]]
 
 
 def grid_text(sweep: Sweep, rows: Sequence[Trial]) -> str:
-    """Return the trials of a sweep for a terminal, a line each, the shortest epoch first; those without times last.
+    """Return the trials of a sweep for a terminal, one line each, shortest epoch first, trials without times last.
 
-    The length of an epoch of a custom script is unknown.
+    Trials of a custom script have no epoch time, because the length of its epoch is unknown.
     """
     times = ("step",) if sweep.point.training else ("epoch", "step")
     header = (*(axis.title for axis in sweep.axes), "device", *times, "speedup", "")
@@ -323,7 +323,7 @@ def median_epoch_s(row: Trial) -> float | None:
 
 
 def other_axis_values(sweep: Sweep, study: Study) -> dict[str, float]:
-    """Return the other axes of a sweep, with the values that they have in one study of it."""
+    """Return the other axes of a sweep with their values in one of its studies."""
     row = study.runs[0][0]
     return {axis.name: size_on_axis(row, axis.name) for axis in sweep.axes if axis.name != study.axis}
 
@@ -336,7 +336,7 @@ def other_axes_text(sweep: Sweep, study: Study) -> str:
 
 
 def size_figures(size: Size) -> tuple[str, ...]:
-    """Return a size of an answer with its times, its speedup and the interval of that, as text."""
+    """Return a size of an answer with its times, its speedup and the interval of the speedup, as text."""
     times = (units.format_if_known(seconds, units.format_duration) for seconds in (size.baseline_s, size.challenger_s))
     interval = units.format_interval(size.low, size.high, units.format_ratio)
     return (wording.format_size(size.size), *times, units.format_if_known(size.speedup, units.format_ratio), interval)

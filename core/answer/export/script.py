@@ -24,13 +24,13 @@ FINGERPRINT_COLUMNS = (
     *("run_id", "started_at", "machine_id", "cpu_name", "cores_usable", "memory_bytes", "system", "python_version"),
     *("torch_version", "app_version", "app_commit", "omp_wait_policy", "protocol_version"),
 )
-"""Columns that say on what the stored times were measured."""
+"""Columns that identify the environment in which the stored times were measured."""
 
 NETWORK_MODULES = PACKAGE / "measure" / "networks.py"
-"""File of the modules that torch has none for."""
+"""File of the network modules that torch does not provide."""
 
 VARYING_FIELDS = {*models.AXES, "batch_size", "samples", "learning_rate", "loader_workers"}
-"""In what the runs of one script may differ; data, their order and their way to the device are the same."""
+"""Fields in which the runs of one script may differ; data, their order and the data path are the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class _Run:
     """One run of the script: its training, and the stored times of its trials of the default variant.
 
     Attributes:
-        title: difference from the other runs, to continue before its parameters; empty for a single run.
+        title: difference from the other runs, as a prefix for its parameters; empty for a single run.
         stored: rows with the device, and the seconds per step of every block as items of a list.
     """
 
@@ -52,7 +52,7 @@ class _Run:
 def training_script(trials: Sequence[Trial]) -> str:
     """Generate the script that repeats a run, or the runs of a study, which differ in one size.
 
-    Other variants are left out, and named.
+    Other variants are left out; the script names them.
 
     Raises:
         CrossoverError: the rows need an option that this version lacks, or no row can be repeated by a script.
@@ -66,7 +66,7 @@ def training_script(trials: Sequence[Trial]) -> str:
         raise CrossoverError(f"There is no script for it: to repeat it, its own file {file} is needed.")
     if not plain:
         raise CrossoverError("There is no script for it: no device was timed with the default loop.")
-    kept = set(map(id, plain))  # rows are large, and comparing each with each takes long
+    kept = set(map(id, plain))  # rows are large, and comparing all pairs is slow
     runs = _script_runs(plain)
     lines = [line for run in runs for line in run.layers]
     return fill_template(
@@ -125,7 +125,7 @@ def _layer_code(point: Point) -> list[str]:
 
 @functools.cache
 def _modules() -> dict[str, str]:
-    """Return the very lines of the modules that torch has none for, by name; read as text, as they import torch."""
+    """Return the source of the modules that torch does not provide, by name; it is read without importing torch."""
     file = NETWORK_MODULES.read_text(encoding="utf-8")
     found = [node for node in ast.parse(file).body if isinstance(node, ast.ClassDef)]
     return {node.name: ast.get_source_segment(file, node) or "" for node in found}

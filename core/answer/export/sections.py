@@ -52,7 +52,7 @@ def tutorial_section(
 def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...]:
     """Return an epoch in its parts for each way of delivering data, and the speedups side by side.
 
-    Of several devices on the CPU only the last is looked into: their loader is the same.
+    Of several contenders on the CPU only the last is included: their loader is the same.
     """
     shown = []
     contenders = dict.fromkeys(row.contender for row in rows)
@@ -356,7 +356,7 @@ def clock_section(
     only: Sequence[str] = (),
     note: str = "",
 ) -> Section:
-    """Return one training by several clocks, all of them unless recipes are named; the note says where it is from."""
+    """Return one training by several clocks, all of them unless recipes are named; the note names the source."""
     content = exhibit.content
     if not isinstance(content, Clock):
         return Section(title=title, sentences=("This exhibit shows no clocks.",))

@@ -1,15 +1,8 @@
 """Recordings as TensorBoard event files, through the `tensorboard` package, which is an optional extra.
 
-Nothing here imports torch or TensorFlow, and nothing reads event files back.
-
-Recordings as TensorBoard event files, through the `tensorboard` package, which is an optional extra.
-
-A recording is a data class; `core.answer.export.recording` makes one of a row. Nothing here imports torch or
-TensorFlow, and nothing reads event files back.
-
-A row as a recording that a run recorder shows: settings, loss curve, epoch times and accuracies.
-
-Every value is a raw one of the row or follows from it as elsewhere in `core.answer`; nothing here writes a file.
+A recording is a data class with the settings, loss curve, epoch times and accuracies of one row. Every value is a raw
+value of the row or is derived as elsewhere in `core.answer`. Nothing here imports torch or TensorFlow, and nothing
+reads event files back.
 """
 
 import importlib.util
@@ -30,7 +23,7 @@ from ...text import as_label, to_file_name, to_markdown
 from .. import accuracy, comparable, speedup, training_cost
 
 _LONGEST_NAME = 200
-"""Letters of a folder's name; every file system takes 255 bytes."""
+"""Maximum letters of a folder's name; every file system allows 255 bytes."""
 
 Scalar = tuple[int, float, float]
 """Step, value, and seconds since the recording began."""
@@ -38,12 +31,13 @@ Scalar = tuple[int, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class EventRecording:
-    """One run as TensorBoard shows it.
+    """Data of one run in TensorBoard.
 
     Attributes:
-        id: unique; the same recording written twice replaces itself.
-        began: seconds since 1970, UTC.
-        settings: settings of the run, for TensorBoard's HParams tab; `text` has them and more, as Markdown.
+        id: unique name; writing a recording again replaces the earlier one.
+        began: start time in seconds since 1970, UTC.
+        settings: settings of the run, for TensorBoard's HParams tab; `text` contains these and further settings as
+            Markdown.
         scalars: tag → values, ascending by step.
     """
 
@@ -56,10 +50,10 @@ class EventRecording:
 
 
 def require_event_folder(folder: Path) -> None:
-    """Say before a measurement what would go wrong after it.
+    """Check before a measurement that event files can be written after it.
 
     Raises:
-        StoreError: the package is missing, or the folder cannot be made or written.
+        StoreError: the package is missing, or the folder cannot be created or written.
     """
     if importlib.util.find_spec("tensorboard") is None:
         raise StoreError("Event files for TensorBoard need a package that is not installed: pip install tensorboard.")
@@ -72,7 +66,7 @@ def require_event_folder(folder: Path) -> None:
 
 
 def write_event_files(folder: Path, recordings: Iterable[EventRecording]) -> list[Path]:
-    """Write each recording as a run of its own below `folder`; returns the files.
+    """Write each recording as a separate run below `folder`, and return the files.
 
     Raises:
         StoreError: see `require_event_folder`; or the disk is full.
@@ -119,7 +113,7 @@ def _events(recording: EventRecording) -> bytes:
 
 
 def _text_summary(tag: str, text: str) -> dict[str, Any]:
-    """Return a value that TensorBoard's text tab shows; 7 is the type of a string tensor."""
+    """Return a value for TensorBoard's text tab; 7 is the type of a string tensor."""
     return {
         "tag": f"{tag}/text_summary",
         "metadata": {"plugin_data": {"plugin_name": "text"}},
@@ -128,14 +122,14 @@ def _text_summary(tag: str, text: str) -> dict[str, Any]:
 
 
 ABOUT = ("contender", "device_name", "threads", "outcome", "cpu_name", "torch_version", "machine_id", "started_at")
-"""Columns that the text names in addition to the training's settings."""
+"""Columns that the text lists in addition to the settings of the training."""
 
 
 def trial_recording(trial: Trial) -> EventRecording:
-    """Convert one row to the recording of a run recorder.
+    """Convert one row to a recording.
 
-    Its clock is that of the training, without start-up. The time between two values is the time of training between
-    them; the turns of other configurations do not count.
+    Times are training times without start-up. The time between two values is the training time between them, without
+    the turns of other configurations.
     """
     settings = {
         name: getattr(trial, name) for name in comparable.meaningful_columns(comparable.TRAINING_COLUMNS, trial)

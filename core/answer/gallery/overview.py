@@ -1,7 +1,7 @@
 """The gallery's lists: every stored trial in one light line, the studies among them, and the filters over both.
 
-Made for fifty thousand trials and more: blocks are read file by file for medians and noise, and dropped. Nothing here
-estimates or draws.
+Designed for more than fifty thousand trials: blocks are read file by file for medians and noise, then dropped. This
+module neither estimates nor plots.
 """
 
 import functools
@@ -37,7 +37,7 @@ SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata
 """Columns of a row that are copied unchanged."""
 
 LISTS = ("block_steps", "block_begin_ns", "block_end_ns", "block_load", "block_steal", "warmup_steps", "threads_tried")
-"""Columns that are read for what follows from them, and dropped."""
+"""Columns that are read to derive values, then dropped."""
 
 BLOCK_SUMMARY_SCHEMA = pa.schema(
     {
@@ -54,10 +54,10 @@ BLOCK_SUMMARY_SCHEMA = pa.schema(
 """Schema of the summary of a row's blocks."""
 
 MOST_TRIALS = 100_000
-"""Lines of a store: they are in memory, and worked out anew when a row comes. Nobody reads so many in a list."""
+"""Maximum lines of a store; they are in memory and are computed again when a row is added."""
 
 UNIQUE_TEXTS = ("trial_id", "run_id", "started_at", "message")
-"""Texts that hardly two rows share; all others are stored as categories."""
+"""Text columns whose values are almost unique; all others are stored as categories."""
 
 Numbers = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
@@ -65,9 +65,10 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overview:
-    """Everything that can be looked at, a line a trial (see `load_overview`), and the files that could not be read.
+    """One line per stored trial (see `load_overview`), and the files that could not be read.
 
-    Of files of a newer version the known columns were read. `left_out`: rows of older files, beyond `MOST_TRIALS`.
+    `newer` are files of a newer version, of which the known columns were read. `left_out` is the number of rows beyond
+    `MOST_TRIALS`, in older files.
     """
 
     frame: pd.DataFrame
@@ -78,13 +79,13 @@ class Overview:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyLine:
-    """A study as a list shows it; `core.answer.study.Study` with the same id has its rows.
+    """A study as a line of a list; `core.answer.study.Study` with the same id has its rows.
 
     Attributes:
         sizes: values of its runs on the axis, ascending, each with its run in `run_ids`.
         trial_ids: its rows, baseline and challenger of each size in turn.
-        baseline_name: the baseline for people, as in the answer of the study; `baseline` has its written form.
-        newest: when its newest run began, ISO 8601.
+        baseline_name: display name of the baseline, as in the answer of the study; `baseline` is its written form.
+        newest: start time of its newest run, ISO 8601.
     """
 
     id: str
@@ -106,24 +107,24 @@ class StudyLine:
 
 
 def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
-    """Return one line per trial of some stores, none twice, newest run first, and the unreadable files.
+    """Return one line per trial of some stores, without duplicates, newest run first, and the unreadable files.
 
-    Of a store of more than `MOST_TRIALS`, those of its newest files; whole rows of all others are found by name.
+    Of a store with more than `MOST_TRIALS` trials, the newest files are read; rows of the others can be found by name.
 
-    Columns are those of `core.results.schema.Trial` in `SCALARS`, and
+    The columns are those of `core.results.schema.Trial` in `SCALARS`, and
 
-    - `step_s`: median seconds a step; NaN if nothing was timed,
+    - `step_s`: median seconds per step; NaN if nothing was timed,
     - `noise`: interquartile range over median of the blocks' step times; NaN below 2 blocks,
-    - `spread90`: their 90th percentile over their median; NaN below `busy.SPREAD_BLOCKS` blocks,
+    - `spread90`: 90th percentile of the step times over their median; NaN below `busy.SPREAD_BLOCKS` blocks,
     - `pairs`: number of timed blocks,
     - `warmed`: whether there is a warm-up block,
-    - `load_max`, `steal_max`: largest of the blocks; NaN if nothing was timed,
+    - `load_max`, `steal_max`: maximum over the blocks; NaN if nothing was timed,
     - `threads_tried_count`: number of thread counts that were tried,
-    - `machine`: the machine for people,
-    - `source`: the word that was given for the store, "imported", or `UNCONFIRMED` or `CONFIRMED` of contributed rows.
+    - `machine`: display name of the machine,
+    - `source`: the label of the store, "imported", or `UNCONFIRMED` or `CONFIRMED` of contributed rows.
 
     Args:
-        stores: with a word for what was measured there; of a trial that is in several the first counts.
+        stores: stores with a label for their measurements; a trial in several stores counts for the first one.
 
     Raises:
         StoreError: a folder cannot be read.
@@ -145,13 +146,13 @@ def _open_index(store: Store) -> FolderIndex:
 
 
 def find_study_lines(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
-    """Return the studies that `core.answer.study.studies` finds in the rows of `frame`, with the same ids and order."""
+    """Return the studies that `core.answer.study.studies` finds in these rows, with the same ids and order."""
     columns = (np.asarray(frame[name].array).tolist() for name in study.COLUMNS)
     lines = cast(Iterable[Trial], map(Line._make, zip(*columns, strict=True)))
     return [_study_line(found) for found in study.studies(lines, axis=axis, least=least)]
 
 
-# One line a trial
+# One line per trial
 
 
 @functools.cache
@@ -189,11 +190,11 @@ def _summarize_blocks(lists: dict[str, pa.ListArray]) -> dict[str, pa.Array]:
 
 
 class _Ragged:
-    """Lists of different lengths, sorted, for their quantiles.
+    """Sorted lists of different lengths, whose quantiles are computed together.
 
     Args:
-        values: of all lists, one behind the other.
-        counts: length of each.
+        values: values of all lists, concatenated.
+        counts: length of each list.
     """
 
     def __init__(self, values: npt.NDArray[Any], counts: Places) -> None:
@@ -202,9 +203,9 @@ class _Ragged:
         self._counts, self._first = counts, np.cumsum(counts) - counts
 
     def quantile(self, share: float, *, at_least: int) -> Numbers:
-        """Return the quantile of each list, between values in proportion.
+        """Return the quantile of each list, with linear interpolation.
 
-        NaN for those of fewer values than `at_least`.
+        The result is NaN for a list with fewer values than `at_least`.
         """
         found = np.full(len(self._counts), np.nan)
         known = self._counts >= at_least
@@ -232,7 +233,7 @@ def _with_source(table: pa.Table, source: str) -> pa.Table:
 
 
 def _mark_contributions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Say of contributed rows whether another machine with the same card agrees; imported rows confirm nothing."""
+    """Mark contributed rows as confirmed if another machine with the same card agrees; imported rows do not confirm."""
     contributed = frame["origin"].astype(str).str.startswith(CONTRIBUTED).to_numpy(bool)
     if not contributed.any():
         return frame
@@ -257,7 +258,7 @@ def _drop_copies(table: pa.Table) -> pa.Table:
 
 
 def to_dataframe(table: pa.Table) -> pd.DataFrame:
-    """Return rows, or lines, for a list: with the machine for people, none twice, newest run first."""
+    """Return rows or lines for a list: with display names of machines, without duplicates, newest run first."""
     machine = pc.binary_join_element_wise(
         table["cpu_name"], " (", pc.utf8_slice_codeunits(table["machine_id"], 0, 6), ")", ""
     )
@@ -272,8 +273,8 @@ def to_dataframe(table: pa.Table) -> pd.DataFrame:
 # Studies
 
 
-Line = namedtuple("Line", study.COLUMNS)  # type: ignore[misc]  # its fields are those of the schema
-"""A light line of a row, with what studies are grouped by."""
+Line = namedtuple("Line", study.COLUMNS)  # type: ignore[misc]  # its fields are columns of the schema
+"""A reduced row with the columns by which studies are grouped."""
 
 
 def _study_line(of: Study) -> StudyLine:
@@ -311,7 +312,7 @@ FILTERS: dict[str, str] = {
     "in_source": "source",
     "in_outcome": "outcome",
 }
-"""Name of a filter, as in the link → column of the table."""
+"""Name of a filter in the link → column of the table."""
 
 MACHINE_LINE_COLUMNS = (
     *("machine", "cores", "memory_bytes", "device_kind", "device_name", "run_id", "trust", "system"),
@@ -320,7 +321,7 @@ MACHINE_LINE_COLUMNS = (
 """Columns that a line about a machine needs."""
 
 MAX_MACHINE_LINES = 200
-"""Machines that have a line; a line takes some milliseconds, and nobody reads so many."""
+"""Maximum number of machines with a line; a line takes some milliseconds."""
 
 ANSWERS: dict[Outcome, str] = {
     "crossing": "Crossover",
@@ -333,21 +334,21 @@ ANSWERS: dict[Outcome, str] = {
 """Answers of a study, for people; the second device is the GPU where there is one."""
 
 MAX_NAMES_LISTED = 3
-"""Names in one cell before the rest is counted."""
+"""Maximum names in one cell; the others are counted."""
 
 LinePlaces = Sequence[int] | npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GalleryData:
-    """Everything a store holds, with what follows from it.
+    """The contents of the stores, with derived data.
 
     Attributes:
         trials: lines of `core.answer.gallery.overview`, with `trust` (the level) and `mark` (level and count).
         studies: every study, those with the most sizes first.
-        marks: the mark of each study: a check is met where all its rows meet it; `levels` has its level.
-        row_of: place of a row in `trials`, for each row of each study; `study_of` the place of that study in `studies`.
-        options: of each filter, ascending.
+        marks: trust mark of each study, where a check passes if it passes for all rows; `levels` has the level.
+        row_of: index in `trials` of each row of each study; `study_of` is the index of that study in `studies`.
+        options: options of each filter, ascending.
     """
 
     trials: pd.DataFrame
@@ -390,8 +391,8 @@ def build_gallery_data(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> Ga
 def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> FilterResult:
     """Return the trials and studies that match the chosen values of each filter; a filter without any matches all.
 
-    A study matches if one of its rows does, so that filtering by a GPU finds its studies. For the quality filter, the
-    study's own mark counts.
+    A study matches if one of its rows matches, so that filtering by a GPU finds its studies. For the quality filter,
+    the mark of the study itself counts.
     """
     kept = np.ones(len(data.trials), dtype=bool)
     for name, values in chosen.items():
@@ -410,16 +411,15 @@ def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> Fil
 def select_studies(
     data: GalleryData, places: Sequence[int], answers: Sequence[Outcome | None], outcomes: Sequence[str] = ()
 ) -> tuple[int, ...]:
-    """Return the studies with a wanted answer, those that are decided and trusted first.
+    """Return the studies with a wanted answer, decided and trusted studies first.
 
-    Runs that differ in one size by chance are no requested study: what is not measurable is left out unless it is
-    wanted.
+    Studies that are not measurable are left out unless requested, because runs may differ in one size by chance.
 
     Args:
-        data: with the trust level of each study.
-        places: of studies.
-        answers: of every study; None where its rows cannot be read or compared, and where nobody has looked yet.
-        outcomes: some of them; none lets all through but what is not measurable.
+        data: data of the gallery, with the trust level of each study.
+        places: indices of studies.
+        answers: answer of every study; None if its rows cannot be read or compared, or were not read yet.
+        outcomes: wanted outcomes; empty for all except `not_measurable`.
     """
     unasked = {None, *ANSWERS} - {"not_measurable"}
     shown = [place for place in places if answers[place] in (set(outcomes) or unasked)]
@@ -448,9 +448,9 @@ def select_lines(data: GalleryData, places: LinePlaces, columns: Sequence[str]) 
 
 
 def machine_table(data: GalleryData, places: LinePlaces) -> list[dict[str, Any]]:
-    """Return one line per machine, the one with the most trials first: its facts, devices and measurements.
+    """Return one line per machine, ordered by number of trials, with its facts, devices and measurements.
 
-    Of very many machines the `MAX_MACHINE_LINES` with the most trials.
+    At most `MAX_MACHINE_LINES` machines are returned.
     """
     rows = select_lines(data, places, MACHINE_LINE_COLUMNS)
     counts = rows["machine"].astype(str).value_counts()

@@ -1,8 +1,7 @@
-"""Studies that others published, answered as anybody's timings are: their figures, their machines, their clocks.
+"""Studies that others published, evaluated like any other timings, with their machines and clocks.
 
-Tables lie in `data/published`, with their sources; the tutorials' own figures are in
-`core.question.published`. None of them is a row of the store, and nothing that was measured here is ever put
-into one number with them.
+The tables and their sources are in `data/published`; the figures of the tutorials are in `core.question.published`.
+None of them is a row of the store, and no number combines them with local measurements.
 """
 
 import functools
@@ -28,14 +27,14 @@ class StudySource:
     """The publisher of a table.
 
     Attributes:
-        name: of the author and the work, for people.
-        address: where it lies; empty if unknown.
-        date: of the figures, ISO 8601; empty if it bears none.
-        licence: under which it may be shown; empty where single figures are quoted.
+        name: display name of the author and the work.
+        address: address of the source; empty if unknown.
+        date: date of the figures, ISO 8601; empty if it has none.
+        licence: licence under which it may be shown; empty if single figures are quoted.
         cpu: machine of the CPU times.
         gpu: machine of the GPU times.
-        note: how the figures were come by.
-        unknown: what the source leaves open, in sentences; empty for nothing.
+        note: how the figures were obtained.
+        unknown: facts that the source does not state, in sentences; empty if there are none.
     """
 
     name: str
@@ -55,11 +54,11 @@ class StudySource:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedStudy:
-    """One published table and what it says.
+    """One published table and its result.
 
     Attributes:
-        name: of the table, for links.
-        per: what a time is of: `training` or `epoch`.
+        name: name of the table, for links.
+        per: unit of work that a time refers to: `training` or `epoch`.
     """
 
     name: str
@@ -71,23 +70,23 @@ class PublishedStudy:
 
     @functools.cached_property
     def answer(self) -> Crossover:
-        """Where the faster device changes, by these figures."""
+        """The crossover according to these figures."""
         return crossover.locate_crossover(self.evidence, axis=self.axis, baseline="the CPU", challenger="the GPU")
 
     @property
     def headline(self) -> str:
-        """The answer in a sentence, with what it assumes."""
+        """The answer in a sentence, with its assumptions."""
         said = wording.crossover_headline(self.answer)
         return said[:1].upper() + said[1:]
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the figures; of single readings, under the assumption of typical noise."""
+        """Outcome of the figures; single readings are evaluated under the assumption of typical noise."""
         return self.answer.assumed.outcome if self.answer.assumed else self.answer.outcome
 
     @property
     def is_by_size(self) -> bool:
-        """Whether the figures vary the training, not the number of virtual CPUs of the machine."""
+        """Whether the figures vary the training, instead of the number of virtual CPUs of the machine."""
         return self.axis != VIRTUAL_CPUS
 
     @property
@@ -101,9 +100,9 @@ class PublishedTable:
     """Published figures of one training without a size axis, one for each device or library.
 
     Attributes:
-        name: of the table, for tests and keys.
-        unit: of the figures.
-        says: the comparison of the figures, in a sentence.
+        name: name of the table, for tests and keys.
+        unit: unit of the figures.
+        says: comparison of the figures, in a sentence.
     """
 
     name: str
@@ -144,10 +143,10 @@ def load_published_studies(folder: Path = PUBLISHED_STUDIES_FOLDER) -> tuple[Pub
     """Return every published study, the tutorial's first.
 
     Args:
-        folder: with `studies.toml` and a table each.
+        folder: folder with `studies.toml` and one table per study.
 
     Raises:
-        DamagedFile: the list of studies is not what it should be.
+        DamagedFile: the list of studies is not valid.
         ForeignFile: a table cannot be read.
     """
     listed = _read_list(folder)
@@ -158,7 +157,7 @@ def load_published_tables(folder: Path = PUBLISHED_STUDIES_FOLDER) -> tuple[Publ
     """Return the published figures without a size axis.
 
     Raises:
-        DamagedFile: `studies.toml` is not a list of studies and tables.
+        DamagedFile: `studies.toml` is not a valid list of studies and tables.
     """
     listed = _read_list(folder)
     return tuple(
@@ -179,8 +178,8 @@ class PublishedCurve:
     """Published figures of a comparable training at several sizes.
 
     Attributes:
-        source: who published them, and when.
-        speedups: CPU time over GPU time by size; empty for none.
+        source: publisher and date of the figures.
+        speedups: CPU time over GPU time by size; may be empty.
         wins_from: size from which the source reports the GPU as faster; None if it does not.
     """
 

@@ -1,7 +1,7 @@
-"""Comparison of two studies or two runs: only the differences, and whether both may share a chart at all.
+"""Comparison of two studies or two runs: the differences, and whether both may share a chart.
 
-The module shows rows and answers; it decides nothing about them. Rows measured with different versions of the
-methodology never share a chart; the sentence with the reason is made here.
+The module only describes rows and answers. Rows measured with different versions of the methodology never share a
+chart; the sentence with the reason is composed here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,21 +33,21 @@ MACHINE_FACTS = (
 DEVICE_FACTS = ("contender", "device_name", "device_memory_bytes", "device_driver", "threads")
 
 Facts = Mapping[tuple[str, str], str]
-"""(group, fact) → its value in words."""
+"""(group, fact) → value in words."""
 
 IN_WORDS = "in words"
 """Name of the fact that contains a study's answer as a sentence."""
 
 CELL_LETTERS = 48
-"""Letters that a cell of a table shows; a longer answer is a sentence, and is shown above the table."""
+"""Maximum letters in a cell of a table; a longer answer is a sentence, and is shown above the table."""
 
 MAX_VALUES_LISTED = 4
-"""Different values of one thing that are listed before they are counted."""
+"""Maximum number of different values of a fact that are listed; more are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideDifference:
-    """One thing in which two sides differ: a group of things, its name for people, and what each side says of it."""
+    """A fact in which two sides differ: its group, its display name, and its value on each side."""
 
     group: str
     what: str
@@ -56,7 +56,7 @@ class SideDifference:
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is an answer in words, too long for a cell."""
+        """Whether the fact is an answer in words, which is too long for a cell."""
         return self.group == "Answer" and max(len(self.first), len(self.second)) > CELL_LETTERS
 
 
@@ -69,17 +69,17 @@ class SideBySide:
 
 
 def compare_studies(first: Study, second: Study, answers: tuple[Crossover | None, Crossover | None]) -> SideBySide:
-    """Compare two studies, with their answers where they have one."""
+    """Compare two studies, including their answers if they have any."""
     return _find_differences(*(_study_facts(of, answer) for of, answer in zip((first, second), answers, strict=True)))
 
 
 def compare_runs(first: Sequence[Trial], second: Sequence[Trial]) -> SideBySide:
-    """Compare two runs: the rows of each, the baseline first."""
+    """Compare two runs, each given by its rows with the baseline first."""
     return _find_differences(_run_facts(first), _run_facts(second))
 
 
 def environment_facts(rows: Sequence[Trial]) -> dict[str, str]:
-    """Return machine, devices, versions and methodology of rows, by name for people; varying values are listed."""
+    """Return machine, devices, versions and methodology of rows, by display name; varying values are listed."""
     found = {**_columns("Machine", rows, MACHINE_FACTS), **_devices(rows), **_columns("Measuring", rows, MEASURING)}
     return {what: said for (_, what), said in found.items() if said}
 
@@ -189,7 +189,7 @@ def _columns(group: str, rows: Sequence[Trial], names: Iterable[str]) -> dict[tu
 
 
 def _devices(rows: Sequence[Trial]) -> dict[tuple[str, str], str]:
-    """Return facts of each device by its place in a run: two machines call different devices by one name."""
+    """Return facts of each device by its position in a run, because names of devices are not unique across machines."""
     places: dict[str, list[Trial]] = {}
     for row in rows:
         places.setdefault(row.contender, []).append(row)
@@ -214,7 +214,7 @@ def _format_values(name: str, values: Sequence[object]) -> str:
 
 
 def _format_value(name: str, value: object) -> str:
-    if name == "parameters" and not value:  # of a custom script, where they are unknown
+    if name == "parameters" and not value:  # unknown for a custom script
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -1,8 +1,8 @@
-"""Quality checks of stored rows: the circumstances that a row records, and the checks it fails, with the figure.
+"""Quality checks of stored rows: the conditions that a row records, and the checks that it fails, with the figure.
 
-The mark counts checks that follow from stored facts alone; it does not show whether a result is surprising. The limits
-are those by which `core.answer.speedup` gives or refuses a verdict. Works on one row, on several together, and on a
-table of many thousand at once; nothing here reads a file or draws.
+The mark counts checks that use stored facts alone; it does not show whether a result is surprising. The limits are
+those by which `core.answer.speedup` gives or refuses a verdict. The checks apply to one row, to several rows together,
+and to a table of many thousand rows.
 """
 
 import re
@@ -29,16 +29,16 @@ LEVELS: dict[Level, str] = {
 }
 
 MOST_MISSING = 2
-"""Checks that may lack before a mark is weak."""
+"""Maximum number of failed checks before a mark is weak."""
 
 NEEDED_CHECKS = ("drained", "warmed")
-"""Checks without which a mark is weak by itself: the times would not be those of the training."""
+"""Checks whose failure alone makes a mark weak, because then the times are not those of the training."""
 
 MAX_NOISE = TIE - 1
-"""Highest interquartile range of block times over their median: the difference that counts as too small to matter."""
+"""Highest interquartile range of block times over their median, equal to the difference that is too small to matter."""
 
 _PART_OF_A_GPU = re.compile(" MIG |GRID |vGPU")
-"""In the name of a device that is a part of a GPU, whose other parts somebody else may use."""
+"""Pattern in the name of a device that is a part of a GPU, whose other parts somebody else may use."""
 
 VERSIONS = {
     "torch_version": "torch",
@@ -52,29 +52,29 @@ SCALAR_CHECK_COLUMNS = (
     *("app_commit", *VERSIONS),
 )
 BLOCK_CHECK_COLUMNS = ("warmed", "pairs", "noise", "spread90", "threads_tried_count", "load_max", "steal_max")
-"""Columns that the checks look at: of a row, and of the table of all rows."""
+"""Columns that the checks use: scalar columns of a row, and summaries of its blocks in the table of all rows."""
 
 
 class CheckColumns(Protocol):
-    """Values by column of `core.answer.gallery.overview`, one a row: a pandas frame, or arrays by name."""
+    """Values of each row by column of `core.answer.gallery.overview`: a pandas frame, or arrays by name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
 
 CheckRow = Mapping[str, Any]
-"""The same of one row."""
+"""Values of one row by column."""
 
 Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that a row should say of itself.
+    """A condition that a row should fulfil.
 
     Attributes:
-        title: what is true where it is met, in a few words.
-        lacking: the sentence of a row that does not meet it, with its figure.
-        severity: by how much a row misses it, to quote the worst of several.
+        title: the fulfilled condition, in a few words.
+        lacking: returns the sentence for a row that fails the check, with its figure.
+        severity: returns by how much a row fails the check, to select the worst of several rows.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class TrustMark:
-    """How many of the checks are met by a row, or by each of several, and for each of the others a sentence."""
+    """Number of checks that pass for a row, or for all of several rows, and a sentence for each failed check."""
 
     level: Level
     met: int
@@ -100,12 +100,12 @@ class TrustMark:
 
 
 def check_matrix(columns: CheckColumns) -> Bools:
-    """Return which row meets which check: a line per row, a column for each of `CHECKS`."""
+    """Return whether each row passes each check: a line per row, a column for each of `CHECKS`."""
     return np.column_stack([check.met(columns) for check in CHECKS])
 
 
 def mark_levels(met: Bools) -> npt.NDArray[np.str_]:
-    """Return the level of each line of `check_matrix`; `met.all(axis=0)` is the line of several rows together."""
+    """Return the level of each line of `check_matrix`; the line of several rows together is `met.all(axis=0)`."""
     absent = (~met).sum(axis=1)
     needed = met[:, [place for place, check in enumerate(CHECKS) if check.name in NEEDED_CHECKS]].all(axis=1)
     found = np.where(absent == 0, "full", "partly")
@@ -113,19 +113,19 @@ def mark_levels(met: Bools) -> npt.NDArray[np.str_]:
 
 
 def mark_labels(met: Bools) -> list[str]:
-    """Return the mark of each line of `check_matrix` in a few words, as `TrustMark.label` has it."""
+    """Return the label of each line of `check_matrix`, as in `TrustMark.label`."""
     pairs = zip(mark_levels(met).tolist(), met.sum(axis=1).tolist(), strict=True)
     return [f"{level}, {count} of {len(CHECKS)}" for level, count in pairs]
 
 
 def trust_mark(trials: Sequence[Trial]) -> TrustMark:
-    """Return the mark of one row, or of several together: a check is met where every row meets it."""
+    """Return the mark of one row, or of several together: a check passes if it passes for every row."""
     rows = [check_facts(trial) for trial in trials]
     return table_trust_mark({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
 def table_trust_mark(columns: CheckColumns) -> TrustMark:
-    """Return the mark of rows of a table, together."""
+    """Return the common mark of the rows of a table."""
     met = check_matrix(columns)
     together = np.asarray(met.all(axis=0, keepdims=True))
     level: Level = mark_levels(together).tolist()[0]
@@ -155,7 +155,7 @@ def check_facts(trial: Trial) -> dict[str, Any]:
 
 
 def _missing_sentence(check: Check, columns: CheckColumns, places: npt.NDArray[np.intp], count: int) -> str:
-    """Return the sentence of the row that misses a check by most, with how many rows miss it."""
+    """Return the sentence of the row that fails a check by most, with the number of rows that fail it."""
     rows = [_row_values(columns, place) for place in places]
     said = check.lacking(max(rows, key=check.severity))
     if count == 1:
@@ -174,7 +174,7 @@ def _numbers(columns: CheckColumns, name: str) -> npt.NDArray[np.float64]:
 
 
 def _check_texts(columns: CheckColumns, name: str, holds: Callable[[str], bool]) -> Bools:
-    """Return whether a check passes for each text of a column; it is evaluated once for each text that occurs."""
+    """Return whether a check passes for each text of a column; each distinct text is evaluated once."""
     values = np.asarray(columns[name], dtype=object).tolist()
     known = {value: holds(str(value or "")) for value in set(values)}
     return np.fromiter((known[value] for value in values), bool, len(values))

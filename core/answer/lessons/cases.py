@@ -1,7 +1,7 @@
-"""Answers to a public thread from a run of its training: the cause that the run names, and the effect of the fix.
+"""Answers to a public thread from a run of its training: the cause that the run shows, and the effect of the fix.
 
-The thread's own figures and those of the run are never combined into one number: another machine, another clock, often
-another training.
+Figures of the thread and of the run are never combined into one number, because machine, clock and often the training
+differ.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ SAME_CAUSES: dict[str, tuple[str, ...]] = {
     "loader": ("loader",),
     "float64": ("float64",),
 }
-"""Cause of a thread → what a measurement names where it is the same."""
+"""Cause of a thread → equivalent causes that a measurement can name."""
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -47,11 +47,11 @@ COSTS = {
     "float64": "arithmetic in float64",
     "arithmetic": "arithmetic",
 }
-"""Parts of a step of a script's file, as far as they were counted."""
+"""Parts of a step of a custom script, with their descriptions."""
 
 
 LEAST = 0.01
-"""Share of a step from which a part of it is reported."""
+"""Minimum share of a step at which a part is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class NamedCause:
     """One cause that a run names.
 
     Attributes:
-        kind: its key in `SAME_CAUSES`; empty of a sentence that names no cause.
-        share: its share of a step's time; None where it is unknown.
+        kind: value in `SAME_CAUSES`; empty for a sentence that names no cause.
+        share: share of the time of a step; None if unknown.
     """
 
     kind: str
@@ -73,9 +73,9 @@ class Diagnosis:
     """Result of a run for a case.
 
     Attributes:
-        named: all named causes, in order of their cost, the largest first.
-        place: position of the thread's cause among them, 1 for the first; None if it is not among them.
-        agrees: whether it is the first; None where none is named.
+        named: all named causes, the most expensive first.
+        place: position of the thread's cause in this order, 1 for the first; None if it was not found.
+        agrees: whether the thread's cause is the first; None if no cause is named.
     """
 
     named: tuple[NamedCause, ...]
@@ -86,10 +86,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """Effect of the fix on one contender: time per sample before over that after.
+    """Effect of the fix on one contender: time per sample before the fix over time per sample after it.
 
     Attributes:
-        value: above 1 it helps, with its 95 % interval from `low` to `high`; None if unknown.
+        value: ratio, above 1 if the fix helps, with its 95 % interval from `low` to `high`; None if unknown.
     """
 
     contender: str
@@ -100,12 +100,13 @@ class Gain:
 
 
 def diagnose_case(case: Case, before: Sequence[Trial], after: Sequence[Trial] = ()) -> Diagnosis:
-    """Return the causes that a run of a case names, and which of them is that of the thread.
+    """Return the causes that a run of a case shows, and the position of the thread's cause among them.
 
     Args:
         case: the thread.
         before: rows of its training.
-        after: rows of the same with the remedy, which show what is spared by larger batches or one call for all cells.
+        after: rows of the training with the remedy, which show the savings of larger batches or of one call for all
+            cells.
     """
     seen = find_causes(before)
     spared = (
@@ -132,7 +133,7 @@ def _cause_comparison(cause: str, place: int | None) -> str:
 
 
 def find_causes(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
-    """Return the causes that the rows of a run name, the most expensive first."""
+    """Return the causes that the rows of a run show, the most expensive first."""
     if not any(row.step_s for row in rows):
         return ()
     baseline, challenger = rows[0], rows[-1]
@@ -149,7 +150,7 @@ def remedy_gains(case: Case, before: Sequence[Trial], after: Sequence[Trial]) ->
 
 
 def remedy_verdict(after: Sequence[Trial]) -> str:
-    """Return which device is faster with the fix, in a sentence; empty if that is undecided."""
+    """Return a sentence on which device is faster with the fix; empty if that is undecided."""
     if len(after) < 2:
         return ""
     found = speedup(after[0], after[-1])
@@ -186,7 +187,7 @@ def _pair_causes(baseline: Trial, challenger: Trial) -> tuple[NamedCause, ...]:
 
 
 def _turns(*rows: Trial) -> tuple[NamedCause, ...]:
-    """Return how much time a step in float32 saves, or which part of a fit does not depend on rows; only once."""
+    """Return at most one finding: the time that float32 saves, or the part of a fit that does not depend on rows."""
     found = (
         NamedCause(kind=one.kind, sentence=f"On {inline_name(row.contender)} {one.sentence}", share=one.share)
         for row, one in causes.turn_findings(*rows)
@@ -205,7 +206,7 @@ def _custom_causes(*rows: Trial) -> tuple[NamedCause, ...]:
 
 
 def _step_composition(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
-    """Return the composition of a script's steps, where no part is prominent."""
+    """Return the composition of the steps of a script in which no part is prominent."""
     row = next((row for row in rows if row.training and row.step_s), None)
     costs = custom_findings.custom_steps(row).costs if row else {}
     parts = sorted(((share, COSTS[name]) for name, share in costs.items() if name in COSTS), reverse=True)
@@ -216,7 +217,7 @@ def _step_composition(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
 
 
 def _saving_causes(case: Case, effects: Sequence[Gain]) -> tuple[NamedCause, ...]:
-    """Return the cause by the fix's savings on every contender: larger batches, more rows or one call for all cells."""
+    """Return the cause that the fix reveals, if it saves time on every contender."""
     low = [gain for gain in effects if gain.value is not None and gain.low is not None]
     kind, said = _saving_kind(case)
     if not kind or not low or len(low) < len(effects) or min(gain.low or 0.0 for gain in low) <= 1:
@@ -233,9 +234,9 @@ def _saving_causes(case: Case, effects: Sequence[Gain]) -> tuple[NamedCause, ...
 
 
 def _saving_kind(case: Case) -> tuple[str, str]:
-    """Return the cause that shows in what a fix spares, and the sentence on it.
+    """Return the cause that the savings of a fix reveal, and the sentence about it.
 
-    Empty where it changes something else.
+    Both are empty if the fix changes something else.
     """
     if case.remedy is None or case.here is None:
         return "", ""
@@ -265,11 +266,11 @@ def _gain(case: Case, before: Trial, after: Trial) -> Gain:
 
 
 LABEL_WIDTH = 12
-"""Letters of a line's beginning."""
+"""Width of the label of a line, in letters."""
 
 
 def case_list_text(cases: Sequence[Case]) -> str:
-    """Return a line for each case: its name, subject, cause, and whether anything of it runs here."""
+    """Return a line for each case: its name, subject, cause, and whether it can run here."""
     longest = max(len(case.name) for case in cases)
     return "\n".join(
         f"{case.name:{longest}}  {case.title}: {CAUSES[case.cause]}{'' if case.runnable else ' (not run here)'}"
@@ -310,7 +311,7 @@ def case_text(case: Case, before: Sequence[Trial] = (), after: Sequence[Trial] =
 
 
 def case_sections(case: Case, before: Sequence[Trial], after: Sequence[Trial] = ()) -> tuple[Section, ...]:
-    """Return the causes that a run of a case names, and the effect of the fix; empty without measurements."""
+    """Return the causes that a run of a case shows, and the effect of the fix; empty without measurements."""
     if not before:
         return ()
     found = diagnose_case(case, before, after)

@@ -23,20 +23,21 @@ from .. import accuracy, comparable
 SegmentLosses = tuple[float, ...]
 
 BAND_ROUNDING = 1e-4
-"""Relative distance past the band's end that still counts as inside: the seed that makes the end lies there itself on
-the other contender, but for rounding."""
+"""Relative distance past the end of the band that still counts as inside, because of rounding: on the other contender,
+the seed that defines the end has almost the same loss.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedBand:
-    """Loss curves of two contenders over the same seeds; those of the baseline make the band.
+    """Loss curves of two contenders over the same seeds; the curves of the baseline form the band.
 
     Attributes:
         steps: last step of each segment of the curves.
-        low: lowest loss of the baseline's seeds, for each segment (nats); `high` the highest.
-        inside: share of the challenger's segments, over all seeds, that lie in the band, give or take `BAND_ROUNDING`.
+        low: lowest loss of the baseline's seeds, for each segment (nats); `high` is the highest.
+        inside: share of the challenger's segments, over all seeds, that lie in the band up to `BAND_ROUNDING`.
         same_seed: median relative distance of the two contenders' losses with the same seed, over all segments;
-            `seed_to_seed` the same between two seeds of the baseline.
+            `seed_to_seed` is this distance between two seeds of the baseline.
     """
 
     baseline: str
@@ -52,10 +53,10 @@ class SeedBand:
 
 
 def find_seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -> SeedBand | None:
-    """Return the band, and where the challenger's curves lie; None below two seeds, which make no band.
+    """Return the band and the position of the challenger's curves; None for fewer than two seeds.
 
     Raises:
-        NotComparable: rows differ in more than the seed, or their curves have other segments.
+        NotComparable: rows differ in more than the seed, or their curves have different segments.
     """
     pairs = seed_pairs(trials, baseline, challenger)
     if len(pairs) < 2 or not pairs[0][0].loss:
@@ -93,7 +94,7 @@ def find_seed_band(trials: Sequence[Trial], *, baseline: str, challenger: str) -
 
 
 def common_segments(trials: Sequence[Trial]) -> tuple[int, ...]:
-    """Return the last steps of the segments that all loss curves have; a budget may end each after another."""
+    """Return the last steps of the segments that all loss curves share; budgets may end curves at different steps."""
     columns = zip(*(trial.loss_step for trial in trials), strict=False)
     return tuple(ends[0] for ends in itertools.takewhile(lambda ends: len(set(ends)) == 1, columns))
 
@@ -109,15 +110,16 @@ def _median_distance(curves: Sequence[tuple[SegmentLosses, SegmentLosses]]) -> f
 
 
 def _percent(share: float) -> str:
-    """Format a share with two digits, as shares from 1e-7 to 1 all matter here."""
+    """Format a share with two digits, because shares from 1e-7 to 1 are relevant here."""
     return "0 %" if share == 0 else f"{100 * share:.2g} %"
 
 
 EquivalenceVerdict = Literal["equivalent", "different", "too_few_seeds"]
 
 MIN_SEEDS = 5
-"""Fewest seeds for a verdict. The interval rests on the spread of the differences, and the spread of two or three is
-often small by chance. With five, the interval reaches about one standard deviation to either side, with two over four.
+"""Fewest seeds for a verdict. The interval depends on the spread of the differences, and the spread of two or three is
+often small by chance. With five seeds, the interval reaches about one standard deviation to either side, with two seeds
+over four.
 """
 
 CONFIDENCE = 0.90
@@ -129,14 +131,14 @@ class Equivalence:
     """Two contenders, trained from the same seeds.
 
     Attributes:
-        verdict: whether the difference is smaller than the margin, larger, or the seeds do not tell which.
-        seeds: those that both were trained and tested with, ascending.
+        verdict: whether the difference is smaller than the margin, larger, or undecided.
+        seeds: seeds with which both were trained and tested, ascending.
         accuracies: (baseline, challenger) test accuracy of each seed, 0 to 1.
         mean: mean of challenger minus baseline accuracy over the seeds, with its 90 % interval; None below two seeds.
         margin: difference of accuracy up to which two are called equivalent.
-        disagreeing: of the test `items`, those with different predictions, for each seed.
-        seed_to_seed: median number of test items on which the baseline disagrees with itself after another seed; None
-            where another seed also draws other test items, or there is only one.
+        disagreeing: number of the test `items` with different predictions, for each seed.
+        seed_to_seed: median number of test items on which two seeds of the baseline disagree; None if there is one
+            seed, or if the seed also selects the test items.
     """
 
     baseline: str
@@ -178,7 +180,7 @@ class Equivalence:
 
     @property
     def disagreement_sentence(self) -> str:
-        """Number of test items with different predictions, compared with how many another seed changes."""
+        """Number of test items with different predictions, compared with the number that another seed changes."""
         if not self.seeds:
             return "There are no predictions to compare."
         ours = inline_name(self.baseline)
@@ -192,10 +194,10 @@ class Equivalence:
 
 
 def judge_equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str, margin: float) -> Equivalence:
-    """Judge whether two contenders learn the same, by rows of one training with several seeds.
+    """Judge whether two contenders learn the same, from rows of one training with several seeds.
 
-    Rows of other contenders, and those that were not tested, do not count; of a seed the newest rows do. The margin is
-    the difference of accuracy, as a share of the test items, that is still called the same.
+    Rows of other contenders and untested rows do not count; for each seed the newest rows count. The margin is the
+    difference of accuracy, as a share of the test items, up to which two contenders are equivalent.
 
     Raises:
         InvalidValue: the margin is not a share above 0, or the two contenders are one.
@@ -226,7 +228,7 @@ def judge_equivalence(trials: Sequence[Trial], *, baseline: str, challenger: str
 
 
 def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
-    """Return (baseline row, challenger row) of each seed that both were tested with, ascending by seed.
+    """Return (baseline row, challenger row) of each seed with which both were tested, ascending by seed.
 
     Raises:
         NotComparable: rows differ in more than the seed, or were trained for different numbers of steps.
@@ -239,13 +241,13 @@ def seed_pairs(trials: Sequence[Trial], baseline: str, challenger: str) -> list[
     both = [seed for seed in seeds if (baseline, seed) in newest and (challenger, seed) in newest]
     pairs = [(newest[baseline, seed], newest[challenger, seed]) for seed in both]
     for ours, theirs in pairs:
-        accuracy.compare_predictions(ours, theirs)  # refuses other data, and other numbers of steps
+        accuracy.compare_predictions(ours, theirs)  # refuses different data and numbers of steps
     return pairs
 
 
 def student_quantile(freedom: int) -> float:
     """Return the 95 % quantile of Student's t with so many degrees of freedom."""
-    from scipy import special  # half a second, needed only for reports, which import it too
+    from scipy import special  # takes half a second; only reports need it
 
     return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
@@ -260,7 +262,7 @@ def _mean_interval(differences: Sequence[float]) -> tuple[float | None, float | 
 
 
 def _equivalence_verdict(seeds: int, low: float | None, high: float | None, margin: float) -> EquivalenceVerdict:
-    """Return the verdict; only an interval that lies within the margin, or beyond it, decides."""
+    """Return the verdict, which is decided only if the interval lies within the margin or beyond it."""
     if seeds < MIN_SEEDS or low is None or high is None:
         return "too_few_seeds"
     if -margin < low and high < margin:

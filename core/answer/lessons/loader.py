@@ -1,7 +1,7 @@
 """The loader as bottleneck: one training, its data delivered in several ways, and what a faster device could bring.
 
-Rows of one contender that differ in nothing but how data reach it. Each way was a run of its own, so ratios between
-them are of medians, and their bounds are those of both medians together. Nothing here measures or draws.
+The rows are of one contender and differ only in how data reach it. Each way was a separate run, so ratios between ways
+are ratios of medians, and their bounds combine the intervals of both medians. Nothing here measures.
 """
 
 import math
@@ -20,8 +20,9 @@ from ..speedup import step_time
 
 LOSS_TOLERANCE = 1e-4
 """Highest relative difference of two losses that rounding explains: transforms one sample at a time and on a whole
-tensor round differently in the seventh digit, and training carries that on. Another order of samples is a hundred
-times as far away."""
+tensor round differently in the seventh digit, and training carries that on. Another order of samples causes a
+difference a hundred times as large.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +30,10 @@ class Way:
     """One way in which data reached the device.
 
     Attributes:
-        epoch_s: seconds of an epoch, its steps at their median; `low_s` and `high_s` where it has a 95 % interval.
+        epoch_s: seconds of an epoch, from the median step; `low_s` and `high_s` are its 95 % interval, if there is one.
         parts_s: seconds of each of `core.answer.causes.PART_TITLES` in an epoch, timed separately; may be empty.
-        loader_share: share of the loader in the sum of the parts; None if not measured.
-        bound: speedup that an infinitely fast device could at most bring; None for `bound_reason`.
+        loader_share: share of the loader in the sum of the parts; None if it was not measured.
+        bound: maximum speedup of an infinitely fast device; None for the reason in `bound_reason`.
     """
 
     data_path: str
@@ -48,7 +49,7 @@ class Way:
 
     @property
     def sentence(self) -> str:
-        """Where an epoch goes, and what that leaves to gain."""
+        """Distribution of the time of an epoch, and the possible gain."""
         took = f"{self.title}: an epoch takes {units.format_duration(self.epoch_s)}"
         if self.loader_share is None:
             return f"{took}; its parts were not measured."
@@ -63,9 +64,9 @@ class Bottleneck:
     """One training on one contender with its data delivered in several ways, the slowest first.
 
     Attributes:
-        gain: epoch time of the slowest way over that of the fastest, with its ends where both have an interval.
-        loss_difference: largest relative difference between the loss curves of two ways; None if there are not two
-            curves of the same segments.
+        gain: epoch time of the slowest way over epoch time of the fastest, with its bounds if both have an interval.
+        loss_difference: largest relative difference between the loss curves of two ways; None without two curves of the
+            same segments.
     """
 
     contender: str
@@ -77,7 +78,7 @@ class Bottleneck:
 
     @property
     def same_losses(self) -> bool | None:
-        """Whether the loss curves are the same but for rounding; None if they cannot be compared."""
+        """Whether the loss curves are the same except for rounding; None if they cannot be compared."""
         return None if self.loss_difference is None else self.loss_difference <= LOSS_TOLERANCE
 
     @property
@@ -130,7 +131,7 @@ def find_bottleneck(trials: Sequence[Trial]) -> Bottleneck | None:
 
 
 def summarize_way(trial: Trial) -> Way:
-    """Summarize one row's way of delivering data; raises NotComparable where no block of it was timed."""
+    """Summarize one row's way of delivering data; raises NotComparable if no block was timed."""
     step, parts = step_time(trial), causes.step_parts(trial)
     if step.median_s is None:
         path = value_label("data_path", trial.data_path)
@@ -152,9 +153,9 @@ def summarize_way(trial: Trial) -> Way:
 
 
 def loss_difference(trials: Sequence[Trial]) -> float | None:
-    """Return the largest relative difference between two of the loss curves with the same segments.
+    """Return the largest relative difference between any two loss curves with the same segments.
 
-    The order of batches depends on the seed alone, so that curves of different ways are those of the same training.
+    The order of batches depends only on the seed, so curves of different ways belong to the same training.
     """
     curves = [trial for trial in trials if trial.loss]
     if len(curves) < 2:
@@ -193,7 +194,7 @@ def _short(way: Way) -> str:
 
 
 def _gain_bound(trial: Trial, parts: StepParts | None) -> tuple[float | None, str]:
-    """Return Amdahl's bound from the measured parts: all but the loader becomes free."""
+    """Return Amdahl's bound from the measured parts, if all parts except the loader take no time."""
     if parts is None:
         return None, "its parts were not measured"
     if trial.data_path == "resident":
@@ -209,7 +210,7 @@ def _gain_bound(trial: Trial, parts: StepParts | None) -> tuple[float | None, st
 
 
 def _bounds(slow: Way, fast: Way) -> tuple[float | None, float | None]:
-    """Return the ends of the ratio of two medians: each end of one over the opposite end of the other."""
+    """Return the bounds of the ratio of two medians: each bound of one over the opposite bound of the other."""
     if slow.low_s is None or slow.high_s is None or fast.low_s is None or fast.high_s is None:
         return None, None
     return slow.low_s / fast.high_s, slow.high_s / fast.low_s

@@ -23,7 +23,7 @@ GRADIENT_ROUNDING = 1e-5
 """Largest relative difference of a gradient that another order of summation in fp32 usually gives, …"""
 
 SUSPICIOUS_DIFFERENCE = 1e-3
-"""… and the one beyond which something else must differ: a bug, or a precision below fp32."""
+"""… and the difference beyond which there must be another cause: a bug, or a precision below fp32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,11 @@ class ClockReading:
     """One clock compared with Crossover's.
 
     Attributes:
-        epoch_s: median seconds of an epoch by this clock; `against_ours` is that over the median by Crossover's clock.
-        spread: largest reading over smallest; None for a single one.
+        epoch_s: median seconds of an epoch by this clock; `against_ours` is its ratio to the median of Crossover's
+            clock.
+        spread: largest reading over smallest; None for a single reading.
         within: whether this median lies between the smallest and the largest reading of Crossover's clock, so that the
-            difference may be chance.
+            difference may be due to chance.
     """
 
     variant: Variant
@@ -45,7 +46,7 @@ class ClockReading:
 
     @property
     def sentence(self) -> str:
-        """How it compares, in words."""
+        """The comparison in words."""
         if self.variant.name == "ours":
             return f"An epoch takes {units.format_duration(self.epoch_s)}."
         says = f"“{self.variant.title}” says {units.format_duration(self.epoch_s)}"
@@ -56,7 +57,7 @@ class ClockReading:
 
 
 def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
-    """Compare each clock of one contender with Crossover's, the first one; empty for a contender without readings."""
+    """Compare each clock of one contender with Crossover's, which is the first; empty without readings."""
     variants = clock.select_variants(contender)
     medians = [statistics.median(variant.epoch_s) for variant in variants]
     ours = variants[0].epoch_s if variants else ()
@@ -73,7 +74,7 @@ def compare_clocks(clock: Clock, contender: str) -> tuple[ClockReading, ...]:
 
 
 def clock_speedups(clock: Clock, baseline: str, challenger: str) -> dict[str, float]:
-    """Return the challenger's speedup by clock, for the clocks that both have."""
+    """Return the challenger's speedup by clock, for the clocks that both contenders have."""
     ours, theirs = (
         {entry.variant.name: entry.epoch_s for entry in compare_clocks(clock, contender)}
         for contender in (baseline, challenger)
@@ -97,13 +98,15 @@ def first_step_sentence(first_step: FirstStep) -> str:
 
 
 FASTER_EDGES = (1 / 1.1, 1.1, 2.0, 5.0)
-"""Speedups between the answers: slower, about the same, up to twice, up to five times as fast, more."""
+"""Boundaries of the speedup between the answers: slower, about the same, up to twice, up to five times as fast,
+more.
+"""
 
 SHARE_EDGES = (0.1, 0.5, 0.9)
-"""Shares of the loader between the answers."""
+"""Boundaries of the loader's share between the answers."""
 
 LONGER_EDGES = (1.5, 10.0, 100.0)
-"""How many times as long a step takes, between the answers: about as long, up to 10, up to 100 times, more."""
+"""Boundaries of the ratio of step times between the answers: about as long, up to 10, up to 100 times, more."""
 
 
 RIGHT_ON_GPU = "Right for a GPU; this machine has none, so here it made no difference."
@@ -114,10 +117,10 @@ class PredictionOutcome:
     """A measurement, compared with the answers to a question.
 
     Attributes:
-        fits: places of the answers that it agrees with; None where it does not tell.
+        fits: indices of the answers that it agrees with; None if it does not decide.
         fact: what was measured, in sentences.
-        open: places of the answers that it can neither confirm nor refute.
-        right_on_gpu: places of the answers that are right for a GPU, where this machine has none.
+        open: indices of the answers that it can neither confirm nor refute.
+        right_on_gpu: indices of the answers that are right for a GPU, if this machine has none.
     """
 
     fits: tuple[int, ...] | None
@@ -126,7 +129,7 @@ class PredictionOutcome:
     right_on_gpu: tuple[int, ...] = ()
 
     def is_right(self, place: int) -> bool:
-        """Return whether an answer is the one that fits, here or on a GPU that this machine lacks."""
+        """Return whether an answer is the only one that fits, here or on a GPU that this machine lacks."""
         return self.fits == (place,) or place in self.right_on_gpu
 
     def verdict(self, options: Sequence[str], place: int) -> str:
@@ -149,14 +152,14 @@ class PredictionOutcome:
 
 
 def _either(answers: Sequence[str]) -> str:
-    """Return several answers as a choice; in quotation marks where one has a comma of its own."""
+    """Return several answers as a choice, in quotation marks if one contains a comma."""
     if len(answers) > 1 and any("," in answer for answer in answers):
         answers = [f"“{answer}”" for answer in answers]
     return " or ".join(answers)
 
 
 def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> PredictionOutcome | None:
-    """Return from where on, or by how much, the second of a pair is faster; None if no run has timed both."""
+    """Return the size from which, or the factor by which, the second of a pair is faster; None if no run timed both."""
     both = speedup.find_timed_pairs(rows, *pair)
     if not both:
         return None
@@ -169,7 +172,7 @@ def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str
 
 
 def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> PredictionOutcome:
-    """Return the outcome for the answers "at every", "from … on" for each place but the first, and "at no"."""
+    """Return the outcome for the answers "at every", "from … on" for each size except the first, and "at no"."""
     match crossover.outcome:
         case "gpu_always":
             fits: tuple[int, ...] | None = (0,)
@@ -187,7 +190,7 @@ def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> Predicti
 
 
 def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
-    """Return how many times as fast the second is, by the interval of each cell of a grid, or of the one training."""
+    """Return how many times as fast the second is, from the interval of each cell of a grid or of one training."""
     ratios = []
     for base, other in pairs:
         try:
@@ -245,7 +248,7 @@ def loader_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
 
 
 def learning_outcome(rows: Sequence[Trial], pair: tuple[str, str], margin: float) -> PredictionOutcome | None:
-    """Alike on every item, on all but a few, one of them better, or one thing with this seed and another with that."""
+    """Return which answer fits: equal on every item, equal on all but a few, one better, or depending on the seed."""
     if not rows:
         return None
     found = equivalence.judge_equivalence(rows, baseline=pair[0], challenger=pair[1], margin=margin)
@@ -276,7 +279,7 @@ def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
 
 
 def outcome_or_reason(work: Callable[[], PredictionOutcome | None]) -> PredictionOutcome | None:
-    """Return the outcome of the measurement, or the reason why rows cannot be compared."""
+    """Return the outcome of the measurement, or an outcome with the reason why rows cannot be compared."""
     try:
         return work()
     except CrossoverError as error:
@@ -284,5 +287,5 @@ def outcome_or_reason(work: Callable[[], PredictionOutcome | None]) -> Predictio
 
 
 def _answer_places(edges: Sequence[float], low: float, high: float) -> range:
-    """Return the places of the answers between these edges that an interval reaches."""
+    """Return the indices of the answers between these edges that overlap an interval."""
     return range(bisect_left(edges, low), bisect_left(edges, high) + 1)

@@ -12,7 +12,7 @@ from ...text import align_columns, as_lines
 
 @dataclass(frozen=True, kw_only=True)
 class SectionTable:
-    """Rows of text below a header; of `prose`, which a page shows as a list, the cells are sentences."""
+    """Rows of text below a header; with `prose`, the cells are sentences and a page shows a list."""
 
     title: str
     header: tuple[str, ...]
@@ -22,7 +22,7 @@ class SectionTable:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionFigure:
-    """A chart: its title, also its name for who does not see it, and a specification of `core.answer.charts`."""
+    """A chart: its title, which is also its name for screen readers, and a specification of `core.answer.charts`."""
 
     title: str
     spec: dict[str, Any]
@@ -30,7 +30,7 @@ class SectionFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionListing:
-    """Lines of code with their output, shown as they are."""
+    """Lines of code with their output, shown unchanged."""
 
     title: str
     code: str

@@ -1,8 +1,8 @@
-"""Why small models lose: operations per step times the launch cost of each, compared with their arithmetic.
+"""Why small models lose: operations per step times the launch cost per operation, compared with their arithmetic.
 
-How many operations PyTorch dispatches follows from the layers; how long a step takes, and for how much of it an
-accelerator is busy, from rows. In eager mode the host launches every operation on its own. So a step never takes less
-than launches times cost per launch, even with little to compute. Nothing here measures.
+The number of operations that PyTorch dispatches follows from the layers. The time of a step, and how long an
+accelerator is busy, come from rows. In eager mode the host launches every operation separately. So a step never takes
+less than the number of launches times the cost per launch, even with little to compute. Nothing here measures.
 """
 
 import statistics
@@ -18,7 +18,7 @@ from .. import comparable
 from ..speedup import is_host, step_time
 
 LOSS_OPERATIONS = 5
-"""Cross entropy: log-softmax and pick forward, the gradient's one, both again backward."""
+"""Operations of cross entropy: log-softmax and selection forward, the initial gradient, and both again backward."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +27,9 @@ class Launches:
 
     Attributes:
         operations: operations dispatched in a step; views, which start no work, are not counted.
-        step_s: seconds of an undisturbed step; `per_operation_s` is that for each operation.
-        busy_s: seconds of it in which the accelerator computes; None on a CPU, which has no queue.
-        flops: operations of arithmetic in a step.
+        step_s: seconds of an undisturbed step; `per_operation_s` is this time divided by the operations.
+        busy_s: seconds of the step in which the accelerator computes; None on a CPU, which has no queue.
+        flops: arithmetic operations in a step.
     """
 
     contender: str
@@ -57,13 +57,14 @@ class Launches:
 
 @dataclass(frozen=True, kw_only=True)
 class TwoBatches:
-    """One model at a small and a large batch on one contender: what a step costs whatever its size, and per sample.
+    """One model at a small and a large batch on one contender: the fixed cost of a step and its cost per sample.
 
     Attributes:
-        fixed_s: seconds of a step that do not depend on the batch, from a straight line through both, at least 0.
-        per_sample_s: seconds of the line for each sample, at least 0.
-        fixed_per_operation_s: fixed seconds for each operation: the cost of a launch, by this line.
-        gain: samples per second at the large batch over those at the small one.
+        fixed_s: seconds of a step that do not depend on the batch, from a straight line through both points, at least
+            0.
+        per_sample_s: seconds per sample according to this line, at least 0.
+        fixed_per_operation_s: fixed seconds per operation: the cost of a launch according to this line.
+        gain: samples per second at the large batch over samples per second at the small batch.
     """
 
     small: Launches
@@ -96,7 +97,7 @@ class TwoBatches:
 
 
 def count_launches(network: Network, *, foreach: bool) -> int:
-    """Count the operations that PyTorch dispatches in one eager step of cross entropy and SGD; views not counted.
+    """Count the operations that PyTorch dispatches in one eager step of cross entropy and SGD, without views.
 
     SGD has no momentum. A hidden layer of an MLP adds six with `foreach`, where the optimizer updates all parameters in
     one operation, and eight without; an MLP of L hidden layers has 9 + 6L or 10 + 8L.
@@ -113,7 +114,7 @@ def summarize_launches(trial: Trial) -> Launches | None:
         return None
     point = Point.from_row(trial)
     if any(layer.parameters and not layer.launches for layer in point.network.layers):
-        return None  # how many a recurrent layer or a block of attention is made of depends on the device
+        return None  # the operations of a recurrent layer or an attention block depend on the device
     count = count_launches(point.network, foreach=DEVICE_KINDS[trial.device_kind].foreach)
     return Launches(
         contender=trial.contender,
@@ -129,8 +130,8 @@ def summarize_launches(trial: Trial) -> Launches | None:
 def compare_batch_sizes(one: Trial, other: Trial) -> TwoBatches | None:
     """Return the same model at two batch sizes, in either order; None if one was not timed.
 
-    The straight line assumes that a sample costs the same in both batches. Large batches use a device better, and what
-    they save per sample counts as fixed here: the fixed part is an upper estimate.
+    The straight line assumes that a sample costs the same in both batches. Large batches use a device better, and their
+    savings per sample count as fixed cost here: the fixed part is an upper estimate.
 
     Raises:
         NotComparable: the rows differ in more than batch size and number of samples, or not in the batch size.

@@ -1,6 +1,6 @@
 """Work over time: host and device while a clock runs, and a race of two devices over one training.
 
-A timeline is data: a page plays it, a report has its sentence and its table. Nothing here measures.
+A timeline is data: a page plays it, and a report contains its sentence and its table. Nothing here measures.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,15 @@ from .section import Section, SectionTable
 
 SIMULATED_STEPS = 5
 SIMULATED_LAUNCH_S, SIMULATED_STEP_S = 2e-3, 10e-3
-"""The delayed device: seconds that the host takes to queue a step, and the device to compute it."""
+"""Times of the simulated device: seconds in which the host queues a step, and seconds in which the device
+computes it.
+"""
 
 PLAY_S = 6.0
-"""Seconds in which a trace is played."""
+"""Duration of the playback of a trace, in seconds."""
 
 RACE_S = 8.0
-"""Seconds that the slower device of a race takes, about: long enough to feel the wait, short enough for a lecture."""
+"""Approximate duration of a race for the slower device, in seconds, short enough for a lecture."""
 
 
 UNTIMED_S = {
@@ -55,7 +57,7 @@ class ClockMark:
     """A moment at which a clock is read.
 
     Attributes:
-        is_answer: whether it gives away what a lesson asks, so that it is covered before the prediction.
+        is_answer: whether the mark reveals the answer of a lesson, so that it is hidden before the prediction.
     """
 
     at_s: float
@@ -69,7 +71,7 @@ class TimelineRow:
 
     Attributes:
         kind: device kind, for its colour; `host` for the program that queues work.
-        result: what is written at the end of the row once it is done; empty for nothing.
+        result: text at the end of the row once it is done; may be empty.
     """
 
     label: str
@@ -83,10 +85,10 @@ class Timeline:
     """Rows of work on one axis of time.
 
     Attributes:
-        origin: whose times these are, in a sentence; it says so where they are simulated.
-        end_s: when the last work is done.
+        origin: source of the times, in a sentence; it states whether they are simulated.
+        end_s: end of the last work, in seconds.
         speed: seconds of the timeline that pass in one second of the page; 1 is real time.
-        question: what it shows while the answer is covered; `sentence` tells all of it.
+        question: description while the answer is hidden; `sentence` describes everything.
     """
 
     title: str
@@ -157,8 +159,8 @@ def trace_clock(exhibit: Exhibit, note: str = "") -> Timeline | None:
     """Return the trace of host and device while the clocks of an exhibit ran.
 
     Args:
-        exhibit: of the clock lesson.
-        note: where it was recorded; empty if here.
+        exhibit: exhibit of the clock lesson.
+        note: where it was recorded; empty for this machine.
 
     Returns:
         None if the exhibit shows no asynchronous device.
@@ -186,7 +188,7 @@ def race_devices(trials: Sequence[Trial], *, has_winner: bool = True) -> Timelin
 
     Args:
         trials: rows of one run; the first and the last with timed blocks take part.
-        has_winner: whether the run has a verdict; without one the race says that its order is no result.
+        has_winner: whether the run has a verdict; without one the race states that its order is not a result.
 
     Raises:
         NotComparable: fewer than two rows have timed blocks.
@@ -214,14 +216,14 @@ def race_devices(trials: Sequence[Trial], *, has_winner: bool = True) -> Timelin
 
 
 def trace_section(trace: Timeline) -> Section:
-    """Return the trace for a report: its sentence, and when each clock is read."""
+    """Return the trace for a report: its sentence, and the moment at which each clock is read."""
     rows = tuple((mark.label, units.format_duration(mark.at_s)) for mark in trace.marks)
     table = SectionTable(title="When each clock is read", header=("Clock", "Reading"), rows=rows)
     return Section(title=trace.title, sentences=(trace.sentence,), tables=(table,), notes=(trace.origin,))
 
 
 def untimed_section() -> Section:
-    """A published benchmark whose clock does not wait: its figures, and what gives them away."""
+    """Return the section on a published benchmark whose clock does not wait: its figures, and the signs of it."""
     fewest, most = (UNTIMED_S[count] for count in (min(UNTIMED_S), max(UNTIMED_S)))
     said = (
         "mmarkakis/pytorch-cpu-gpu-benchmarking stops its clock after the last step of a loop, without waiting for the "
@@ -281,7 +283,7 @@ def _make_row(label: str, kind: str, pieces: Sequence[tuple[float, float]], end_
 
 
 def _race_row(trial: Trial, steps: int) -> TimelineRow:
-    """Build the row of one device: a piece for each block, each the same share of the steps."""
+    """Build the row of one device: a piece for each block, with an equal share of the steps."""
     share, spans, now_s = 1 / len(trial.step_s), [], 0.0
     for number, step_s in enumerate(trial.step_s):
         end_s = now_s + step_s * steps * share

@@ -29,12 +29,12 @@ CLAIM_DEVICE_KINDS = {"cpu": "cpu", "gpu": "cuda"}
 
 @dataclass(frozen=True, kw_only=True)
 class ChartNumber:
-    """One number on a chart: seconds, or a speedup, with the ends of what is known of it.
+    """One number on a chart: seconds, or a speedup, with the ends of its interval.
 
     Attributes:
-        series: what it belongs to, for a legend.
-        kind: device kind, for its colour; empty for a number that is about both devices.
-        place: where on the axis, and `label` in words; None for a number that is about the whole axis.
+        series: name of its series, for a legend.
+        kind: device kind, for its colour; empty for a number that refers to both devices.
+        place: position on the axis, and `label` in words; None for a number that refers to the whole axis.
     """
 
     series: str
@@ -66,12 +66,12 @@ def claim_sentences(preset: Preset) -> tuple[str, ...]:
 
 
 def claim_times(preset: Preset) -> list[ChartNumber]:
-    """Return the published seconds, each at its place."""
+    """Return the published seconds, each at its position on the axis."""
     return [_claim_number(entry) for entry in list_published(preset.name, "seconds")]
 
 
 def clock_shortcut_sentences(preset: Preset) -> tuple[str, ...]:
-    """Return the differences between the tutorial's clock and Crossover's, a sentence each."""
+    """Return the differences between the tutorial's clock and Crossover's, one sentence each."""
     return tuple(SHORTCUTS[name] for name in RECIPES[preset.name].switched)
 
 
@@ -110,7 +110,7 @@ def _claim_number(entry: Published) -> ChartNumber:
 
 
 def claim_speedups(preset: Preset) -> list[ChartNumber]:
-    """Return the ratio of times that were published together, and a speedup that is about the whole axis."""
+    """Return the ratios of times that were published together, and speedups that refer to the whole axis."""
     entries = list_published(preset.name, "seconds")
     by_place = {(entry.device, entry.size): entry for entry in entries if entry.size is not None}
     ratios = [
@@ -144,7 +144,7 @@ AxisKind = Literal["log", "linear", "names"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedComparison:
-    """Published and measured, side by side: times in seconds of a `per` (training or epoch), and speedups.
+    """Published and measured results side by side: times in seconds per training or epoch (`per`), and speedups.
 
     `wins_from` is the published place from which the GPU wins, if any; `differences` lists how the two trainings
     differ.
@@ -163,9 +163,9 @@ class PublishedComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class TutorialPair:
-    """The two rows of one run that are set against each other, at a place of the axis.
+    """The two rows of one run that are compared at one position of the axis.
 
-    `label` is the place for an axis or a table, which have its title: "10 × 1"; `name` says it in a sentence.
+    `label` is the position for an axis or a table with a title, such as "10 × 1"; `name` is its form for a sentence.
     """
 
     place: float
@@ -176,7 +176,7 @@ class TutorialPair:
 
     @property
     def speedup(self) -> Verdict | None:
-        """The challenger against the baseline; None where the rows cannot be compared."""
+        """Verdict on the challenger against the baseline; None if the rows cannot be compared."""
         try:
             return speedup.speedup(self.baseline, self.challenger)
         except CrossoverError:
@@ -186,9 +186,9 @@ class TutorialPair:
 def compare_with_published(
     preset: Preset, scale: Scale, rows: Sequence[Trial], *, baseline: str, challenger: str, origin: Origin = "measured"
 ) -> PublishedComparison | None:
-    """Compare measured results with published ones; None if no run has both devices, which are given in written form.
+    """Compare measured results with published ones; return None if no run has both devices.
 
-    The rows are of the tutorial's training or sweep at this scale, from one machine.
+    The rows are of the tutorial's training or sweep at this scale, from one machine. Devices are given in written form.
     """
     pairs = _tutorial_pairs(preset, scale, rows, baseline, challenger)
     if not pairs:
@@ -216,7 +216,7 @@ def compare_with_published(
 
 
 def cover_published(preset: Preset, scale: Scale) -> PublishedComparison | None:
-    """Return the published times of the CPU alone, as a question about the GPU; None where no times were published."""
+    """Return only the published times of the CPU, to ask about the GPU; None if no times were published."""
     theirs = [mark for mark in claim_times(preset) if mark.kind == "cpu" and mark.place is not None]
     if not theirs:
         return None
@@ -265,7 +265,7 @@ def _tutorial_pairs(
 
 
 def _training_s(row: Trial, per: str) -> float:
-    """Return the seconds of an epoch or of the requested training, its steps at their median."""
+    """Return the seconds of an epoch or of the requested training, from the median step."""
     step_s = statistics.median(row.step_s)
     return step_s * row.steps_per_epoch * (row.epochs if per == "training" else 1)
 
@@ -276,7 +276,7 @@ def _training_numbers(pairs: Sequence[TutorialPair], per: str, origin: Origin) -
 
 
 def _epoch_numbers(pair: TutorialPair, origin: Origin) -> list[ChartNumber]:
-    """Return the numbers epoch by epoch, of a tutorial that varies nothing."""
+    """Return the numbers of each epoch for a tutorial that varies nothing."""
     return [
         _time_number(row, seconds, origin, number, str(number))
         for row in (pair.baseline, pair.challenger)
@@ -312,7 +312,7 @@ def _comparison_table(
     pairs: Sequence[TutorialPair],
     origin: Origin,
 ) -> SectionTable:
-    """Return a line for each place: the speedup where pairs of blocks give one, and measured and published times.
+    """Return a line for each position: the speedup, if pairs of blocks give one, and measured and published times.
 
     The most important columns are first: a narrow window shows only these.
     """
@@ -343,7 +343,7 @@ def _speedup_text(pair: TutorialPair | None) -> str:
 
 
 def _claim_answers(preset: Preset, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
-    """Return the rows' answer to the tutorial's claim."""
+    """Return how the rows answer the tutorial's claim."""
     if len(preset.axes) == 1:
         axis = preset.axes[0].name
         rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
@@ -378,7 +378,7 @@ def _accuracies(pair: TutorialPair) -> tuple[str, ...]:
 
 
 def _difference_sentences(preset: Preset, scale: Scale, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
-    """Return why the numbers need not be alike: hardware, year and size."""
+    """Return why the numbers may differ: hardware, year and size."""
     entries, (base, other) = list_published(preset.name), (pairs[0].baseline, pairs[0].challenger)
     named = list(dict.fromkeys(entry.device_name for entry in entries if entry.device_name))
     theirs = f"on {' and '.join(named)}" if named else "on unnamed devices"

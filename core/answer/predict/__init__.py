@@ -1,7 +1,7 @@
-"""Prediction whether a GPU that is not here would be faster: a range from published timings.
+"""Prediction whether a GPU that is not available would be faster: a range from published timings.
 
-A prediction is never a row, a statistic or a crossover. `predict` answers for one training, `sample_curve` for the
-values of a size. GPUs, their constants and the prediction error on published trainings are in `cards`.
+A prediction is never a row, a statistic or a crossover. `predict` predicts one training, and `sample_curve` the values
+of a size. GPUs, their constants and the prediction error on published trainings are in `cards`.
 """
 
 from .cards import Accuracy, Card, Comparison, Miss, card_of_device, find_card, list_cards, load_accuracy

@@ -1,8 +1,8 @@
-"""Cards that can be predicted: what published timings say of each, and how far off the model was on whole trainings.
+"""Cards that can be predicted: constants from published timings, and errors of the model on whole trainings.
 
-An operation takes a fixed time and its arithmetic or its memory traffic, whichever takes longer; the fewer numbers it
-computes, the emptier the card and the less of its speed it reaches. `data/predict/README.md` says where each constant
-comes from; `tests/benchmarks/fit_predictions.py` fits them.
+The time of an operation is a fixed time plus the longer of its arithmetic and its memory traffic. The fewer numbers an
+operation computes, the smaller the share of the card's speed that it reaches. `data/predict/README.md` lists the source
+of each constant; `tests/benchmarks/fit_predictions.py` fits them.
 """
 
 import functools
@@ -25,10 +25,10 @@ TILE = 128 * 128
 """Numbers that one multiprocessor computes at a time in a matrix product."""
 
 REACHED_BANDWIDTH = 0.8
-"""Share of the data sheet's bandwidth, for cards whose traffic was not timed."""
+"""Share of the data sheet's bandwidth that is assumed for cards whose traffic was not timed."""
 
 LOWEST_COVERAGE, LEAST_RUNS = 0.7, 10
-"""Lowest coverage of a GPU's band over at least so many runs; below it, the GPU is switched off."""
+"""Lowest coverage of a GPU's band, and the minimum number of runs; with lower coverage, the GPU is switched off."""
 
 Vector = NDArray[np.float64]
 
@@ -37,20 +37,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A card, by its data sheet.
+    """A card, as described by its data sheet.
 
     Attributes:
-        key: as links and the command line spell it.
-        name: as the tables of timings spell it.
-        title: for people.
-        tflops: 10¹² float32 operations a second at the boost clock.
-        gb_s: 10⁹ bytes a second of its memory.
+        key: name in links and on the command line.
+        name: name in the tables of timings.
+        title: display name.
+        tflops: 10¹² float32 operations per second at the boost clock.
+        gb_s: memory bandwidth in 10⁹ bytes per second.
         multiprocessors: units that compute at the same time.
-        low_power: at most 75 W, which reach less of their data sheet.
-        offered: `timed` where its operations and a whole training were timed, `data sheet` for a wider band, or empty.
+        low_power: whether it uses at most 75 W; such cards reach a smaller share of their data sheet.
+        offered: `timed` if its operations and a whole training were timed, `data sheet` for a wider band, or empty.
         checked: whether the figures were compared with a named source.
-        sources: addresses of those.
-        device_names: as PyTorch calls such a card, without its maker and brand.
+        sources: addresses of these sources.
+        device_names: names of such a card in PyTorch, without manufacturer and brand.
     """
 
     key: str
@@ -75,7 +75,7 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How operations of one kind fill a card: arithmetic takes F / (P · gain) · (1 + emptiness · x ^ exponent)."""
+    """Use of a card by operations of one kind: arithmetic takes F / (P · gain) · (1 + emptiness · x ^ exponent)."""
 
     gain: float
     emptiness: float
@@ -92,13 +92,13 @@ class Speed:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Constants that cards share.
+    """Constants that all cards share.
 
     Attributes:
-        shapes: by kind of operation.
-        share: of the data sheet's arithmetic that cards reach; `low_power_share` of those up to 75 W.
-        centre: published over computed time in the middle.
-        half_width: factor above and below that holds 90 % of published trainings; `wide` holds all.
+        shapes: shapes by kind of operation.
+        share: share of the data sheet's arithmetic that cards reach; `low_power_share` is for cards up to 75 W.
+        centre: weighted median of published over computed time.
+        half_width: factor above and below the centre that includes 90 % of published trainings; `wide` includes all.
     """
 
     shapes: dict[str, Shape]
@@ -111,17 +111,17 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """All that was fitted.
+    """All fitted constants.
 
     Attributes:
         overhead_s: seconds of an operation before it computes.
-        launch_s: least and most seconds that a host takes for each operation of a training step, as published.
-        host_ratio: least and most by which an operation takes the host longer on a GPU than on the CPU.
-        link_gb_s: slowest and fastest copies from host to device.
-        largest_flops: by kind, operations of arithmetic of the largest one that was timed.
-        fit: from all cards.
-        speeds: of cards whose operations were timed.
-        left_out: for each published card the same without anything of it.
+        launch_s: shortest and longest published time in seconds that a host takes per operation of a training step.
+        host_ratio: smallest and largest ratio of the host's time per operation on a GPU to that on the CPU.
+        link_gb_s: slowest and fastest copy from host to device, in 10⁹ bytes per second.
+        largest_flops: arithmetic operations of the largest timed operation, by kind.
+        fit: fit from all cards.
+        speeds: speeds of cards whose operations were timed.
+        left_out: for each published card, the fit without the data of this card.
     """
 
     overhead_s: float
@@ -158,15 +158,15 @@ def _read(name: str, kind: type[T]) -> T:
 
 
 def list_cards() -> tuple[Card, ...]:
-    """List the offered GPUs, those with timings of their own first."""
+    """List the offered GPUs, starting with those whose operations were timed."""
     return tuple(card for card in _all_cards() if card.offered)
 
 
 def find_card(name: str) -> Card:
-    """Return the offered GPU of a key, or of a name or title in any spelling of its spaces.
+    """Return the offered GPU with a key, name or title; case, spaces and punctuation are ignored.
 
     Raises:
-        InvalidValue: none is called so.
+        InvalidValue: no GPU has this name.
     """
     cards = list_cards()
     wanted = _fold(name)
@@ -177,12 +177,12 @@ def find_card(name: str) -> Card:
 
 
 def card_named(name: str) -> Card:
-    """Return any GPU of the tables, offered or not, by its name there."""
+    """Return a GPU of the tables by its name, whether it is offered or not."""
     return next(card for card in _all_cards() if card.name == name)
 
 
 def card_of_device(device_name: str) -> Card | None:
-    """Return the offered GPU with this PyTorch name; None where there is none."""
+    """Return the offered GPU with this PyTorch name; None if there is none."""
     bare = device_name.removeprefix("NVIDIA ").removeprefix("GeForce ").strip()
     return next((card for card in list_cards() if bare in card.device_names), None)
 
@@ -192,7 +192,7 @@ def _fold(name: str) -> str:
 
 
 def reached_speed(card: Card, constants: Constants) -> Speed:
-    """Return the reached speed of a GPU: as timed, else the share of their data sheets that others reach."""
+    """Return the reached speed of a GPU: as timed, or else the typical share of its data sheet."""
     return constants.speeds.get(card.name) or data_sheet_speed(card, constants.fit)
 
 
@@ -205,14 +205,14 @@ def data_sheet_speed(card: Card, fit: Fit) -> Speed:
 def operation_seconds(
     work: "Work", speed: Speed, multiprocessors: float | Vector, shapes: Mapping[str, Shape], overhead_s: float
 ) -> Vector:
-    """Return the seconds of each operation on a GPU, alone and without its host.
+    """Return the seconds of each operation on a GPU, without the time of the host.
 
     Args:
         work: the operations.
-        speed: of the card; numbers, or one of each operation.
-        multiprocessors: of the card, likewise.
-        shapes: by kind.
-        overhead_s: before it computes.
+        speed: speed of the card, one number or one per operation.
+        multiprocessors: multiprocessors of the card, one number or one per operation.
+        shapes: shapes by kind of operation.
+        overhead_s: seconds before an operation computes.
     """
     empty = multiprocessors * TILE / np.maximum(1.0, work.outputs)
     arithmetic = np.zeros(len(work.kinds))
@@ -227,7 +227,7 @@ def operation_seconds(
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Operations as columns; the kinds are places in `OPERATION_KINDS`."""
+    """Operations as columns; the kinds are indices in `OPERATION_KINDS`."""
 
     kinds: NDArray[np.int64]
     flops: Vector
@@ -243,13 +243,13 @@ class Work:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[float]]) -> "Work":
-        """Build it from rows of kind, operations, bytes, outputs and count."""
+        """Build the columns from rows of kind, operations, bytes, outputs and count."""
         columns = np.array(rows, dtype=float).reshape(-1, 5).T
         return cls(columns[0].astype(np.int64), *columns[1:])
 
 
 def device_seconds(work: Work, card: Card, constants: Constants) -> float:
-    """Return the seconds that a GPU computes for a step, in the middle of its band."""
+    """Return the seconds of computation on a GPU for a step, in the middle of its band."""
     each = operation_seconds(
         work, reached_speed(card, constants), card.multiprocessors, constants.fit.shapes, constants.overhead_s
     )
@@ -257,11 +257,11 @@ def device_seconds(work: Work, card: Card, constants: Constants) -> float:
 
 
 def band_factor(card: Card, constants: Constants) -> float:
-    """Return the factor above and below the middle that the band reaches."""
+    """Return the factor between the middle of the band and its ends."""
     return constants.fit.half_width if card.offered == "timed" else constants.fit.wide
 
 
-# Published trainings against what is predicted for them
+# Published trainings and their predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,10 +269,10 @@ class PublishedStep:
     """A published training step.
 
     Attributes:
-        card: its name in the tables.
+        card: name of the card in the tables.
         ms: milliseconds of a step.
         step: key of `Published.steps`.
-        source: who published it.
+        source: publisher of the step.
     """
 
     source: str
@@ -293,7 +293,7 @@ class StepCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """Published steps that may be shipped, with their licences."""
+    """Published steps that may be redistributed, with their licences."""
 
     licences: dict[str, str]
     rows: tuple[PublishedStep, ...]
@@ -311,7 +311,7 @@ class Miss:
 
     @property
     def error(self) -> float:
-        """How far the middle was off, as a share: 0.3 for 1.3 times too long or too short."""
+        """Relative error of the middle: 0.3 for 1.3 times too long or too short."""
         return math.exp(abs(math.log(self.row.ms / 1e3 / self.middle_s))) - 1
 
     @property
@@ -322,7 +322,7 @@ class Miss:
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """How well the model meets published trainings, each card left out of the fit in its turn."""
+    """Accuracy of the model on published trainings, each predicted without its card in the fit."""
 
     rows: tuple[Miss, ...]
 
@@ -342,12 +342,12 @@ class Accuracy:
         return tuple(row for row in self.rows if not row.inside)
 
     def of_card(self, name: str) -> "Accuracy":
-        """Return the same for one GPU; its figures raise ZeroDivisionError if it has no rows."""
+        """Return the accuracy for one GPU; its figures raise ZeroDivisionError if it has no rows."""
         return Accuracy(rows=tuple(row for row in self.rows if row.row.card == name))
 
 
 def predict_published(row: PublishedStep, counts: StepCounts, fit: Fit, constants: Constants) -> Miss:
-    """Predict a published step from its GPU's data sheet and a fit that may leave the GPU out."""
+    """Predict a published step from the data sheet of its GPU and a fit that may exclude the GPU."""
     card, work = card_named(row.card), Work.from_rows(counts.work)
     each = operation_seconds(work, data_sheet_speed(card, fit), card.multiprocessors, fit.shapes, constants.overhead_s)
     computes = fit.centre * float(each @ work.counts)
@@ -372,7 +372,7 @@ def load_accuracy() -> Accuracy:
     )
 
 
-# Later runs against predictions that were made before them
+# Later runs and their earlier predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +388,7 @@ class Comparison:
 
     @property
     def is_off(self) -> bool:
-        """Whether the card is switched off: too few of enough runs were within the band."""
+        """Whether the card is switched off, because too few runs were within the band."""
         return len(self.runs) >= LEAST_RUNS and (self.coverage or 0.0) < LOWEST_COVERAGE
 
     @property

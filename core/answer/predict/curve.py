@@ -1,4 +1,4 @@
-"""Predictions for the values of a size, and the composition of the network at each, as data for a browser's slider."""
+"""Predictions for the values of a size, with the composition of the network at each, as data for a slider."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ FIGURES: dict[str, Callable[[Point, StepWork], int]] = {
 """Figures of a step that are known at any size."""
 
 DEGREE = 3
-"""Highest power of a size that is looked for in a figure."""
+"""Highest power of a size that is tried in the closed form of a figure."""
 
 
 def sample_curve(
@@ -33,14 +33,14 @@ def sample_curve(
     *,
     record: Mapping[str, Comparison] | None = None,
 ) -> dict[str, Any]:
-    """Return predictions at each size of an axis, and the figures of the network there; lists as long as `values`.
+    """Return predictions and figures of the network at each size of an axis, as lists of the length of `values`.
 
     Args:
-        point: the training, of which the axis is varied.
-        axis: a size of it.
-        values: ascending.
+        point: the training whose axis is varied.
+        axis: a size of the training.
+        values: values of the axis, ascending.
         card: GPU, or its key or name.
-        cpu: the machine's times, on this axis and at small sizes.
+        cpu: CPU times of the machine, on this axis and at small sizes.
         record: later runs on GPUs, by key.
 
     Raises:
@@ -100,9 +100,10 @@ def sample_figures(point: Point, axis: str, values: Sequence[float]) -> dict[str
 
 
 def find_crossover(values: Sequence[float], made: Sequence[Prediction]) -> dict[str, float | None] | None:
-    """Between which sizes the GPU becomes faster: from where it may be, and from where it is within the whole range.
+    """Return the sizes between which the GPU becomes faster: the first where it may be, and the first where it is.
 
-    An end is None where it lies beyond the sizes; the whole is None where the GPU is faster nowhere.
+    At the second size the whole range is faster. An end is None if it lies beyond the sizes; the result is None if the
+    GPU is faster at no size.
     """
     spans = _ends(one.speedup for one in made)
     return find_level(values, spans["low"], spans["high"], 1.0)
@@ -111,18 +112,18 @@ def find_crossover(values: Sequence[float], made: Sequence[Prediction]) -> dict[
 def find_level(
     values: Sequence[float], low: Sequence[float | None], high: Sequence[float | None], level: float
 ) -> dict[str, float | None] | None:
-    """Between which sizes a speedup passes a level: from where its upper end does, and from where its lower end does.
+    """Return the sizes between which a speedup passes a level: the first for its upper end, and for its lower end.
 
-    An end is None where it lies beyond the sizes; the whole is None where both do.
+    An end is None if it lies beyond the sizes; the result is None if both do.
     """
     may, must = (_first_above(values, ends, level) for ends in (high, low))
     return None if may is None and must is None else {"low": may, "high": must}
 
 
 def _first_above(values: Sequence[float], ends: Sequence[float | None], level: float) -> float | None:
-    """Return the size from which on an end of the range is above a level.
+    """Return the size from which an end of the range is above a level.
 
-    None if at no size, or at the first already.
+    The result is None if this is true at no size or at every size.
     """
     known = [(value, end / level) for value, end in zip(values, ends, strict=True) if end]
     above = [end > 1 for _, end in known]
@@ -151,7 +152,7 @@ def _ends(ranges: Iterable[Range | None]) -> dict[str, list[float | None]]:
 def _closed_form(
     point: Point, axis: str, values: Sequence[float], figure: Callable[[Point, StepWork], int]
 ) -> list[float] | None:
-    """Coefficients of the polynomial in the size that a figure is, from its constant on; None where it is none."""
+    """Return the coefficients of a figure as a polynomial in the size, the constant first; None if it is none."""
     first, last = int(values[0]), int(values[-1])
     places = sorted({first + round(share * (last - first) / (2 * DEGREE + 1)) for share in range(2 * DEGREE + 2)})
     if len(places) <= DEGREE + 1:

@@ -1,8 +1,8 @@
-"""Predict whether a GPU that is not here would be faster: a range, what bounds it, and why it may be inconclusive.
+"""Predict whether a GPU that is not available would be faster: a range, its bound, and reasons why it is inconclusive.
 
-The step on the GPU is its batch, its copy, and the longer of what the host launches and what the card computes. How
-long a host takes to launch an operation is known as a wide range only, so small models are mostly not decided. A CPU
-that was busy, or of which one thread alone was timed, decides nothing.
+The time of a step on the GPU is its batch, its copy, and the longer of the host's launches and the card's computation.
+The time that a host takes to launch an operation is only known as a wide range, so small models are mostly undecided. A
+CPU that was busy, or timed with one thread only, permits no decision.
 """
 
 import contextlib
@@ -62,36 +62,37 @@ NOT_COVERED = {
     "recurrent": "Not covered: no published training with fused recurrent layers can check the prediction.",
     "custom": "Not covered: the operations of your script are unknown before it runs.",
 }
-"""Why nothing is predicted, a sentence each."""
+"""Reasons why nothing is predicted, one sentence each."""
 
 MAKERS = {
     "mps": ("mps", "apple", "m1", "m2", "m3", "m4"),
     "amd": ("amd", "rocm", "mi1", "mi2", "mi3", "radeon", "rx"),
     "xpu": ("xpu", "intel", "arc", "max1"),
 }
-"""Beginnings of names of devices that are not covered."""
+"""Prefixes of names of devices that are not covered."""
 
 CPU_ERROR = 1.05
-"""Factor by which the CPU's time may be off from one run to the next, at least."""
+"""Minimum factor by which the CPU's time may vary from one run to the next."""
 
 BETWEEN_SIZES = 1.2
-"""The same of a time between two measured sizes."""
+"""Minimum factor by which an interpolated time between two measured sizes may be wrong."""
 
 LOADED_S, SMALL_FLOPS = 40e-6, 1e5
-"""Seconds an operation of a small model from which a CPU was probably loaded; and operations of arithmetic for each
-dispatched one up to which a model is small."""
+"""Seconds per operation of a small model above which a CPU was probably loaded; and maximum arithmetic operations per
+dispatched operation of a small model.
+"""
 
 NO_MATTER = 1.1
-"""No GPU would matter where none can be faster than that."""
+"""Speedup up to which a GPU would not matter."""
 
 WIDEST = 20.0
-"""Ratio of the ends of a range from which it says nothing."""
+"""Ratio of the ends of a range above which it is not informative."""
 
 CONTEXT_BYTES, MEMORY_SHARE = 600e6, 0.9
-"""Memory that a CUDA context and its libraries take, and the share of a card's that a training may fill."""
+"""Memory in bytes of a CUDA context and its libraries, and share of a card's memory that a training may fill."""
 
 LOOSE_SHARE = 0.1
-"""Share of arithmetic in operations larger than any that was timed, from which nothing is predicted."""
+"""Share of arithmetic in operations larger than any timed operation, above which nothing is predicted."""
 
 RUN_FIELDS = ("epochs", "learning_rate", "seed", "shuffle", "samples")
 """Fields of a training that do not change the time of its step."""
@@ -99,14 +100,14 @@ RUN_FIELDS = ("epochs", "learning_rate", "seed", "shuffle", "samples")
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """From `low` to `high`."""
+    """A range from `low` to `high`."""
 
     low: float
     high: float
 
     @property
     def middle(self) -> float:
-        """Geometric mean; of a range that begins at 0 half its end."""
+        """Geometric mean; half of `high` if the range begins at 0."""
         return math.sqrt(self.low * self.high) if self.low > 0 else self.high / 2
 
     def __add__(self, other: "Range") -> "Range":
@@ -125,11 +126,11 @@ class CpuStep:
     """The CPU's measured step of one training; seconds.
 
     Attributes:
-        step_s: median; it may be anywhere in `span`.
-        loader_s: making the batch; None where it was not timed separately.
-        obstacle: why nothing can be predicted from it, a sentence; empty if it can.
-        measured: whether this size was timed, and is not between two that were.
-        small: whether it is all launches: little arithmetic, and no loader.
+        step_s: median; the true value may be anywhere in `span`.
+        loader_s: time of making the batch; None if it was not timed separately.
+        obstacle: reason why nothing can be predicted from the step, in a sentence; empty if there is none.
+        measured: whether this size was timed, instead of interpolated between two timed sizes.
+        small: whether launches dominate the step: little arithmetic, and no loader.
     """
 
     step_s: float
@@ -145,12 +146,12 @@ StepKey = tuple[object, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class CpuSide:
-    """The times of one machine's CPU, as far as predictions need them.
+    """CPU times of one machine that predictions need.
 
     Attributes:
-        name: of the processor.
-        steps: by the fields that shape a step.
-        operation_s: seconds of one operation of the smallest model that was timed; None where no small one was.
+        name: name of the processor.
+        steps: steps by the fields that determine the time of a step.
+        operation_s: shortest seconds per operation of the timed small models; None if no small model was timed.
     """
 
     name: str = ""
@@ -159,11 +160,11 @@ class CpuSide:
     operation_s: float | None = None
 
     def find_step(self, point: Point) -> CpuStep | None:
-        """Return the measured step of a training; None where it was not measured."""
+        """Return the measured step of a training; None if it was not measured."""
         return self.steps.get(step_key(point))
 
     def interpolate_step(self, point: Point, axis: str) -> CpuStep | None:
-        """Return the measured step, or one between the two nearest measured sizes of an axis; None beyond these."""
+        """Return the measured step, or interpolate between the two nearest measured sizes of an axis; else None."""
         if found := self.find_step(point):
             return found
         wanted, size = step_key(point, axis), getattr(point, axis)
@@ -187,16 +188,16 @@ class CpuSide:
 
 
 def step_key(point: Point, *without: str) -> StepKey:
-    """Return the fields that shape the step of a training, except some."""
+    """Return the fields that determine the time of a training's step, except some."""
     left = {*RUN_FIELDS, *without}
     return tuple(getattr(point, name) for name in TRAINING if name not in left)
 
 
 def read_cpu(rows: Iterable[Trial]) -> CpuSide:
-    """Return the CPU times of a machine's rows: of each training the fastest of the thread counts that were timed.
+    """Return the CPU times from a machine's rows: for each training, those of the fastest timed thread count.
 
     Raises:
-        NotComparable: the rows are of several machines.
+        NotComparable: the rows come from several machines.
     """
     plain = [row for row in rows if row.device_kind == "cpu" and not row.training and row.block_steps]
     plain = [row for row in plain if Lane.from_row(row) == PLAIN and not Point.from_row(row).is_fit]
@@ -238,29 +239,29 @@ def _summarize_cpu(rows: Sequence[Trial]) -> CpuStep:
     )
 
 
-@functools.lru_cache(maxsize=512)  # a curve asks for each size several times
+@functools.lru_cache(maxsize=512)  # a curve requests each size several times
 def describe_training(point: Point) -> StepWork:
-    """Return the work of a training's step; small resident batches are indexed several at once, which costs nothing."""
+    """Return the work of a training's step; several small resident batches are indexed at once, at no cost."""
     batch_bytes = point.batch_size * (point.network.sample_bytes + models.INDEX_BYTES)
     gathers = point.data_path == "resident" and 2 * batch_bytes > GATHERED_BYTES
     return describe_step(point.network, point.batch_size, gathers=gathers)
 
 
 def _loader_seconds(row: Trial) -> float | None:
-    """Return the seconds of a step that its loader takes: its share of the step breakdown; None if not timed."""
+    """Return the seconds of a step that its loader takes, by its share of the step breakdown; None if not timed."""
     parts = causes.step_parts(row) if row.breakdown_loader_s else None
     return parts.share("loader") * statistics.median(row.step_s) if parts else None
 
 
 def count_host_launches(point: Point) -> int:
-    """Return operations that a CPU dispatches in a step; 0 where they depend on the device."""
+    """Return the number of operations that a CPU dispatches in a step; 0 if it depends on the device."""
     if any(layer.parameters and not layer.launches for layer in point.network.layers):
         return 0
     return count_launches(point.network, foreach=False)
 
 
 def is_small(point: Point) -> bool:
-    """Return whether a CPU's step is all launches: little arithmetic in each operation, and no loader."""
+    """Return whether launches dominate a CPU's step: little arithmetic in each operation, and no loader."""
     if point.data_path in LOADER_PATHS:
         return False
     return 0 < point.network.flops_per_step(point.batch_size) <= SMALL_FLOPS * count_host_launches(point)
@@ -268,7 +269,7 @@ def is_small(point: Point) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Prediction of a training on a GPU that is not here.
+    """Prediction of a training on a GPU that is not available.
 
     Attributes:
         card: key of the GPU, or the requested name.
@@ -276,9 +277,9 @@ class Prediction:
         step_s: seconds of a step on the GPU.
         cpu_s: the CPU's median.
         parts: seconds by `PARTS`.
-        bound: which part takes longest.
-        most: no GPU can be faster than so many times; None where the loader was not timed.
-        reasons: why it is inconclusive, and which measurement would decide it, a sentence each.
+        bound: the part that takes longest.
+        most: largest speedup that any GPU can reach; None if the loader was not timed.
+        reasons: reasons why it is inconclusive, and measurements that would decide it, one sentence each.
         sentence: the answer in words.
     """
 
@@ -306,12 +307,12 @@ def predict(
     lane: Lane = PLAIN,
     record: Mapping[str, Comparison] | None = None,
 ) -> Prediction:
-    """Predict whether a GPU that is not here would be faster than this CPU for a training.
+    """Predict whether a GPU that is not available would be faster than this CPU for a training.
 
     Args:
         point: the training.
-        card: GPU, or its key or name; `mps`, `amd` and the like are answered as not covered.
-        cpu: times of the machine; without them the GPU's step alone is predicted.
+        card: GPU, or its key or name; `mps`, `amd` and similar names give the answer that they are not covered.
+        cpu: CPU times of the machine; without them, only the GPU's step is predicted.
         lane: variant of the training.
         record: later runs on GPUs, by key, as `compare_runs` returns them.
 
@@ -354,7 +355,7 @@ def _uncovered_maker(name: str) -> str:
 
 
 def _why_not_covered(point: Point, lane: Lane) -> str:
-    """Return the key of `NOT_COVERED`; empty where it is covered."""
+    """Return the key of `NOT_COVERED` for a training that is not covered; empty if it is covered."""
     if point.training:
         return "custom"
     if point.is_fit:
@@ -367,7 +368,7 @@ def _why_not_covered(point: Point, lane: Lane) -> str:
 
 
 def _why_no_room(point: Point, card: Card, work: StepWork) -> str:
-    """Return why the GPU's memory or the operations' size forbid a prediction; empty if they do not."""
+    """Return why the GPU's memory or the size of the operations prevents a prediction; empty if neither does."""
     network = point.network
     held = network.memory_bytes(point.batch_size) + CONTEXT_BYTES
     held += point.samples * network.sample_bytes if point.data_path == "resident" else 0
@@ -409,7 +410,7 @@ def _predict_parts(
 def _own_launch_seconds(point: Point, work: StepWork, cpu: CpuSide | None, step: CpuStep | None) -> float:
     """Return the seconds that this machine's CPU takes to dispatch the step's operations.
 
-    0 where no small model was timed.
+    The result is 0 if no small model was timed.
     """
     if step and step.small and step.measured and not step.obstacle:
         return step.step_s
@@ -417,7 +418,7 @@ def _own_launch_seconds(point: Point, work: StepWork, cpu: CpuSide | None, step:
 
 
 def _loader_range(point: Point, step: CpuStep | None) -> Range:
-    """Return the seconds that the batch takes; with workers they may hide any part of the rest of the CPU's step."""
+    """Return the seconds of making the batch; with workers, they may overlap any part of the rest of the CPU's step."""
     if point.data_path == "resident" or step is None or step.loader_s is None:
         return NOTHING
     if point.loader_workers:
@@ -440,7 +441,7 @@ def _answer(point: Point, card: Card, parts: dict[str, Range], cpu: CpuSide | No
         return dataclasses.replace(found, reasons=(reason,))
     most = _most_speedup(point, parts, step)
     low, high = step.span.low / step_s.high, step.span.high / step_s.low
-    speedup = Range(low=low, high=max(low, min(high, most)) if most else high)  # the same batch is made for both
+    speedup = Range(low=low, high=max(low, min(high, most)) if most else high)  # both need the same batch
     known = Prediction(
         card=card.key,
         answer="cannot_tell",
@@ -473,7 +474,7 @@ def _why_loader_unknown(point: Point, step: CpuStep) -> str:
 
 
 def _most_speedup(point: Point, parts: Mapping[str, Range], step: CpuStep) -> float | None:
-    """Return how many times as fast any GPU can be at most, as the batch has to be made and copied for it too."""
+    """Return the largest speedup that any GPU can reach, because its batch must be made and copied too."""
     if point.data_path == "resident" or not step.loader_s or point.loader_workers:
         return None
     return max(1.0, step.step_s / (step.loader_s + parts["copy"].low))
@@ -490,7 +491,7 @@ def _find_bound(parts: Mapping[str, Range], computes: Range) -> Bound:
 
 
 def _decide(known: Prediction, card: Card, speedup: Range) -> Prediction:
-    """Return the answer in one of three words, or that no GPU would matter."""
+    """Return the prediction with its answer: one of three words, or that no GPU would matter."""
     most = known.most or math.inf
     ends = f"{units.format_rough_ratio(speedup.low)} to {units.format_rough_ratio(speedup.high)}"
     times = f"predicted {ends} as fast as this CPU"
@@ -546,12 +547,12 @@ def _duration_range(span: Range) -> str:
 
 
 def compare_run(baseline: Trial, challenger: Trial, measured: float | None) -> str:
-    """How far the prediction for a run on a card was off, in a sentence; empty where its card is not predicted.
+    """Return the error of the prediction for a run on a card, in a sentence; empty if its card is not predicted.
 
     Args:
-        baseline: the CPU's row, of which the prediction is made.
-        challenger: the GPU's row, of which it takes the card and the training alone.
-        measured: the speedup.
+        baseline: row of the CPU, from which the prediction is computed.
+        challenger: row of the GPU, of which only the card and the training are used.
+        measured: measured speedup.
     """
     card = cards.card_of_device(challenger.device_name)
     if card is None or challenger.device_kind != "cuda" or baseline.device_kind != "cpu" or measured is None:
@@ -559,7 +560,7 @@ def compare_run(baseline: Trial, challenger: Trial, measured: float | None) -> s
     try:
         point, cpu = Point.from_row(challenger), read_cpu([baseline])
         made = predict(point, card, cpu, lane=Lane.from_row(challenger))
-    except InvalidValue:  # a row of a version that offered more
+    except InvalidValue:  # a row of a version with more options
         return ""
     took = units.format_rough_ratio(measured)
     if made.answer == "not_covered":
@@ -584,9 +585,9 @@ def compare_runs(rows: Iterable[Trial]) -> dict[str, Comparison]:
         if card is None or row.device_kind != "cuda" or not row.block_steps or row.training or row.loader_workers:
             continue
         took = statistics.median(row.step_s)
-        # of which the loader alone is read
+        # only its loader is used
         step = CpuStep(step_s=took, span=Range(low=took, high=took), loader_s=_loader_seconds(row))
-        with contextlib.suppress(InvalidValue):  # a row of a version that offered more
+        with contextlib.suppress(InvalidValue):  # a row of a version with more options
             made = predict_step(Point.from_row(row), card, None, step, lane=Lane.from_row(row))
             if made.step_s is not None:
                 found.setdefault(card.key, []).append((made.step_s.low, made.step_s.high, took))
