@@ -45,6 +45,7 @@ def draw_verdict(verdict: Verdict, *, key: str, help: str) -> Any:
     return place
 
 
+BASIS_LABEL = "Costs to include"
 BASIS_HELP = (
     "Steps only (`steady`): training steps alone. With transfer (`with_transfer`): also copying the data to the device "
     "once. With start-up (`cold_start`): also the whole start-up in a fresh process. One-time costs "
@@ -75,7 +76,7 @@ def pick_main_study(studies: Sequence[Study], request: Sweep | None) -> Study | 
 
 def choose_basis() -> Basis:
     bound = session.bind_choice("basis", list(BASES), "steady", BASIS_TITLES.__getitem__)
-    return st.segmented_control("Costs to include", list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
+    return st.segmented_control(BASIS_LABEL, list(BASES), required=True, help=BASIS_HELP, **bound) or "steady"
 
 
 def draw_crossover_answer(study: Study) -> tuple[Basis, LocatedCrossover | None]:
@@ -163,7 +164,7 @@ def draw_bases_table(columns: Mapping[str, Callable[[Basis], LocatedCrossover]],
     """Draw the crossover on each cost basis; `columns` maps a title to the function that finds the crossover."""
     lines = [
         {
-            "Costs to include": BASIS_TITLES[basis],
+            BASIS_LABEL: BASIS_TITLES[basis],
             **{words: summarize_located(partial(found, basis)) for words, found in columns.items()},
         }
         for basis in BASES

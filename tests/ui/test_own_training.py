@@ -262,7 +262,7 @@ def test_what_other_batches_did_stands_with_what_would_help(file, world, open_pa
 def test_that_the_file_has_changed_since_is_said_beside_its_rows(file, world, open_page):
     run = world.keep(own_run())
     app = open_page(COMPARE, run=run[0].run_id, training=NAME, size="64")
-    assert words(app).lower().count("nothing unusual") == 1
+    assert words(app).count("Nothing unusual") == 1
     assert "my_training.py has changed since: it was source 9e80da" in words(app)
     assert f"source {sources.hash_sources(file)[:6]}, not 9e80da" in words(app)
     assert button(app, "Measure again").disabled
