@@ -1,7 +1,6 @@
 """The app in a real browser: the main job end to end, links, the queue, a closed browser, a killed process."""
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -10,20 +9,18 @@ from core.answer import speedup
 from core.jobs import client
 from tests import rows
 from tests.browser.conftest import settled, stop_button, until
-from tests.browser.views import select_first_row
+from tests.browser.views import expect_link, link, select_first_row
 
 pytestmark = pytest.mark.browser
 
 SHORT = "/compare?model=linear&epochs=2&budget_s=120"
 """Over in seconds; what is taken from it by a busy machine is no part of the budget that it needs."""
 
+OF_RUN = re.compile("[?&]run=[0-9a-f]{12}(&|$)")
+
 LONG = "/compare?dataset=disc&samples=100000&hidden_size=64&epochs=10000&budget_s=600&devices=cpu%401&whole=true"
 OTHER = LONG.replace("hidden_size=64", "hidden_size=32")
 """Hours of training each, so that none is over before a busy machine has looked."""
-
-
-def link(page):
-    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def press(page, name):
@@ -44,14 +41,16 @@ def test_a_first_comparison_from_an_empty_machine_to_the_answer_and_back_tomorro
     verdict = page.get_by_role("heading", name=re.compile("faster than|as fast as|equally fast|Inconclusive"))
     expect(verdict).to_be_visible()
     (job,) = server.queue.jobs()
-    decided = speedup.answers_experiment(job.experiment, server.store.trials(run_id=link(page)["run"]))
+    expect(page).to_have_url(OF_RUN)
+    (run_id,) = link(page)["run"]
+    decided = speedup.answers_experiment(job.experiment, server.store.trials(run_id=run_id))
     expect(page.get_by_role("heading", name="Evaluation")).to_be_visible()
-    assert re.fullmatch("[0-9a-f]{12}", link(page)["run"])
-    assert len(server.store.trials(run_id=link(page)["run"])) == len(server.queue.jobs()[0].experiment.contenders)
+    assert len(server.store.trials(run_id=run_id)) == len(server.queue.jobs()[0].experiment.contenders)
 
     tomorrow = run(visit(SHORT))
     expect(tomorrow.get_by_text(re.compile("Measured before, on" if decided else "Measured on"))).to_be_visible()
-    assert (link(tomorrow)["run"] == link(page)["run"]) is decided, "what a busy machine left open is measured again"
+    expect(tomorrow).to_have_url(OF_RUN)
+    assert (link(tomorrow)["run"] == [run_id]) is decided, "what a busy machine left open is measured again"
     assert len(server.queue.jobs()) == (1 if decided else 2)
     expect(tomorrow.get_by_role("button", name="Measure again")).to_be_visible()
 
@@ -112,7 +111,7 @@ def test_closing_the_browser_loses_nothing_and_opening_the_page_shows_it_again(v
     again = visit("/compare")
     expect(stop_button(again)).to_be_visible()
     expect(again.get_by_text(re.compile("step [0-9,]+ of"))).to_be_visible()
-    assert link(again)["job"] == job.id
+    expect_link(again, {"job": [job.id]})
     client.stop(server.queue, job.id)
     expect(again.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
 
@@ -138,7 +137,7 @@ def test_a_killed_server_loses_no_measurement(visit, server):
     server.start()
     page.goto(server.url + "/compare")
     expect(stop_button(page)).to_be_visible()
-    assert link(page)["job"] == job.id
+    expect_link(page, {"job": [job.id]})
     client.stop(server.queue, job.id)
 
 
@@ -159,6 +158,6 @@ def test_selecting_a_row_of_the_gallery_opens_its_run_and_its_link_does_too(visi
     page = settled(visit("/gallery?in_source=measured+here"))  # what ships with the app may be newer
     select_first_row(page, "gallery_rows")
     expect(page.get_by_text(re.compile("The GPU is"))).to_be_visible()
-    assert link(page)["run"] == rows.RUN_ID
+    expect_link(page, {"run": [rows.RUN_ID]})
     other = visit(page.url.removeprefix(server.url))
     expect(other.get_by_text(re.compile("The GPU is"))).to_be_visible()

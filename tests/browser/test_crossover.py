@@ -1,7 +1,6 @@
 """The Crossover page in a real browser: from the button to the answer, links, a phone, day and night."""
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -9,17 +8,13 @@ from playwright.sync_api import expect
 from core.answer import speedup, study
 from core.jobs import client
 from tests.browser.conftest import settled, stop_button, until
-from tests.browser.views import ready, select_first_row
+from tests.browser.views import expect_link, ready, select_first_row
 from tests.studies import stored
 
 pytestmark = pytest.mark.browser
 
 TINY = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=64&adaptive=false&pairs=6&point_budget_s=300"
 LONG = "/crossover?axis=hidden_size&hidden_size_range=16&hidden_size_range=2048&adaptive=false&pairs=100&fair=false"
-
-
-def link(page):
-    return parse_qs(urlsplit(page.url).query)
 
 
 def find(page):
@@ -37,7 +32,7 @@ def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, serve
     expect(page.get_by_test_id("stAlert").first).to_contain_text(found.crossover().sentence)
     (job,) = server.queue.jobs()
     assert job.state == "finished"
-    assert link(page)["job"] == [job.id]
+    expect_link(page, {"job": [job.id]})
     assert {trial.hidden_size for trial in server.store.trials()} == {16, 32, 64}
 
     decided = all(
@@ -51,7 +46,7 @@ def test_the_button_leads_to_the_answer_and_the_second_time_at_once(visit, serve
         until(lambda: len(server.queue.jobs()) == 2)
         return
     expect(again.get_by_text(re.compile("Measured before, on"))).to_be_visible()
-    assert link(again)["sweep"] == [job.sweep.id]
+    expect_link(again, {"sweep": [job.sweep.id]})
     assert len(server.queue.jobs()) == 1
 
 
@@ -93,4 +88,4 @@ def test_one_size_and_a_range_have_their_own_settings_and_the_same_devices(glanc
     page.locator(".st-key-sizes").get_by_text("One size").click()
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     expect(page.locator(".st-key-devices")).to_contain_text("1 CPU thread")
-    assert "contenders" not in link(page)
+    expect_link(page, {"sizes": ["one"], "contenders": None})

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser.axe import violations
-from tests.browser.views import link, ready
+from tests.browser.views import expect_link, ready
 
 pytestmark = pytest.mark.browser
 
@@ -110,4 +110,4 @@ def test_settings_survive_a_look_at_another_page(glance):
     page.locator(".st-key-doors a").nth(0).click()
     slider = page.locator(".st-key-hidden_size").get_by_role("slider")
     expect(slider).to_have_attribute("aria-valuetext", "256")
-    assert link(ready(page))["hidden_size"] == ["256"]
+    expect_link(ready(page), {"hidden_size": ["256"]})

@@ -225,6 +225,20 @@ def link(page):
     return parameters(page.url)
 
 
+def expect_link(page, wanted, *, whole=False):
+    """Wait until the address has these parameters; a page writes it at the end of a run, after what is seen.
+
+    Args:
+        page: the page.
+        wanted: by parameter, the list of its values, or None for one that must not be there.
+        whole: whether the address must have no others.
+    """
+    deadline = time.monotonic() + DEADLINE_S
+    while {name: link(page).get(name) for name in (link(page) if whole else wanted)} != wanted:
+        assert time.monotonic() < deadline, f"the address has {link(page)}, not {wanted}"
+        page.wait_for_timeout(50)
+
+
 def parameters(url):
     """Those of any address."""
     return parse_qs(urlsplit(url).query)
