@@ -61,6 +61,6 @@ def test_a_run_of_fits_says_its_loss_and_that_a_fit_is_one_piece_and_shows_no_ep
     app = open_page(run=rows.RUN_ID)
     shown = words(app)
     assert "the mean log loss over its first training rows is 0.300 on 1 CPU thread" in shown
-    assert "A fit is one piece" in shown
+    assert "A fit cannot be divided" in shown
     assert "What would help?" not in shown
     assert "Time of each epoch by device" not in alts(app)

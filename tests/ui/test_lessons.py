@@ -153,7 +153,7 @@ def test_a_torn_exhibit_is_passed_over(world, open_page):
     (folder / "loop.json").symlink_to(folder / "loop.json")
     for page in (PAGE, layout.TUTORIALS):
         said = words(open_page(page))
-        assert "20261121T093000-clock-0.json is not shown: it is torn" in said
+        assert "20261121T093000-clock-0.json is not shown: it is incomplete" in said
         assert "20261121T093000-clock-1.json is not shown: budget_s must be" in said
         assert "loop.json is not shown: it cannot be read" in said
 

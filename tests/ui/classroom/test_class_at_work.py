@@ -245,7 +245,7 @@ def test_a_class_that_is_damaged_is_said_to_be(world, classes, made, open_page):
     assert linked(app, "class") == of.code
     (classes.folder / FILE_NAME).write_text("no database")
     app = open_page(PAGE, **{"class": of.code})
-    assert "file is not a database. Nothing of it is deleted" in words(app)
+    assert "file is not a database. Nothing was deleted" in words(app)
     assert linked(app, "class") == of.code
 
 

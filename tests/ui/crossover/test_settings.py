@@ -179,7 +179,7 @@ def test_a_search_is_expected_to_take_far_less_than_its_budget(world, open_page)
         ({"hidden_size_range": ["many", "16"]}, "(got 'many')"),
         (
             {"hidden_size_range": ["8", "16,32"]},
-            "Hidden size must be one number",
+            "Hidden size must be a single number",
         ),
         ({"also": ["taste"]}, "Vary also must be one of"),
         ({"sweep_budget_s": "1e9"}, "Time budget must be a number between 1 and"),

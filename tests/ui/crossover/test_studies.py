@@ -102,10 +102,10 @@ def test_settings_that_were_measured_here_before_are_answered_before_anything_is
     world.keep(measured(batch_size=256))
     asked = {"axis": "hidden_size", "batch_size": "256", "contenders": ["cpu", "cuda:0"], "fair": "false"}
     app = open_page(PAGE, **asked)
-    assert "Measured here before, on 21 November 2026" in words(app)
+    assert "Measured here on 21 November 2026" in words(app)
     assert any(alt.startswith("Time against hidden size") for alt in alts(app))
     control(app, "batch_size").set_value(32)
-    assert "Measured here before" not in words(checked(app.run()))
+    assert "Measured here on" not in words(checked(app.run()))
 
 
 def test_a_recorded_study_whose_sizes_were_measured_again_is_listed_with_its_new_crossover(world, open_page):

@@ -97,7 +97,7 @@ def test_what_contradicts_itself_is_a_usage_error_before_anything_starts(command
     [
         (("--size", "8"), "--axis must be size, with its values: --axis size --values 64,128"),
         (("--values", "8,16"), "--axis must be size,"),
-        (("--size", "8", "--axis", "size", "--values", "8,16"), "--size must be left out where"),
+        (("--size", "8", "--axis", "size", "--values", "8,16"), "--size must be omitted where"),
     ],
 )
 def test_of_ones_own_training_the_size_is_varied_and_not_said_twice(command, tmp_path, words, sentence):

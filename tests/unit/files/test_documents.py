@@ -120,7 +120,11 @@ def test_toml_is_read_with_the_same_care(tmp_path: Path) -> None:
     file.write_text("a = 1\n[b]\nc = 2\n", encoding="utf-8")
     assert documents.read_toml(file) == {"a": 1, "b": {"c": 2}}
 
-    for content, reason in ((b"a = ", "no TOML"), (b"a = '\xff'", "not text"), (b"a = " + b"[" * 100_000, "nested")):
+    for content, reason in (
+        (b"a = ", "not valid TOML"),
+        (b"a = '\xff'", "not text"),
+        (b"a = " + b"[" * 100_000, "nested"),
+    ):
         file.write_bytes(content)
         with pytest.raises(DamagedFile, match=reason):
             documents.read_toml(file)

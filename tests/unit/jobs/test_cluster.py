@@ -201,7 +201,7 @@ def test_a_sweep_whose_process_is_killed_is_measured_point_by_point(drive, store
     ("changes", "sentence"),
     [
         ({"devices": {}}, "The device cpu is not on this machine, which has "),
-        ({"protocol": 0}, "which measures by protocol 0"),
+        ({"protocol": 0}, "uses protocol 0, but this one uses"),
     ],
 )
 def test_a_machine_that_cannot_measure_it_says_so_and_the_others_go_on(drive, store, changes, sentence):

@@ -120,7 +120,7 @@ def test_a_broken_file_is_named_in_one_sentence_and_nothing_may_run(tmp_path, mo
 
 def test_a_file_that_is_named_and_missing_allows_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(policy.POLICY_VARIABLE, str(tmp_path / "gone.toml"))
-    with pytest.raises(NotAllowed, match=r"gone\.toml, which holds what this host allows, is not there"):
+    with pytest.raises(NotAllowed, match=r"gone\.toml, the settings file of this host, does not exist"):
         policy.load_policy().check(Experiment(point=Point()))
 
 
@@ -129,7 +129,7 @@ def test_a_file_that_is_named_and_missing_allows_nothing(tmp_path, monkeypatch):
     [
         (lambda path: path.mkdir(), "it cannot be read: Is a directory"),
         (lambda path: path.symlink_to(path), "it cannot be read: Too many levels of symbolic links"),
-        (lambda path: path.symlink_to(path.with_name("nowhere")), "is not there"),
+        (lambda path: path.symlink_to(path.with_name("nowhere")), "does not exist"),
         (lambda path: os.mkfifo(path), "it is not a regular file"),
         (lambda path: path.write_bytes(b""), "does not say who may run something"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "it is not text"),
@@ -157,7 +157,7 @@ def test_a_file_that_held_and_is_gone_does_not_open_the_host(tmp_path, monkeypat
     monkeypatch.setattr(policy, "POLICY", file)
     assert policy.load_policy().who_may_run == "nobody"
     file.unlink()
-    assert "is not there" in policy.load_policy().fault
+    assert "does not exist" in policy.load_policy().fault
     file.write_text('who_may_run = "everybody"', encoding="utf-8")
     assert policy.load_policy().who_may_run == "everybody"
 

@@ -59,7 +59,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "markup for a data set": ({"dataset": "<b>"}, "column dataset says '<b>'"),
     "markup for a model": ({"model": "[a](http://x)"}, "column model says"),
     "a run that no link can name": ({"run_id": "X" * 12}, "column run_id says"),
-    "a row that is not named for its run": ({"trial_id": f"{'f' * 12}-0"}, "trial_id has a row that is named for"),
+    "a row that is not named for its run": ({"trial_id": f"{'f' * 12}-0"}, "trial_id has the name of another run"),
     "a row beyond all contenders": ({"trial_id": f"{RUN_ID}-{MAX_CONTENDERS}"}, "column trial_id says"),
     "a machine with a path": ({"machine_id": "../x"}, "column machine_id says '../x'"),
     "a question that is none": ({"experiment_id": "'; --"}, "column experiment_id says"),

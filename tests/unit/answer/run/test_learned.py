@@ -100,7 +100,7 @@ def test_a_large_difference_is_detected_and_not_blamed_on_the_device():
     found = accuracy.compare_predictions(examined(truth, truth), examined(truth, worse, "cuda:0"))
     assert found.sentence.startswith("A difference was detected: the CPU and the GPU disagree on 60 of 360 test items")
     assert "-16.67 percentage points" in found.sentence
-    assert "cannot show that the device is its reason" in found.sentence
+    assert "cannot show that the device caused it" in found.sentence
     assert found.low < found.difference < found.high < 0
 
 

@@ -59,7 +59,10 @@ def test_a_script_that_goes_on_for_too_long_is_interrupted_where_it_is(script, w
     code.stage = "the first step on 1 CPU thread"
     with pytest.raises(OutOfTime) as ended:
         code.call(lambda: code.call(lambda: work(600)))
-    assert f"was in the first step on 1 CPU thread; most of it was spent at {place} {said}" in str(ended.value)
+    assert (
+        f"reached its limit of 1.50 s in the first step on 1 CPU thread; most of it was spent at {place} {said}"
+        in str(ended.value)
+    )
     with pytest.raises(OutOfTime):
         code.call(lambda: pytest.fail("its time is over"))
 
