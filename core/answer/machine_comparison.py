@@ -1,17 +1,15 @@
-"""One training on two machines: measured on this one, recorded on an accelerator of another.
+"""Comparison of one training on two machines: measured on this machine, recorded on an accelerator of another machine.
 
-Blocks of two machines cannot take turns, so nothing pairs: the ratio of the two medians has an interval of its own, and
-every sentence says that there are two machines. Rows of other trainings or methodologies are refused; variants may
-differ, and one with other numerics than the default is mentioned. `core.answer.recorded_machines` finds the recorded
-rows of the same training.
+Blocks of two machines cannot alternate, so they form no pairs. The interval of the ratio of the two medians is computed
+by `core.answer.statistics.ratio_interval`, and every sentence mentions that there are two machines. Rows of other
+trainings or methodologies are refused. Variants may differ, and a variant with other numerics than the default is
+mentioned. `core.answer.recorded_machines` finds the recorded rows of the same training.
 
-The interval is that of `core.answer.statistics.ratio_interval`. It does not include how much a machine differs from one
-round to the next, which one round cannot show.
+The interval does not include how much a machine varies from one round to the next, which a single round cannot show.
 
-One question on many machines: which study is of which machine.
-
-Rows of two machines never make one study. Machines of one kind that share the points of a sweep count as one, as their
-rows have one `machine_id`; where each measures all points, its rows have one of its own.
+The module also groups the studies of one question by machine. A study never combines rows of two machines. Machines of
+one kind that share the points of a sweep count as one machine, because their rows have the same `machine_id`. If each
+machine measures all points, each has a separate `machine_id`.
 """
 
 import math
@@ -54,11 +52,11 @@ FINGERPRINT_TITLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSpeedup(Verdict):
-    """A recorded accelerator against a measurement of another machine, by the ratio of their medians.
+    """Speedup of a recorded accelerator over a measurement on another machine, as the ratio of the two medians.
 
     Attributes:
-        blocks: timed blocks of the measured one and of the recorded one.
-        cautions: what else differs or is not in the interval, a sentence each.
+        blocks: number of timed blocks in the measurement and in the recording.
+        cautions: other differences and effects that the interval does not include, one sentence each.
     """
 
     blocks: tuple[int, int]
@@ -66,7 +64,7 @@ class MachineSpeedup(Verdict):
 
     @property
     def names(self) -> tuple[str, str]:
-        """Baseline and challenger within a sentence; the challenger was recorded elsewhere."""
+        """Names of baseline and challenger within a sentence; the challenger is marked as recorded."""
         return inline_name(self.baseline), f"the recorded {display_name(self.challenger)}"
 
 
@@ -76,8 +74,8 @@ class Meeting:
 
     Attributes:
         axis: key of `core.question.fields.SIZE_AXES`.
-        measured: a row per size, ascending, all of one contender of one machine.
-        recorded: the same of the accelerator of another machine, at sizes of its own.
+        measured: one row per size, ascending, all of one contender on one machine.
+        recorded: one row per size, ascending, of the accelerator of another machine; its sizes may differ.
     """
 
     axis: str
@@ -86,13 +84,13 @@ class Meeting:
 
     @property
     def id(self) -> str:
-        """Name, 12 hexadecimal digits: the rows that take part."""
+        """Identifier of 12 hexadecimal digits, computed from the axis and the rows."""
         rows = [row.trial_id for row in (*self.measured, *self.recorded)]
         return comparable.identity_hash(self.axis, rows)
 
     @property
     def shared(self) -> tuple[tuple[Trial, Trial], ...]:
-        """(measured, recorded) of each size that both have, ascending."""
+        """Pairs (measured, recorded) of each size that both machines have, ascending."""
         theirs = {size_on_axis(row, self.axis): row for row in self.recorded}
         sizes = [(row, theirs.get(size_on_axis(row, self.axis))) for row in self.measured]
         return tuple((row, other) for row, other in sizes if other is not None)
@@ -102,7 +100,7 @@ def machine_speedup(measured: Trial, recorded: Trial) -> MachineSpeedup:
     """Return the speedup of a recorded accelerator over a measurement on another machine.
 
     Raises:
-        NotComparable: they differ in a setting, or are of one machine.
+        NotComparable: the rows differ in a setting, or are of the same machine.
     """
     require_two_machines(measured, recorded)
     reason, figures = _obstacle(measured, recorded) or _too_few_blocks(measured, recorded), None
@@ -132,16 +130,16 @@ def machine_speedup(measured: Trial, recorded: Trial) -> MachineSpeedup:
 
 
 def _load_condition(measured: Trial, recorded: Trial, figures: tuple[float, float, float] | None) -> str:
-    """Return the load of the measuring machine without which the verdict may be another one; mostly empty."""
+    """Return the load without which the verdict could be different; usually empty."""
     company = interference.trial_pair_interference(measured, recorded)
     return company.condition(*map(math.log, figures)) if company and figures else ""
 
 
 def require_two_machines(measured: Trial, recorded: Trial) -> None:
-    """Refuse two rows that are not of the same training, or not of two machines.
+    """Check that two rows are of the same training and of two machines.
 
     Raises:
-        NotComparable: says which column differs, or that the machine is the same.
+        NotComparable: a column differs, or the machine is the same.
     """
     comparable.require_equal(measured, recorded, comparable.SETTING_COLUMNS)
     if measured.machine_id == recorded.machine_id:
@@ -153,25 +151,25 @@ def require_two_machines(measured: Trial, recorded: Trial) -> None:
 
 
 def machine_label(row: Trial) -> str:
-    """Return a machine for people: its processor and the beginning of its id."""
+    """Return a readable name of a machine: its processor and the beginning of its id."""
     return f"{row.cpu_name} ({row.machine_id[:6]})"
 
 
 def label_recording(recorded: Trial) -> Trial:
-    """Return a row marked as recorded in its name, for charts and tables with local rows; never stored."""
+    """Return a row with a name marked as recorded, for charts and tables with local rows; never stored."""
     return replace(recorded, contender=f"{display_name(recorded.contender)} recorded, {recorded.machine_id[:6]}")
 
 
 def compare_fingerprints(measured: Trial, recorded: Trial) -> list[tuple[str, str, str]]:
-    """Return the facts that distinguish two machines: name, value on this machine, value on that of the recording."""
+    """Return the facts that distinguish two machines: name, value on this machine, value on the recording's machine."""
     return [(name, _fact(measured, column), _fact(recorded, column)) for name, column in FINGERPRINT_TITLES.items()]
 
 
 def find_meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: str) -> list[Meeting]:
-    """Find the trainings of one machine that an accelerator of another was recorded with, by one axis.
+    """Find the trainings on one machine that were also recorded on another machine's accelerator, on one axis.
 
-    Each contender of each machine has a curve of its own, and of several runs of one size the newest counts. Most
-    shared sizes first, then most threads.
+    Each contender of each machine has a separate curve. If a size has several runs, the newest run counts. The result
+    is sorted by the number of shared sizes, then of measured sizes, then of threads, the most first.
     """
     ours, theirs = (_group_curves(rows, axis) for rows in (measured, recorded))
     found = [
@@ -186,7 +184,7 @@ def find_meetings(measured: Iterable[Trial], recorded: Iterable[Trial], axis: st
 def meeting_evidence(meeting: Meeting, basis: Basis) -> list[Evidence]:
     """Return the timings at each size on either machine, on one cost basis: seconds per step of each block, unpaired.
 
-    A size that only one of the machines has includes its times and an obstacle.
+    The entry of a size that only one machine has contains the times of this machine and an obstacle.
     """
     ours, theirs = (
         {size_on_axis(row, meeting.axis): row for row in rows} for rows in (meeting.measured, meeting.recorded)
@@ -198,10 +196,10 @@ def meeting_evidence(meeting: Meeting, basis: Basis) -> list[Evidence]:
 
 
 def meeting_crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
-    """Return the answer of two machines, which says that it is one.
+    """Return the crossover of two machines, with a sentence that mentions both of them.
 
     Raises:
-        NotComparable: rows of it are not of the same training, or not of two machines.
+        NotComparable: the rows are not of the same training, or not of two machines.
     """
     for pair in meeting.shared:
         comparable.require_equal(*pair, comparable.SETTING_COLUMNS)
@@ -221,7 +219,7 @@ def meeting_crossover(meeting: Meeting, basis: Basis = "steady") -> Crossover:
 
 
 def machine_cautions(measured: Trial, recorded: Trial) -> tuple[str, ...]:
-    """Describe the differences between two machines other than the device, a sentence each."""
+    """Describe the differences between two machines other than the device, in one sentence each."""
     said = [f"Two machines: the recorded device ran with another processor, at another time, and {VISIT_NOTE}."]
     if measured.torch_version != recorded.torch_version:
         said.append(
@@ -247,7 +245,7 @@ def recording_cause(recorded: Trial) -> str:
 
 
 def _obstacle(measured: Trial, recorded: Trial) -> str:
-    """Return why no verdict can be given, where nothing cancels; the recording's obstacle names its machine."""
+    """Return why unpaired rows cannot have a verdict; an obstacle in the recording is described as such."""
     if hindrance := verdict_obstacle(measured, measured):
         return hindrance
     if recorded.outcome == "out_of_memory":
@@ -307,9 +305,9 @@ def _size_obstacle(measured: Trial | None, recorded: Trial | None, seconds: Sequ
 
 
 def _step_seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
-    """Return the seconds per step of every block with its share of the one-time cost.
+    """Return the seconds per step of every block, including its share of the one-time cost.
 
-    None where that was not measured.
+    Empty if the one-time cost was not measured.
     """
     once_s = study.one_time_cost_s(row, basis) if row else None
     if row is None or once_s is None:
@@ -319,12 +317,12 @@ def _step_seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
 
 
 def _curve_contender(rows: Sequence[Trial]) -> str:
-    """Return the contender for people; with its threads only if they were the same at every size."""
+    """Return a readable name of the contender, with its threads only if they were the same at every size."""
     return study.study_contender_label(rows[-1], {row.threads for row in rows})
 
 
 def group_by_machine(found: Iterable[Study], asked: Sweep) -> dict[str, Study]:
-    """Return one study per machine: that of the sweep's baseline and last contender, or that with most sizes."""
+    """Return one study per machine: of the sweep's baseline and last contender, else the one with most sizes."""
     pair, best = {str(asked.contenders[0]), str(asked.contenders[-1])}, dict[str, Study]()
     for entry in sorted(found, key=lambda entry: ({entry.baseline, entry.challenger} == pair, len(entry.runs))):
         best[read_machine_id(entry)] = entry
@@ -332,18 +330,18 @@ def group_by_machine(found: Iterable[Study], asked: Sweep) -> dict[str, Study]:
 
 
 def name_machines(numbers: Sequence[int], cpu_name: str, threads: int) -> str:
-    """Return the name of machines of a list: "machine 3 (AMD EPYC, 2 CPU threads)", "machines 1, 2 (…)"."""
+    """Return a name for numbered machines: "machine 3 (AMD EPYC, 2 CPU threads)", "machines 1, 2 (…)"."""
     about = ", ".join(filter(None, (cpu_name, units.format_quantity(threads, "CPU thread") if threads else "")))
     return f"machine{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({about})"
 
 
 def read_machine_id(of: Study) -> str:
-    """Return the machine of a study."""
+    """Return the id of the machine of a study."""
     return of.runs[0][0].machine_id
 
 
 def find_same_question(of: Study, others: Iterable[Study]) -> list[Study]:
-    """Return studies of the same question on other machines, of each the one with the most sizes."""
+    """Return studies of the same question on other machines: for each machine, the one with the most sizes."""
     first, columns = of.runs[0][0], comparable.columns_except_axis(comparable.CHART_COLUMNS, of.axis)
     found: dict[str, Study] = {read_machine_id(of): of}
     for other in sorted(others, key=study.study_rank, reverse=True):

@@ -1,9 +1,9 @@
 """Recorded accelerators: the stored rows that can substitute for an accelerator that this machine does not have.
 
-Only a recording of exactly the same training answers for it: same data, model, sizes, batch, data path and methodology.
-A similar recording is named with its differences, and never used instead. An accelerator in another variant is a
-separate entry, since the variant shows how it was used, as the name shows the model. Works on whole rows and on light
-lines of a store alike: on anything that has the scalar columns of `Trial` under their names. Computes no times.
+A recording is used only for exactly the same training: same data, model, sizes, batch, data path and methodology. A
+similar recording is listed with its differences, but never used instead. Each variant of an accelerator is a separate
+entry, because the variant shows how the accelerator was used. The functions accept whole rows and light lines of a
+store: any object that has the scalar columns of `Trial` as attributes. No times are computed here.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ from . import speedup, wording
 from .comparable import CURVE_COLUMNS, SETTING_COLUMNS, TRAINING_COLUMNS, axis_dependent_columns
 
 NEAREST = 3
-"""Recordings of other settings that are named at most."""
+"""Maximum number of recordings with other settings that are listed."""
 
 IDENTITY = ("trial_id", "run_id", "started_at", "outcome", "parameters", "machine_id", "cpu_name")
 RECORDING_COLUMNS = (*IDENTITY, "device", "device_kind", *FIELDS, *SETTING_COLUMNS, *CURVE_COLUMNS)
-"""Columns that a light line of a row needs here."""
+"""Columns that a light line of a row must have in this module."""
 
 _SETTINGS, _CURVE, _LANE = attrgetter(*SETTING_COLUMNS), attrgetter(*CURVE_COLUMNS), attrgetter(*FIELDS)
 _PLACE = {name: place for place, name in enumerate(SETTING_COLUMNS)}
@@ -35,16 +35,16 @@ _QUICK = (*sorted(TRAINING_COLUMNS, key=lambda name: name not in SIZE_AXES), *SE
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTraining:
-    """One training as an accelerator did it.
+    """One training that was recorded on an accelerator.
 
     Attributes:
-        trial_id: of the row.
-        run_id: of the run that it was part of.
-        started_at: when that began.
-        completed: whether it was trained to its end, so that there is also something learned to look at.
-        parameters: trainable numbers.
-        settings: values of `comparable.SETTINGS`, in their order.
-        versions: values of `comparable.CURVE`, in their order.
+        trial_id: id of the row.
+        run_id: id of the run that the row is part of.
+        started_at: time at which the run began.
+        completed: whether the model was trained to the end, so that there are also learning results to show.
+        parameters: number of trainable parameters.
+        settings: values of `comparable.SETTING_COLUMNS`, in their order.
+        versions: values of `comparable.CURVE_COLUMNS`, in their order.
     """
 
     trial_id: str
@@ -56,7 +56,7 @@ class RecordedTraining:
     versions: tuple[str, ...]
 
     def value(self, column: str) -> Any:
-        """Return the value of a column of `comparable.SETTINGS`, or its `parameters`."""
+        """Return the value of a column of `comparable.SETTING_COLUMNS`, or of `parameters`."""
         return self.parameters if column == "parameters" else self.settings[_PLACE[column]]
 
 
@@ -65,13 +65,13 @@ class Accelerator:
     """One accelerator of one machine, in one variant.
 
     Attributes:
-        name: distinguishes it for people and in links: "NVIDIA H200 (1a2b3c)", and in a variant other than the default
+        name: unique name for display and links: "NVIDIA H200 (1a2b3c)", or with a variant other than the default
             "NVIDIA H200, CUDA graph of 10 steps (1a2b3c)".
         kind: device kind.
-        device: where the tensors lived, e.g. `cuda:0`.
-        device_name: its own name.
+        device: device of the tensors, e.g. `cuda:0`.
+        device_name: name of the hardware.
         machine: processor of its machine, and the beginning of the machine's id.
-        recordings: newest first.
+        recordings: recorded trainings, newest first.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Accelerator:
 
 @dataclass(frozen=True, kw_only=True)
 class NearRecording:
-    """A recording of other settings.
+    """A recording with other settings.
 
     Attributes:
-        recording: the newest of its kind.
-        differs: in what, for people: "hidden size 256 instead of 128".
-        sizes: how many sizes there are of it, where a size is varied; 1 otherwise.
+        recording: newest recording with these settings.
+        differs: readable list of the differences: "hidden size 256 instead of 128".
+        sizes: number of recorded sizes if a size is varied; 1 otherwise.
     """
 
     recording: RecordedTraining
@@ -98,11 +98,11 @@ class NearRecording:
 
 
 def list_accelerators(lines: Iterable[Any], *, exclude_machine: str = "") -> tuple[Accelerator, ...]:
-    """List every accelerator that rows were recorded on, the one with the most rows first; each variant is an entry.
+    """List every accelerator with recorded rows, the one with the most rows first; each variant is a separate entry.
 
     Args:
-        lines: rows, or light lines of rows, in which something was timed.
-        exclude_machine: id of a machine whose accelerators are left out, because it is this one.
+        lines: timed rows, or light lines of timed rows.
+        exclude_machine: id of this machine, whose accelerators are excluded.
     """
     groups: dict[tuple[object, ...], list[Any]] = {}
     for line in lines:
@@ -121,19 +121,19 @@ def point_settings(point: Point, **others: object) -> dict[str, object]:
 
     Args:
         point: the training.
-        others: columns of `comparable.SETTINGS` that are not of the training; by default those of this methodology.
+        others: values of other columns of `comparable.SETTING_COLUMNS`; by default those of this methodology.
     """
     usual = {"protocol_version": PROTOCOL_VERSION, "drained": True}
     return {**usual, **dataclasses.asdict(point), **others}
 
 
 def row_settings(row: Any) -> dict[str, object]:
-    """Return the settings of a measured training, the hash of its data included."""
+    """Return the settings of a measured training, including the hash of its data."""
     return dict(zip(SETTING_COLUMNS, _SETTINGS(row), strict=True))
 
 
 def find_recording(accelerator: Accelerator, settings: Mapping[str, object]) -> RecordedTraining | None:
-    """Return the recording of exactly this training: one trained to its end if there is one, then the newest."""
+    """Return the recording of exactly this training: preferably one trained to the end, then the newest."""
     found = [each for each in accelerator.recordings if _agrees(each, settings)]
     return max(found, key=lambda each: (each.completed, each.started_at), default=None)
 
@@ -141,13 +141,13 @@ def find_recording(accelerator: Accelerator, settings: Mapping[str, object]) -> 
 def find_recorded_curve(
     accelerator: Accelerator, settings: Mapping[str, object], axis: str
 ) -> tuple[RecordedTraining, ...]:
-    """Return recordings that agree with a training in everything but one size, ascending, each size once.
+    """Return recordings that agree with a training in everything except one size: one per size, ascending.
 
-    All are of one version of torch and of the driver: those with the most sizes, then the newest.
+    All have the same versions of torch and of the driver: the versions with the most sizes, then the newest.
     """
     varied = axis_dependent_columns(axis)
     curves: dict[tuple[str, ...], dict[float, RecordedTraining]] = {}
-    for each in reversed(accelerator.recordings):  # the newest of one size comes last, and stays
+    for each in reversed(accelerator.recordings):  # oldest first, so that the newest of each size remains
         if _agrees(each, settings, varied):
             curves.setdefault(each.versions, {})[float(each.value(axis))] = each
     best = max(curves.values(), key=lambda curve: (len(curve), _newest_start(curve.values())), default={})
@@ -157,14 +157,14 @@ def find_recorded_curve(
 def nearest_recordings(
     accelerator: Accelerator, settings: Mapping[str, object], axis: str = ""
 ) -> tuple[NearRecording, ...]:
-    """Return recordings of the settings that differ least, which are named and not used.
+    """Return the recordings whose settings differ least, for listing only.
 
-    Only settings of the training may differ: rows of another protocol are never near.
+    Only settings of the training may differ; rows of another protocol are never returned.
 
     Args:
-        accelerator: the accelerator.
-        settings: as in `find_recording`.
-        axis: a size that may vary; then only trainings of which two sizes or more were recorded.
+        accelerator: accelerator whose recordings are searched.
+        settings: settings of the training, as in `find_recording`.
+        axis: size that may vary; if given, only trainings with at least two recorded sizes are returned.
     """
     varied, groups = axis_dependent_columns(axis), dict[tuple[object, ...], list[RecordedTraining]]()
     fixed = [place for place, name in enumerate(SETTING_COLUMNS) if name not in varied]
@@ -230,14 +230,14 @@ def _newest_start(recordings: Iterable[RecordedTraining]) -> str:
 
 
 def _agrees(each: RecordedTraining, settings: Mapping[str, object], exclude: Collection[str] = ()) -> bool:
-    """Return whether a recording has the wanted settings, those that differ most often checked first."""
+    """Return whether a recording has the wanted settings; those that differ most often are checked first."""
     return all(
         each.settings[_PLACE[name]] == settings[name] for name in _QUICK if name in settings and name not in exclude
     )
 
 
 def _differing(each: RecordedTraining, settings: Mapping[str, object], exclude: Collection[str] = ()) -> list[str]:
-    """Return columns in which a recording differs from the wanted settings."""
+    """Return the columns in which a recording differs from the wanted settings."""
     return [name for name, value in settings.items() if name not in exclude and each.settings[_PLACE[name]] != value]
 
 
@@ -251,7 +251,7 @@ def _differences_text(each: RecordedTraining, settings: Mapping[str, object], di
 
 
 def _distance(each: RecordedTraining, settings: Mapping[str, object], differing: Collection[str]) -> tuple[int, float]:
-    """Return how many settings differ, then by how many doublings."""
+    """Return the number of settings that differ, and the sum of their differences in doublings."""
     doublings = 0.0
     for name in differing:
         ours, theirs = settings[name], each.value(name)

@@ -1,9 +1,9 @@
 """Possible improvements: the measured effect of each variant on one training, as a ratio to default eager fp32 steps.
 
-Both are measured on the same device. Works on the rows of one run, whose variants took turns with the default; nothing
-is predicted. Variants with the same numerics are listed separately from others, and one that broke its promise is named
-and never recommended. A setting that was measured at another time (another data path, another batch size) is an
-improvement too, with an unpaired interval.
+Variant and default are measured on the same device, in alternating blocks of one run; nothing is predicted. Variants
+with the same numerics are listed separately from the others. A variant that promises the same numerics but computes
+others is named and never recommended. A setting that was measured in another run (another data path or batch size) also
+counts as an improvement, with an unpaired interval.
 """
 
 import math
@@ -26,21 +26,21 @@ Standing = Literal["same", "other", "broken", "unchecked"]
 """Numerics of a variant compared with the default: the same, lower precision, other than promised, or unknown."""
 
 LANE_PREPARATION = {"compiled": "its compiling", "graph": "recording its graph"}
-"""Preparation that a variant pays for once, by execution."""
+"""One-time preparation of a variant, by its execution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remedy:
-    """One other way to train the same model, with its effect here.
+    """Another way to train the same model, with its measured effect.
 
     Attributes:
         contender: the measured contender, e.g. `cpu@1+compiled10`.
-        title: its difference, for people: "compiled, 10 steps a call".
-        value: time of default steps over its own, above 1 it is faster, with its 95 % interval from `low` to `high`;
-            None if unknown.
-        helps: whether it is faster by more than 10 %, beyond the noise.
-        pays_off_epochs: epochs after which its one-time cost is paid back; None if it never is, or there is none.
-        note: remark on its numerics, in words; empty if there is none.
+        title: readable difference from the default: "compiled, 10 steps a call".
+        value: time of the default divided by the time of the variant, with its 95 % interval from `low` to `high`;
+            above 1 the variant is faster; None if unknown.
+        helps: whether the variant is faster by more than 10 %, beyond the noise.
+        pays_off_epochs: number of epochs after which the one-time cost is paid back; None if never, or without a cost.
+        note: remark on the numerics; empty if there is none.
     """
 
     contender: str
@@ -60,11 +60,11 @@ class Remedies:
     """Effects of the variants of one device in one run.
 
     Attributes:
-        device: written form without a variant: `cpu@1`; `name` is that for people.
+        device: contender without a variant: `cpu@1`; `name` is its readable form.
         same: variants with the numerics of the default, or unchecked ones, the largest effect first.
         other: variants of lower precision.
         broken: variants that promised the same numerics but have others; never recommended.
-        headline: the variant that helps most, or that there is nothing to gain, in words.
+        headline: sentence that names the most helpful variant, or says that no gain is known.
     """
 
     device: str
@@ -76,12 +76,12 @@ class Remedies:
 
 
 def base_contender(trial: Trial) -> str:
-    """Return the contender without its variant: `cpu@1+compiled` is served by `cpu@1`."""
+    """Return the contender without its variant: `cpu@1+compiled` → `cpu@1`."""
     return trial.contender.partition("+")[0]
 
 
 def is_plain(trial: Trial) -> bool:
-    """Return whether a row is of the default variant."""
+    """Return whether a row was measured with the default variant."""
     return speedup.find_lane(trial) == PLAIN
 
 
@@ -101,7 +101,7 @@ def lane_remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
     """Return the effects of each device's variants in a run; devices without a default or a variant are left out.
 
     Raises:
-        NotComparable: they are not of one run.
+        NotComparable: the rows are not of one run.
     """
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -111,11 +111,11 @@ def lane_remedies(trials: Sequence[Trial]) -> tuple[Remedies, ...]:
 
 
 def effects_from_other_runs(plain: Trial, other_rows: Iterable[Trial]) -> tuple[Remedy, ...]:
-    """Return the effects of other data paths or batch sizes on this machine at other times, the largest first.
+    """Return the effects of other data paths or batch sizes on this machine, from other runs, the largest first.
 
     Args:
         plain: a row of the run.
-        other_rows: rows of any runs; those that differ in more are skipped, of equal ones the newest counts.
+        other_rows: rows of any runs; rows with other differences are skipped, and of equal rows the newest counts.
     """
     newest: dict[tuple[object, ...], Trial] = {}
     for row in sorted(other_rows, key=lambda row: row.started_at):
@@ -126,9 +126,9 @@ def effects_from_other_runs(plain: Trial, other_rows: Iterable[Trial]) -> tuple[
 
 
 def find_single_difference(plain: object, row: object) -> Literal["", "data_path", "batch_size"]:
-    """Return the one thing in which a row, or a light line of one, differs from another.
+    """Return the only setting in which a row, or a light line of a row, differs from another one.
 
-    Empty without such a difference, or with several.
+    Empty if they differ in no setting or in several.
     """
     unlike = set(comparable.differing_columns(plain, row, comparable.REMEDY_COLUMNS))
     if unlike == {"batch_size"}:
@@ -163,7 +163,7 @@ def _device_remedies(device: str, rows: Sequence[Trial]) -> Remedies | None:
 
 
 def _hindrance_reason(row: Trial) -> str:
-    """Return why a row cannot be compared, in words that go on after a colon."""
+    """Return why a row cannot be compared, as text that follows a colon."""
     return speedup.verdict_obstacle(row, row) or interference.row_interference([row]).hindrance
 
 
@@ -247,10 +247,10 @@ def _headline(device: str, same: Sequence[Remedy], other: Sequence[Remedy], plai
 
 
 def _no_gain(device: str, same: Sequence[Remedy]) -> str:
-    """Return the headline where no variant helps for certain; nothing to gain only if every variant is decided."""
+    """Return the headline if no variant certainly helps; it denies any gain only if every variant is decided."""
     if all(one.value is None for one in same):
         return f"No effect of a variant with the same numerics is known on {device}."
-    if faster := next((one for one in same if one.helps), None):  # unchecked, or it would be a winner
+    if faster := next((one for one in same if one.helps), None):  # unchecked, else the headline would recommend it
         return (
             f"No gain is certain on {device}: the fastest variant, {faster.title}, was not checked for equal results."
         )
@@ -273,7 +273,7 @@ def _short_figures(remedy: Remedy) -> str:
 
 
 def _effect_from_other_run(plain: Trial, row: Trial, what: str) -> Remedy | None:
-    """Compare a row of another run with one of this run, by the time of an epoch; None if that is undecided."""
+    """Compare a row of another run with a row of this run, by the time of an epoch; None if that is impossible."""
     if _hindrance_reason(plain) or _hindrance_reason(row) or min(len(plain.step_s), len(row.step_s)) < MIN_PAIRS:
         return None
     ours, theirs = ([step_s * trial.steps_per_epoch for step_s in trial.step_s] for trial in (plain, row))
@@ -316,6 +316,6 @@ def _sort_remedies(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
 
 
 def _beginning(title: str) -> str:
-    """Return a title at the beginning of a sentence; names such as bf16 stay as they are."""
+    """Capitalize a title for the beginning of a sentence; names such as bf16 stay unchanged."""
     first = title.partition(" ")[0]
     return title if any(letter.isdigit() for letter in first) else title[:1].upper() + title[1:]

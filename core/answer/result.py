@@ -17,7 +17,7 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 DECIDED: frozenset[Outcome | None] = frozenset(("crossing", "gpu_always", "cpu_always", "several"))
-"""Outcomes that say who is faster, which people look for first."""
+"""Outcomes that say which device is faster; users look for these first."""
 
 Basis = Literal["steady", "with_transfer", "cold_start", "as_given"]
 
@@ -34,7 +34,7 @@ BASIS_TITLES: dict[Basis, str] = {
     "cold_start": "with start-up",
     "as_given": "as given",
 }
-"""The same in a few words."""
+"""Short titles of the cost bases."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ class Evidence:
     """Timings at one size.
 
     Attributes:
-        baseline_s: seconds, one entry per reading, as `challenger_s`.
-        paired: whether readings of equal place were timed back to back, so that disturbances cancel.
+        baseline_s: seconds of the baseline, one entry per reading; `challenger_s` likewise for the challenger.
+        paired: whether readings with the same index were timed back to back, so that disturbances cancel.
         visits: number of rounds in which the size was measured, between other sizes; readings of one round share the
             machine's state.
         obstacle: why there is no answer at this size (out of memory, busy machine, skipped); empty if there is one.
@@ -62,11 +62,12 @@ class Size:
     """The answer at one size.
 
     Attributes:
-        baseline_s: median seconds, as `challenger_s`; None if nothing was timed.
-        readings: pairs, or the fewer readings of the two devices where they are not paired.
+        baseline_s: median seconds of the baseline; `challenger_s` likewise; None if nothing was timed.
+        readings: number of pairs; for unpaired readings, the smaller number of the two devices.
         speedup: baseline over challenger; above 1 the challenger is faster.
-        low: its interval is from there to `high`, at the level `Crossover.level`; None where the noise is unknown.
-        reason: why there is no winner; empty where there is one, and where each size was read only once.
+        low: lower end of the interval, which ends at `high` and has the level `Crossover.level`; None if the noise is
+            unknown.
+        reason: text on why there is no winner; empty if there is one, or if each size was read only once.
     """
 
     size: float
@@ -81,7 +82,7 @@ class Size:
 
     @property
     def has_winner(self) -> bool:
-        """Whether one of the two is the winner here."""
+        """Whether one of the two devices wins at this size."""
         return self.verdict in WINNERS
 
 
@@ -107,11 +108,12 @@ class SpeedupAt:
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """Where the faster device changes.
+    """A place on the axis where the faster device changes.
 
     Attributes:
-        estimate: size at which either is as likely to be the faster one; the 95 % interval is from `low` to `high`.
-        challenger_above: whether the challenger wins above it; the baseline does otherwise.
+        estimate: size at which both devices are equally likely to be faster, with its 95 % interval from `low` to
+            `high`.
+        challenger_above: whether the challenger is faster above this size; otherwise the baseline is.
     """
 
     estimate: float
@@ -136,12 +138,12 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Clear:
-    """Sizes at all of which one device is faster for certain, where the whole is undecided.
+    """A range of sizes where one device is certainly faster, although the outcome as a whole is undecided.
 
     Attributes:
-        begin: the smallest of them; `end` the largest.
-        challenger_faster: whether the challenger is; the baseline is otherwise.
-        least: how many times as fast the faster one is at least, by the medians; `most` at most.
+        begin: smallest size of the range; `end` is the largest.
+        challenger_faster: whether the challenger is the faster device; otherwise it is the baseline.
+        least: smallest speedup of the faster device in the range, by the medians; `most` is the largest.
     """
 
     begin: float
@@ -153,12 +155,12 @@ class Clear:
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """Answer under the assumption of typical noise: each size was read once, which leaves the noise unknown.
+    """Answer under the assumption of typical noise: each size was read only once, so the noise is unknown.
 
     Attributes:
         noise: assumed standard deviation of the logarithm of one device's reading.
-        outcome: key of `OUTCOMES`, under that assumption, as are `clear` and `crossings`, whose intervals are not
-            measured.
+        outcome: key of `OUTCOMES` under that assumption; `clear` and `crossings` depend on it too, so their intervals
+            are not measured.
         estimate: size of the only crossing, from `low` to `high`; None unless there is exactly one.
     """
 
@@ -177,25 +179,26 @@ class Crossover:
 
     Attributes:
         basis: key of `BASES`.
-        baseline: name for people, as of the `challenger`.
+        baseline: readable name of the baseline; `challenger` likewise.
         outcome: key of `OUTCOMES`.
-        estimate: size of the crossing, with its 95 % interval from `low` to `high`; None exactly unless the outcome is
+        estimate: size of the crossing, with its 95 % interval from `low` to `high`; None unless the outcome is
             `crossing`.
-        tie: sizes around the crossing between which the difference is within ±10 %; None if unknown or nowhere.
-        also_close: other sizes between which it is, away from the crossing.
+        tie: sizes around the crossing between which the difference is within ±10 %; None if unknown or if there are
+            none.
+        also_close: other ranges of sizes with a difference within ±10 %, away from the crossing.
         crossings: every crossing beyond the noise, ascending.
-        clear: where one device is faster for certain; empty unless the outcome is `undecided`.
-        contradicting: sizes that contradict their neighbours beyond their readings' noise, by no more than a round of
-            measurement may shift them.
+        clear: ranges where one device is certainly faster; empty unless the outcome is `undecided`.
+        contradicting: sizes that contradict their neighbours by more than the noise of their readings, but by no more
+            than the possible shift of a round.
         assumed: the answer if the readings have typical noise; None unless each size was read once.
         noise: standard deviation of the logarithm of one reading's ratio, pooled over sizes; None if unknown.
         level: probability with which the interval of one size contains its speedup.
-        reason: in words, why the outcome is not a crossing.
-        cautions: reasons to doubt the answer, a sentence each.
-        sentence: the answer in words, computed from the above.
-        busy: observed interference of other programs, a sentence; empty without any.
-        condition: the load for which alone it is valid: "with other programs using about half of the processors"; empty
-            if it is valid for the quiet machine.
+        reason: text on why the outcome is not a crossing.
+        cautions: reasons to doubt the answer, one sentence each.
+        sentence: text of the answer, computed from the attributes above.
+        busy: sentence on observed interference of other programs; empty if there was none.
+        condition: load to which the answer is limited: "with other programs using about half of the processors"; empty
+            if the answer is valid for the quiet machine.
     """
 
     axis: str
@@ -224,5 +227,5 @@ class Crossover:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether it holds for the machine as loaded as it was, and is no answer for another time."""
+        """Whether the answer is valid only for the load of the machine during the measurement."""
         return bool(self.condition)

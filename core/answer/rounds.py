@@ -1,13 +1,14 @@
-"""The interval of a run measured in rounds, which covers what another run of the same experiment would find.
+"""The interval of a run measured in rounds, which covers the result of another run of the same experiment.
 
-Pairs of one round share the state of the machine: placement of memory and threads, clock frequency. So the medians of
-rounds vary by more than the noise of pairs. The additional variation is averaged over candidate values. Each has the
-probability that the run's rounds, repeated runs on the machine and a prior give it, as in `curve`.
+Pairs of one round share the state of the machine: placement of memory and threads, clock frequency. Therefore the
+medians of rounds vary by more than the noise of pairs. The interval is averaged over candidate values of this
+additional variation. Each value is weighted by its probability given the run's rounds, repeated runs on the machine and
+a prior, as in `curve_estimate`.
 
-A run may end at any of four looks, at one that happens to favour a device. An interval for a single look would be too
-narrow. Each interval leaves out `ROUNDS_TAIL` at either end: Pocock's level for four looks (Biometrika 64, 1977, doi
-10.1093/biomet/64.2.191). With it, the intervals of all looks cover the truth together in 95 % of runs. Such repeated
-confidence intervals are valid however the run ends (Jennison & Turnbull, J. R. Stat. Soc. B 51, 1989).
+A run may end at any of four looks, including one that happens to favour a device. An interval for a single look would
+be too narrow. Each interval leaves out `ROUNDS_TAIL` at either end: Pocock's level for four looks (Biometrika 64, 1977,
+doi 10.1093/biomet/64.2.191). With it, the intervals of all looks cover the truth together in 95 % of runs. Such
+repeated confidence intervals are valid however the run ends (Jennison & Turnbull, J. R. Stat. Soc. B 51, 1989).
 """
 
 import math
@@ -20,20 +21,20 @@ import numpy as np
 from .curve_estimate import Vector, factor_weights, median_spread, mixture_quantile, pool_noise, posterior_sd
 
 ROUNDS_TAIL = 0.0182 / 2
-"""Share outside an interval at either end: Pocock's level of each of four looks, 1.82 %, of both ends together."""
+"""Share outside an interval at either end: half of Pocock's level for each of four looks, which is 1.82 %."""
 
 SHIFTS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
-"""Candidates for how much a round shifts all its pairs (standard deviation of the logarithm)."""
+"""Candidate values for the shift of all pairs of a round (standard deviation of the logarithm)."""
 
 SHIFT_CHANCES = (0.45, 0.1, 0.08, 0.08, 0.1, 0.12, 0.05, 0.02)
-"""Prior probabilities of these values; with a quieter prior, a few rounds that happen to agree count as a quiet machine
+"""Prior probabilities of `SHIFTS`; with a quieter prior, a few rounds that happen to agree count as a quiet machine
 (tests/benchmarks/round_coverage.py)."""
 
 LEAST_SHIFT = 0.01
-"""Shift below which machines are alike: a smaller one would be estimated from noise."""
+"""Shift below which machines are treated as equal, because a smaller one would be estimated from noise."""
 
 MOST_FREEDOM = 6.0
-"""Repeated runs that count at most against a run's own rounds: the machine may be another one today."""
+"""Maximum number of repeated runs that count against a run's own rounds, because the machine may have changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,9 @@ class Repeatability:
     """How well results on a machine repeat, estimated from repeated runs of the same experiments.
 
     Attributes:
-        shift: by how much a round shifts its pairs, so that runs differ as they did (standard deviation).
-        freedom: runs that it rests on, beyond the first of each question; 0 where no question was repeated.
-        reach: 95 % of results lie within so much of the middle of their question, as a share.
+        shift: standard deviation of the shift between rounds that explains how much the runs differed.
+        freedom: number of runs used, without the first of each question; 0 if no question was repeated.
+        reach: relative distance from the middle of a question within which 95 % of its results lie.
     """
 
     shift: float = 0.0
@@ -63,10 +64,10 @@ def rounds_interval(
     """Return the interval of the mean over rounds; the median of all values is inside.
 
     Args:
-        values: logarithms of ratios, one a pair.
-        rounds: number of the round of each.
+        values: logarithms of ratios, one per pair.
+        rounds: round number of each value.
         tail: probability beyond either end.
-        machine: what is known of its rounds beforehand.
+        machine: prior knowledge of the shift between rounds on this machine.
     """
     groups = _group_by_round(values, rounds)
     noise = pool_noise(groups)
@@ -92,8 +93,8 @@ def estimate_repeatability(questions: Sequence[Sequence[tuple[Sequence[float], S
     """Estimate how well results repeat, from repeated runs of the same experiments.
 
     Args:
-        questions: for each question its runs: logarithms of the ratios of all pairs, and the round of each; no rounds
-            where a run had one only.
+        questions: runs of each question: logarithms of the ratios of all pairs, and the round number of each pair; no
+            round numbers if the run had only one round.
     """
     repeated = [[run for run in runs if run[0]] for runs in questions]
     repeated = [runs for runs in repeated if len(runs) > 1]
@@ -113,13 +114,13 @@ def _group_by_round(values: Sequence[float], rounds: Sequence[int]) -> list[Vect
 
 
 def _median_variance(values: Sequence[float], rounds: Sequence[int]) -> float:
-    """Variance of a run's median by the scatter of pairs within its rounds alone."""
+    """Return the variance of a run's median, estimated only from the scatter of pairs within its rounds."""
     noise = pool_noise(_group_by_round(values, rounds or [0] * len(values)))
     return float(median_spread(len(values))) * (noise.sd or 0.0) ** 2
 
 
 def _shift_weights(machine: Repeatability) -> Vector:
-    """Logarithm of the probability of each of `SHIFTS`: the prior, and what repeated questions say (chi-square)."""
+    """Return the log probability of each of `SHIFTS`, from the prior and from repeated questions (chi-square)."""
     variances = np.array(SHIFTS) ** 2 + LEAST_SHIFT**2
     freedom = min(MOST_FREEDOM, machine.freedom)
     said = -freedom / 2 * (np.log(variances) + (machine.shift**2 + LEAST_SHIFT**2) / variances)

@@ -1,7 +1,7 @@
 """Answers of a run, each computed on first access and cached.
 
-Pages, the command line, comparisons and exports read it; none of them computes a statistic. An error in one answer is
-raised on access to it, and the others remain readable.
+Pages, the command line, comparisons and exports read these answers and compute no statistics themselves. An error in
+one answer is raised on access to it; the others remain readable.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from .verdict import Verdict
 
 @dataclass(frozen=True, eq=False)
 class RunRow:
-    """Answers from one row; each is described in the function of this folder that computes it."""
+    """Answers from one row; each is documented in the function of this folder that computes it."""
 
     row: Trial
 
@@ -43,7 +43,7 @@ class RunRow:
 
     @property
     def median_epoch_s(self) -> float | None:
-        """Median of the epochs; None where none was timed."""
+        """Median seconds of an epoch; None if no epoch was timed."""
         return statistics.median(self.epoch_s) if self.epoch_s else None
 
     @cached_property
@@ -68,16 +68,16 @@ class RunRow:
 
     @cached_property
     def accuracy(self) -> float | None:
-        """Share of right answers on the test items; None if it was not tested.
+        """Share of right answers on the test items; None if the model was not tested.
 
         Raises:
-            InvalidValue: the counts are not those of the data set's classes.
+            InvalidValue: the counts do not match the classes of the data set.
         """
         return accuracy.accuracy(self.row)
 
     @property
     def accuracy_shown(self) -> str:
-        """The same for people; empty where it was not tested, or its counts are not those of the data set."""
+        """Accuracy as text; empty if the model was not tested, or its counts do not match the data set."""
         with contextlib.suppress(InvalidValue):
             return "" if self.accuracy is None else units.format_counted_share(self.accuracy, digits=1)
         return ""
@@ -88,13 +88,13 @@ class RunRow:
 
     @cached_property
     def classification_text(self) -> str:
-        """The classification report as text; empty if it was not tested."""
+        """The classification report as text; empty if the model was not tested."""
         return accuracy.classification_text(self.row) if self.row.confusion else ""
 
 
 @dataclass(frozen=True, eq=False)
 class RunPair:
-    """Comparison of one row with another of its run. Each part raises `NotComparable` where the rows are not."""
+    """Comparison of two rows of a run. Each answer raises `NotComparable` if the rows are not comparable."""
 
     baseline: Trial
     challenger: Trial
@@ -113,7 +113,7 @@ class RunPair:
 
     @cached_property
     def thread_waits(self) -> str:
-        """How the threads of a CPU waited, with the line to set; empty where it hardly matters."""
+        """How the CPU threads waited for each other, with the line to set; empty if it hardly matters."""
         return speedup.describe_thread_waits(self.baseline, self.challenger)
 
     @cached_property
@@ -137,7 +137,7 @@ class Run:
 
     @cached_property
     def pairs(self) -> tuple[RunPair, ...]:
-        """Answers for each other row against the first."""
+        """Comparisons of each other row with the first."""
         return tuple(RunPair(self.trials[0], other) for other in self.trials[1:])
 
     @cached_property

@@ -1,14 +1,14 @@
 """Adaptive search for a crossover: which size to measure next, and when to stop.
 
-The search has four phases. It begins in the middle. It gallops towards where the other device should win, until the
-sign flips or the range ends. It measures at the middle and the ends of the interval until it is narrow. Then it checks
-sentinels on either side, where a second crossing would show, and any place where the curve allows one. Where sizes
-together leave open how often the faster device changes, the neighbours of the most informative size are measured. The
-search is a pure function of the results so far, so that an interrupted search continues as if it had not been.
-Distances are in ninths of the range, which is an octave for the usual range of hidden sizes.
+The search has four phases. It begins in the middle of the range. It gallops towards sizes where the other device should
+win, until the sign changes or the range ends. It measures at the middle and the ends of the interval until the interval
+is narrow. Finally it checks sentinels on either side and any other place where the curve allows a second crossing. If
+the readings leave open how often the faster device changes, the neighbours of the most informative size are measured.
+The search is a pure function of the results so far, so an interrupted search continues as if it had not been
+interrupted. Distances are in ninths of the range; one ninth is an octave for the usual range of hidden sizes.
 
-In the manner of probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), with
-magnitudes in place of mere signs. A second crossing narrower than the gap between two sentinels cannot be seen.
+The method resembles probabilistic bisection (Waeber, Frazier & Henderson, SIAM J. Control Optim. 51(3), 2013), but uses
+magnitudes instead of signs. A second crossing narrower than the gap between two sentinels cannot be detected.
 """
 
 import itertools
@@ -25,10 +25,10 @@ from .judgement import judge_readings
 from .result import Crossing, Crossover, Evidence, Size
 
 NARROW_RATIO = 1.3
-"""Ratio of the ends of the interval at which the search is content: a third of a doubling."""
+"""Ratio of the ends of the interval below which it counts as narrow: about a third of a doubling."""
 
 STRIDES_PER_RANGE = 9
-"""Parts of the range that make one stride."""
+"""Number of strides in the range."""
 
 GALLOP = 2.0
 SENTINELS = (1.4, 2.5)
@@ -37,25 +37,26 @@ SAME_PLACE_STRIDES = 0.3
 REACHES = (0.6, 1.2, 2.4, 4.8)
 """Distances of the search, in strides.
 
-- `GALLOP`: how far a gallop goes.
+- `GALLOP`: length of a gallop.
 - `SENTINELS`: distance of the sentinels from the crossover.
-- `ASIDE_STRIDES`: how far outside its interval a second crossing is looked for.
-- `SAME_PLACE_STRIDES`: how near a size counts as already measured.
-- `REACHES`: how far from an undecided size the next ones are tried, the further the noisier it is.
+- `ASIDE_STRIDES`: distance from the interval beyond which a second crossing is searched for.
+- `SAME_PLACE_STRIDES`: distance within which a size counts as already measured.
+- `REACHES`: distances from an undecided size at which the next sizes are tried; noisier sizes need larger distances.
 """
 
 HIDDEN_CHANCE = 0.2
-"""Least probability, by the curve, that the other device wins at a size outside the interval, to measure it."""
+"""Probability that the other device wins, by the curve, above which a size outside the interval is measured."""
 
 ENOUGH_NEAR = 5
-"""Sizes measured near one that contradicts others, or near an end of the range that stays undecided, before what they
-say together is believed: at a noise of 10 % a reading, three leave a dip of 1.4 times open in every fourth search."""
+"""Number of sizes measured near a contradicting size, or near an undecided end of the range, before their common result
+is accepted: at a noise of 10 % per reading, three sizes leave a dip of 1.4 times unresolved in every fourth search.
+"""
 
 USUAL_SEARCH_SIZES = (6, 20)
-"""Sizes that a search measures, at least and at most, as all but one of the sweeps of docs/statistics.md did."""
+"""Usual minimum and maximum number of sizes of a search, as in all but one of the sweeps of docs/statistics.md."""
 
 MOST_UNDECIDED, MAX_SEARCH_SIZES = 16, 40
-"""Sizes after which a search gives up that has not found a winner on either side; and one that is not content."""
+"""Maximum number of sizes of a search that has no winner on either side yet, and of any search."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +64,8 @@ class SearchStep:
     """The next step of an adaptive search.
 
     Attributes:
-        size: the candidate to measure next; None if the search is over.
-        reason: why this one, or why it is over; for people.
+        size: candidate to measure next; None if the search is over.
+        reason: readable reason for this size, or for the end of the search.
     """
 
     size: float | None
@@ -74,12 +75,12 @@ class SearchStep:
 def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> SearchStep:
     """Return the size whose measurement closes the interval soonest, or the end of the search.
 
-    Deterministic in its arguments, whatever their order. Sizes that were measured or skipped (an `obstacle`) are not
-    chosen again.
+    The result depends only on the arguments, not on their order. Sizes that were measured or skipped (an `obstacle`)
+    are not chosen again.
 
     Args:
         candidates: sizes that may be chosen.
-        evidence: what is known so far, of sizes among the candidates or not.
+        evidence: timings so far; their sizes need not be candidates.
     """
     search = _Search(candidates, evidence)
     if not search.free:
@@ -90,14 +91,14 @@ def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> Sear
 
 
 LARGEST_DIVISOR = 256
-"""Divisors of sizes that are learned from refusals go up to this number."""
+"""Largest divisor of sizes that is inferred from refused sizes."""
 
 
 def select_buildable(candidates: Sequence[float], built: Sequence[float], refused: Sequence[float]) -> list[float]:
-    """Return the candidates that a script can probably build, by what it built and refused.
+    """Return the candidates that a script can probably build, judging by the sizes it built and refused.
 
-    The rule is the smallest divisor of all built sizes that divides no refused one; without such a divisor, only the
-    refused sizes are left out.
+    Candidates must be multiples of the smallest number that divides all built sizes and no refused size. Without such a
+    number, only the refused sizes are excluded.
     """
     left = [size for size in candidates if size not in refused]
     if not refused:
@@ -109,13 +110,13 @@ def select_buildable(candidates: Sequence[float], built: Sequence[float], refuse
 
 
 class _Search:
-    """One look at what is known. Places are logarithms to base 2."""
+    """State of a search, computed from its evidence. Places are logarithms of sizes to base 2."""
 
     def __init__(self, candidates: Sequence[float], evidence: Sequence[Evidence]) -> None:
         self.timed = sorted((entry for entry in evidence if not entry.obstacle), key=lambda entry: entry.size)
         self.tried = {entry.size for entry in evidence}
         usable = max((entry.size for entry in self.timed), default=0.0)
-        # The range ends at the first size beyond all timed ones that could not be measured, mostly for lack of memory.
+        # The range ends at the first size beyond all timed ones that could not be measured, usually for lack of memory.
         ceiling = min((entry.size for entry in evidence if entry.obstacle and entry.size > usable), default=math.inf)
         inside = [size for size in sorted(candidates) if size < ceiling]
         self.free = [size for size in inside if size not in self.tried]
@@ -171,7 +172,9 @@ class _Search:
         )
 
     def _find_hidden_crossing(self, only: Crossing) -> float | None:
-        """Return where the curve most likely crosses back outside the interval, as far out as sentinels are."""
+        """Return the place outside the interval, within reach of the sentinels, where the curve most likely crosses
+        back.
+        """
         aside, reach = ASIDE_STRIDES * self.stride, (SENTINELS[-1] + SAME_PLACE_STRIDES) * self.stride
         low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
         beside = [
@@ -189,7 +192,7 @@ class _Search:
         return beside[int(astray.argmax())] if astray.max() > HIDDEN_CHANCE else None
 
     def _find_doubtful(self) -> float | None:
-        """Return the most informative size with an unmeasured neighbour, where the number of changes is open."""
+        """Return the most informative place with an unmeasured neighbour, if the number of changes is uncertain."""
         doubtful = judge_readings(log_speedups(self.timed)).doubtful if len(self.timed) > 1 and self.known.noise else ()
         for place in doubtful:
             if abs(math.log2(self._nearest(place)) - place) <= ASIDE_STRIDES * self.stride:
@@ -197,7 +200,7 @@ class _Search:
         return None
 
     def _confirm(self) -> SearchStep:
-        """Measure again at a size that alone has its sign and may be disturbed; for more than one crossing."""
+        """With several crossings, measure again near a size with an isolated sign, which a disturbance may explain."""
         decided = [(size, place) for size, place in zip(self.sizes, self.places, strict=True) if _is_decided(size)]
         signs = [(size.speedup or 1.0) > 1 for size, _ in decided]
         for at, (_, place) in enumerate(decided):
@@ -207,14 +210,16 @@ class _Search:
         return SearchStep(size=None, reason="the faster device changes more than once")
 
     def _look_again(self) -> SearchStep:
-        """Measure next to contradicting sizes: the effect of a round shows there, the effect of the curve repeats."""
+        """Measure next to contradicting sizes, where the shift of a round does not repeat but a feature of the curve
+        does.
+        """
         for size in self.known.contradicting:
             if self._count_neighbours(math.log2(size)) < ENOUGH_NEAR:
                 return self._take(math.log2(size), "a second look at a size that contradicts its neighbours")
         return SearchStep(size=None, reason="neighbouring sizes contradict each other")
 
     def _find_sides(self) -> SearchStep:
-        """Find a size that the one device wins for certain, and one that the other does."""
+        """Search for a size where one device certainly wins, and for a size where the other one does."""
         signs = [(size.speedup or 1.0) > 1 for size in self.sizes]
         change = next((at for at, (a, b) in enumerate(itertools.pairwise(signs)) if a != b), None)
         if change is not None:
@@ -222,7 +227,7 @@ class _Search:
         return self._gallop(upwards=not signs[0])
 
     def _decide(self, before: int) -> SearchStep:
-        """Measure further out where it is undecided: the readings change sides, but noise could explain it."""
+        """Measure further out on undecided sides: the readings change sides, but noise could explain the change."""
         open_sides = [(at, side) for at, side in ((before, -1), (before + 1, 1)) if not _is_decided(self.sizes[at])]
         for reach, (at, side) in itertools.product(REACHES, open_sides):
             aside = self.places[at] + side * reach * self.stride
@@ -233,7 +238,7 @@ class _Search:
         return self._take((self.places[before] + self.places[before + 1]) / 2, "between the two sides")
 
     def _gallop(self, *, upwards: bool) -> SearchStep:
-        """Go where the other device should win, in one direction, then the other, as one won at every size so far."""
+        """Move to sizes where the other device should win, in both directions, since one device won at every size."""
         ahead = ((self.places[-1], self.high), (self.places[0], self.low))
         for place, end in ahead if upwards else reversed(ahead):
             if abs(end - place) > SAME_PLACE_STRIDES * self.stride or (
@@ -252,7 +257,7 @@ class _Search:
         return SearchStep(size=self._nearest(place), reason=reason)
 
     def _nearest(self, place: float) -> float:
-        """Return the free candidate that is nearest to a place, the smaller of two."""
+        """Return the free candidate nearest to a place; of two equally near candidates, the smaller one."""
         return min(self.free, key=lambda size: (abs(math.log2(size) - place), size))
 
     def _is_within_bracket(self, place: float) -> bool:
@@ -271,5 +276,5 @@ class _Search:
 
 
 def _is_decided(size: Size) -> bool:
-    """Return whether the readings of this size alone show the faster device, by however little."""
+    """Return whether the readings of this size alone show the faster device, however small the difference."""
     return size.low is not None and size.high is not None and not size.low <= 1 <= size.high

@@ -1,13 +1,14 @@
 """Check whether a variant computed the same numbers as eager fp32, by comparing the first losses of both.
 
-Both were trained from the same weights on the same batches on the same device. So they differ by rounding alone, if
-the variant has the same numerics. A variant that differs more has lower precision, or is wrong; the result names which.
+Both were trained from the same weights on the same batches on the same device. Therefore they differ only by
+rounding if the variant has the same numerics. A variant that differs more has lower precision or is wrong; the result
+says which.
 
-The speedup of two rows of a run with its interval, how certain it is, and the step time of one row.
+The module also computes the speedup of two rows of a run with its interval and certainty, and the step time of a row.
 
-Everything follows from the raw values of the rows; nothing here measures, reads a file or draws. A run's first
-contender is the baseline, another one the challenger, and rows that were not measured together are refused.
-Medians only: no block is ever deleted, outliers are counted instead.
+All answers are computed from the raw values of the rows; nothing here measures, reads a file or draws. A run's first
+contender is the baseline, and any other contender is the challenger. Rows that were not measured together are refused.
+Only medians are used: no block is ever deleted, and outliers are counted instead.
 """
 
 import functools
@@ -29,29 +30,29 @@ from .statistics import MIN_PAIRS, TIE, count_outliers, median_interval, relativ
 from .verdict import Verdict, VerdictCode, closeness_reason
 
 TOLERANCE = 1e-4
-"""Largest relative difference of a loss that rounding explains in the first steps.
+"""Largest relative difference of a loss that rounding can explain in the first steps.
 
-fp32 rounds to 6e-8. Another order of summation changes a loss of the first step by some 1e-7, and training carries
-that on: after 20 steps of the tutorials' networks, compiled steps, fused updates and micro-batches differ by 1e-7 to
-2e-6. A hundred times that is still out of reach of a mistake: a learning rate that is 1 % off, a batch in another
-order or inputs rounded to TF32 change a loss by 1e-3 and more."""
+fp32 rounds to 6e-8. Another order of summation changes a loss of the first step by about 1e-7, and the difference grows
+during training: after 20 steps of the tutorials' networks, compiled steps, fused updates and micro-batches differ by
+1e-7 to 2e-6. A hundred times this difference is still smaller than the effect of a mistake: a learning rate that is 1 %
+off, a batch in another order or inputs rounded to TF32 change a loss by 1e-3 or more."""
 
 ROUNDING_GROWTH = 10
 """Factor by which a variant's losses may differ more than default losses after a nudge of some roundings.
 
-The nudge moves the initial weights. Some trainings amplify rounding: that of a small ResNet with a learning rate of 0.1
-went from 1e-7 after five steps to 5e-4 after eight. A variant rounds at other places, so its losses diverge some steps
-earlier or later.
+The nudge moves the initial weights. Some trainings amplify rounding: for a small ResNet with a learning rate of 0.1,
+the difference grew from 1e-7 after five steps to 5e-4 after eight. A variant rounds at other places, so its losses
+diverge some steps earlier or later.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaneAgreement:
-    """Difference of a variant's first losses from the default's.
+    """Difference between the first losses of a variant and of the default.
 
     Attributes:
-        difference: largest relative difference of a loss; infinite where only one of both is a number.
-        within: whether each loss differs by no more than rounding explains.
+        difference: largest relative difference of a loss; infinite if only one of the two losses is a number.
+        within: whether every loss differs by no more than rounding can explain.
         same_mathematics: whether the variant promises the same numerics.
     """
 
@@ -86,7 +87,7 @@ def check_lane(trial: Trial) -> LaneAgreement | None:
 
 
 def _rounding_limits(trial: Trial, steps: int) -> list[float]:
-    """Return how much rounding explains the difference of each of the first losses."""
+    """Return the largest difference that rounding can explain for each of the first losses."""
     apart = map(_difference, trial.nudged_loss, trial.reference_loss)
     carried = [*itertools.accumulate(apart, max)]
     known = [max(TOLERANCE, ROUNDING_GROWTH * found) if math.isfinite(found) else math.inf for found in carried]
@@ -94,7 +95,7 @@ def _rounding_limits(trial: Trial, steps: int) -> list[float]:
 
 
 def find_lane(trial: Trial) -> Lane | None:
-    """Return the variant of a row; None where this version does not know it."""
+    """Return the variant of a row; None if this version does not support it."""
     try:
         return Lane.from_row(trial)
     except InvalidValue:
@@ -102,7 +103,7 @@ def find_lane(trial: Trial) -> Lane | None:
 
 
 def lane_title(trial: Trial) -> str:
-    """Return the variant of a row for people; empty for the default, and for one that this version does not know."""
+    """Return the title of a row's variant; empty for the default and for a variant that this version lacks."""
     lane = find_lane(trial)
     return lane.title if lane else ""
 
@@ -140,7 +141,7 @@ def _lane_sentence(trial: Trial, lane: Lane, difference: float, steps: int, *, w
 
 
 def _difference_text(difference: float) -> str:
-    """Return a relative difference for people: 1.2e-7 → "1 part in 8,300,000"."""
+    """Format a relative difference: 1.2e-7 → "1 part in 8,300,000"."""
     if not math.isfinite(difference):
         return "infinitely"
     if difference >= 0.01:
@@ -150,12 +151,12 @@ def _difference_text(difference: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StepTime:
-    """Seconds a step of one trial, summarised over its timed blocks.
+    """Seconds per step of one trial, summarized over its timed blocks.
 
     Attributes:
-        low_s: the 95 % interval of the median begins there, and ends at `high_s`; None below `MIN_PAIRS` blocks.
-        noise: interquartile range over the median; None below two blocks and where the median is 0.
-        outliers: blocks further than `OUTLIER` median absolute deviations from the median; they stay in.
+        low_s: lower end of the 95 % interval of the median, which ends at `high_s`; None below `MIN_PAIRS` blocks.
+        noise: interquartile range over the median; None below two blocks or if the median is 0.
+        outliers: number of blocks further than `OUTLIER` median absolute deviations from the median; they are included.
     """
 
     median_s: float | None
@@ -167,7 +168,7 @@ class StepTime:
 
 
 def contender_label(trial: Trial) -> str:
-    """Return the contender with its device for people: `CPU (AMD EPYC, 2 threads)`, `1 CPU thread (AMD EPYC)`."""
+    """Return a readable name of a contender and its device: `CPU (AMD EPYC, 2 threads)`, `1 CPU thread (AMD EPYC)`."""
     name = display_name(trial.contender)
     said = "CPU thread" in name or not (is_host(trial) and trial.threads)
     threads = "" if said else f", {units.format_quantity(trial.threads, 'thread')}"
@@ -186,7 +187,7 @@ def step_time(trial: Trial) -> StepTime:
 
 @functools.lru_cache(maxsize=32)
 def _summarize_times(times: tuple[float, ...]) -> StepTime:
-    """Summarize the step times; cached, as a page needs it often for rows of many thousand blocks."""
+    """Summarize step times; cached, because a page needs the result often for rows of many thousand blocks."""
     interval = median_interval(times)
     return StepTime(
         median_s=statistics.median(times) if times else None,
@@ -201,14 +202,14 @@ def _summarize_times(times: tuple[float, ...]) -> StepTime:
 def speedup(baseline: Trial, challenger: Trial) -> Verdict:
     """Return the speedup of the challenger over the baseline, from pairs of blocks measured back to back.
 
-    The logarithm of each pair's ratio, their median, and the interval of that median: what disturbs both blocks of
-    a pair cancels, and swapping the two inverts the answer. Where the run had rounds, the interval covers what another
-    run would say (`estimate.rounds`). Rows of earlier versions have none, and nothing in them tells how far the machine
-    shifts from one round to the next: their interval stays that of their blocks, and no verdict of theirs changes. It
-    is marked by what is missing: their figures name no rounds.
+    The speedup is the median of the logarithms of all pairs' ratios, with its interval. Disturbances of both blocks of
+    a pair cancel, and swapping the two rows inverts the answer. If the run had rounds, the interval covers the result
+    of another run (`core.answer.rounds`). Rows of earlier versions have no rounds, so the shift of the machine between
+    rounds is unknown. Their interval remains the one of their blocks, and their verdicts do not change; their figures
+    name no rounds.
 
     Raises:
-        NotComparable: the rows differ in a column of `comparable.RUN`.
+        NotComparable: the rows differ in a column of `comparable.RUN_COLUMNS`.
     """
     comparable.require_equal(baseline, challenger, comparable.RUN_COLUMNS)
     hindrance = verdict_obstacle(baseline, challenger)
@@ -248,11 +249,11 @@ def speedup(baseline: Trial, challenger: Trial) -> Verdict:
 
 
 WAITING_STEP_S = 0.02
-"""Length of a step below which the waits of threads matter: forty of 100 µs each (docs/decisions/0007) are a fifth."""
+"""Seconds of a step below which thread waits matter: forty waits of 100 µs (docs/decisions/0007) are a fifth of it."""
 
 
 def describe_thread_waits(baseline: Trial, challenger: Trial) -> str:
-    """Return how the threads of a CPU waited for each other, with the line to set; empty where it hardly matters."""
+    """Describe how the CPU threads waited for each other, with the line to set; empty if it hardly matters."""
     several = [row for row in (baseline, challenger) if is_host(row) and row.threads > 1 and row.omp_wait_policy]
     if not any(row.step_s and statistics.median(row.step_s) < WAITING_STEP_S for row in several):
         return ""
@@ -262,7 +263,7 @@ def describe_thread_waits(baseline: Trial, challenger: Trial) -> str:
 
 
 def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
-    """Return why no verdict can be given, in words that go on after a colon; empty if there is no obstacle yet."""
+    """Return why no verdict can be given, as text that follows a colon; empty if there is no obstacle yet."""
     for trial in (baseline, challenger):
         if trial.outcome == "out_of_memory":
             where = inline_name(trial.contender)
@@ -288,7 +289,7 @@ def _more_pairs_advice(trial: Trial) -> str:
 
 
 def find_timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
-    """Return the two rows of each run that has timed both contenders."""
+    """Return the two rows of each run in which both contenders were timed."""
     runs: dict[str, dict[str, Trial]] = {}
     for row in rows:
         if row.block_steps:
@@ -297,7 +298,7 @@ def find_timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> l
 
 
 def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the seconds per step of both in each round in which both have a block, in the order of rounds."""
+    """Return the seconds per step of both rows for each pair of blocks that both have, in the order of the pairs."""
     base = dict(zip(baseline.block_pair, baseline.step_s, strict=True))
     other = dict(zip(challenger.block_pair, challenger.step_s, strict=True))
     rounds = sorted(base.keys() & other.keys())
@@ -305,12 +306,12 @@ def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], t
 
 
 def log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
-    """Return ln(baseline time / challenger time) of each round in which both have a block, in order."""
+    """Return ln(baseline time / challenger time) for each pair of blocks that both rows have, in order."""
     return [math.log(base) - math.log(other) for base, other in zip(*pair_steps(baseline, challenger), strict=True)]
 
 
 def pair_rounds(baseline: Trial, challenger: Trial) -> list[int]:
-    """The round of the run in which each pair was measured, in the order of `log_ratios`; empty if it had none."""
+    """Return the round in which each pair was measured, in the order of `log_ratios`; empty if the run had none."""
     known = dict(zip(baseline.block_pair, baseline.block_round, strict=False))
     return [known[pair] for pair in sorted(known.keys() & set(challenger.block_pair))]
 
@@ -318,9 +319,9 @@ def pair_rounds(baseline: Trial, challenger: Trial) -> list[int]:
 def _ratio_interval(
     baseline: Trial, challenger: Trial, ratios: Sequence[float], level: float | None = None
 ) -> tuple[float, float] | None:
-    """The interval of the logarithm of a speedup, the 95 % one unless it is to leave out another `level`.
+    """Return the interval of the logarithm of a speedup: the 95 % interval, or the one that leaves out `level`.
 
-    None below `MIN_PAIRS` pairs, or where so few leave no interval of that level.
+    None below `MIN_PAIRS` pairs, or if there are too few pairs for this level.
     """
     rounds = pair_rounds(baseline, challenger)
     if not rounds:
@@ -339,16 +340,16 @@ def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) ->
 
 
 LEVEL = 0.002
-"""Probability outside the interval by which a run ends early, both ends together."""
+"""Probability outside the interval that decides whether a run ends early, both ends together."""
 
 LONE_CONTENDER_BLOCKS = 20
-"""Blocks of a contender without another to compare with: they give its time to about 4 % where they scatter by 5 %."""
+"""Number of blocks for a single contender: its time is accurate to about 4 % if the blocks scatter by 5 %."""
 
 
 def is_certain(trials: Sequence[Trial]) -> bool:
-    """Return whether more pairs would not change the fastest contender of a run, against its first.
+    """Return whether more pairs would not change which contenders are faster than the first one of a run.
 
-    A contender that was not timed, and never will be, is left out.
+    A contender that was not timed, and never will be, is ignored.
     """
     timed = [trial for trial in trials if trial.step_s]
     if not trials or not trials[0].step_s:
@@ -359,10 +360,10 @@ def is_certain(trials: Sequence[Trial]) -> bool:
 
 
 def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
-    """Return whether a stored run, one row a contender, is served as the answer to its question.
+    """Return whether a stored run, with one row per contender, can be served as the answer to its question.
 
-    One that holds for a loaded machine only never is. One that was timed only answers who did not ask for
-    the whole training if it may have ended by itself.
+    A run that is valid only for a loaded machine is never served. If the question requests neither the whole training
+    nor a number of pairs, a run that was only timed must be certain or have reached the last look.
     """
     if any(load_condition(trials[0], other) for other in trials[1:]):
         return False
@@ -375,7 +376,7 @@ def is_beyond_doubt(wide: tuple[float, float] | None, shown: tuple[float, float]
     """Return whether intervals leave no doubt that one device is faster by more than a tie, or that none is.
 
     Args:
-        wide: of the logarithm of the speedup, leaves out `LEVEL`; None where there are too few pairs.
+        wide: interval of the logarithm of the speedup that leaves out `LEVEL`; None if there are too few pairs.
         shown: the 95 % interval.
     """
     if wide is None or shown is None:
@@ -394,9 +395,9 @@ def _is_pair_certain(baseline: Trial, challenger: Trial) -> bool:
 
 
 def load_condition(baseline: Trial, challenger: Trial) -> str:
-    """Return the load without which the comparison of two rows may be another one; empty where none can turn it.
+    """Return the load without which the comparison of two rows could be different; empty if no load can change it.
 
-    Of fewer pairs than an interval needs, as in a sweep, the median alone is looked at.
+    With fewer pairs than an interval needs, as in a sweep, only the median is considered.
     """
     company = interference.trial_pair_interference(baseline, challenger)
     if company is None or min(*baseline.step_s, *challenger.step_s, math.inf) <= 0:

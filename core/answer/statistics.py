@@ -1,6 +1,6 @@
-"""Statistics that several answers share: intervals of medians and of ratios, noise, who wins. Numbers in, numbers out.
+"""Statistics that several answers share: intervals of medians and of ratios, noise, and when a difference matters.
 
-Medians only: no value is ever deleted, outliers are counted instead.
+Functions accept and return numbers only. Only medians are used: no value is ever deleted; outliers are counted instead.
 """
 
 import functools
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 MIN_PAIRS = 6
-"""Fewest values from which order statistics give a 95 % interval of the median: from 5 they reach 93.75 % at most."""
+"""Minimum number of values for a 95 % interval of the median by order statistics: 5 values reach at most 93.75 %."""
 
 INTERVAL_TAIL = 1 / 40
 """Share outside a 95 % interval at either end."""
@@ -23,18 +23,18 @@ OUTLIER = 14.83
 """Distance from the median, in median absolute deviations, of an outlier: ten standard deviations (hyperfine)."""
 
 NORMAL_FROM = 1_000
-"""Values from which the binomial distribution of ranks is as good as normal."""
+"""Number of values above which the binomial distribution of ranks is approximated by the normal one."""
 
 
 def median_interval(values: Sequence[float], tail: float = INTERVAL_TAIL) -> tuple[float, float] | None:
-    """Return the 95 % interval of the median by order statistics, None below `MIN_PAIRS` values.
+    """Return the 95 % interval of the median by order statistics; None below `MIN_PAIRS` values.
 
-    With another `tail` it is the interval that leaves out so much at either end, None where so few values have none.
+    Another `tail` gives the interval that leaves out this share at either end, or None if there are too few values.
 
-    It covers at least 95 % whatever the distribution, since each value is below the true median with probability
+    It covers at least 95 % for any distribution, since each value is below the true median with probability
     1/2 (Hoefler & Belli, SC'15, doi 10.1145/2807591.2807644). An interval from the median absolute deviation is a
-    little narrower but covers 91–94 % up to 20 values of one point, simulated. A coarse clock can make the middle
-    values coincide; the interval is then the range of all, and is a point only if every value is alike.
+    little narrower, but in simulations it covers 91–94 % up to 20 values of one point. A coarse clock can make the
+    middle values coincide; the interval is then the range of all values, and is a point only if all are equal.
     """
     ordered, rank = sorted(values), most_heads(tail, len(values))
     if rank < 0:
@@ -44,16 +44,16 @@ def median_interval(values: Sequence[float], tail: float = INTERVAL_TAIL) -> tup
 
 
 def ratio_interval(measured_s: Sequence[float], recorded_s: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the ratio of two medians whose readings do not pair.
+    """Return the 95 % interval of the ratio of two medians of unpaired readings.
 
     Each median has the distribution-free interval of order statistics, interpolated between two of them so that it
-    leaves out 5 % and not less (Hettmansperger & Sheather 1986). From these two the interval of the difference of
-    logarithms is put together as Welch's test puts two standard errors together (MOVER; Zou & Donner 2008, doi
-    10.1002/sim.3095). Simulated by tests/benchmarks/across_coverage.py.
+    leaves out 5 % and not less (Hettmansperger & Sheather 1986). The two intervals are combined into the interval of
+    the difference of logarithms, as Welch's test combines two standard errors (MOVER; Zou & Donner 2008, doi
+    10.1002/sim.3095). The coverage is simulated in tests/benchmarks/across_coverage.py.
 
     Args:
-        measured_s: seconds, `MIN_PAIRS` values at least, above 0.
-        recorded_s: the same of the other machine; above 1, it is the faster one.
+        measured_s: seconds above 0, at least `MIN_PAIRS` values.
+        recorded_s: seconds of the other machine, likewise; if the ratio is above 1, the other machine is faster.
     """
     sides = [_reach([math.log(value) for value in values]) for values in (measured_s, recorded_s)]
     (middle, below, above), (other, other_below, other_above) = sides
@@ -63,7 +63,7 @@ def ratio_interval(measured_s: Sequence[float], recorded_s: Sequence[float]) -> 
 
 
 def relative_noise(times: Sequence[float]) -> float | None:
-    """Return the interquartile range over the median; None below two values and where the median is 0."""
+    """Return the interquartile range over the median; None below two values or if the median is 0."""
     if len(times) < 2:
         return None
     low, median, high = statistics.quantiles(times, n=4, method="inclusive")
@@ -81,15 +81,15 @@ def count_outliers(times: Sequence[float]) -> int:
 
 
 def p90_to_median(times: Sequence[float]) -> float:
-    """Return the 90th percentile over the median, which shows a busy machine where stolen time does not."""
+    """Return the 90th percentile over the median, which shows a busy machine even if stolen time does not."""
     return statistics.quantiles(times, n=10, method="inclusive")[8] / statistics.median(times)
 
 
 def heads_at_most(heads: int, coins: int) -> float:
-    """Return the probability that of so many coins at most so many show heads, which are no more than half of them.
+    """Return the probability that at most `heads` of `coins` coins show heads, for at most half of the coins.
 
-    Summed from the largest term down, as far as a float can tell: whole numbers of a million digits take minutes,
-    floats do not. The relative error is below 1e-8 up to a million coins.
+    The terms are summed from the largest one down, to the precision of floats, because exact integers of a million
+    digits take minutes. The relative error is below 1e-8 up to a million coins.
     """
     if heads < 0:
         return 0.0
@@ -105,11 +105,12 @@ def heads_at_most(heads: int, coins: int) -> float:
 
 @functools.cache
 def most_heads(share: float, coins: int) -> int:
-    """Return most heads for which `heads_at_most` is no more than a share below one half; -1 if there are none.
+    """Return the most heads for which `heads_at_most` is at most `share`, which is below one half; -1 if there are
+    none.
 
-    So many values lie outside each end of the interval of the median of as many values as coins.
+    With as many values as coins, this number of values lies outside each end of the interval of their median.
     """
-    heads = math.floor((coins + NormalDist().inv_cdf(share) * math.sqrt(coins)) / 2)  # the normal distribution is near
+    heads = math.floor((coins + NormalDist().inv_cdf(share) * math.sqrt(coins)) / 2)  # normal approximation
     while heads >= 0 and heads_at_most(heads, coins) > share:
         heads -= 1
     while heads_at_most(heads + 1, coins) <= share:
@@ -128,7 +129,7 @@ def _reach(values: Sequence[float]) -> tuple[float, float, float]:
 
 @functools.cache
 def _interval_rank(count: int) -> tuple[int, float]:
-    """Return how many values lie outside each end of a median's interval, and how far towards the next it begins."""
+    """Return how many values lie outside each end of a median's interval, and the share of the way to the next."""
     if count > NORMAL_FROM:
         place = count / 2 - NormalDist().inv_cdf(1 - INTERVAL_TAIL) * math.sqrt(count) / 2
         return math.floor(place), place % 1

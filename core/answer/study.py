@@ -1,8 +1,8 @@
 """Studies: which rows of a store belong together, and their answer on one axis.
 
 A study is a set of runs that agree in everything but one size. Rows of another methodology, machine, version or setting
-form studies of their own: nothing is mixed, and an explicit mix of such rows is refused. A study's timings become
-evidence for `core.answer.crossover`; nothing here estimates, reads a file or draws.
+form separate studies, and an explicit mix of such rows is refused. A study's timings become evidence for
+`core.answer.crossover`; nothing here estimates, reads a file or draws.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from .result import BASES, Basis, Crossover, Evidence, Size
 from .verdict import Verdict
 
 SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.DEPENDENT_COLUMNS.values()))))
-"""Sizes, and what follows from them: columns in which the runs of some study differ."""
+"""Sizes and the columns that depend on them: the runs of a study may differ in these columns."""
 
 FIXED = tuple(name for name in comparable.STUDY_COLUMNS if name not in SIZED)
 """Columns in which the runs of every study agree."""
@@ -49,12 +49,12 @@ class Study:
     """Runs that differ in one size only, of two contenders measured together: the input of a crossover.
 
     Attributes:
-        id: name, 12 hexadecimal digits: everything in which its runs agree.
+        id: identifier of 12 hexadecimal digits, computed from the settings in which its runs agree.
         axis: key of `core.question.fields.SIZE_AXES`.
         baseline: contender in written form, e.g. `cpu`.
         challenger: contender in written form, e.g. `cuda:0`.
         runs: (baseline row, challenger row) of the newest run of each size, ascending by size.
-        repeats: earlier runs of these sizes that are pooled with them; none unless `studies` is called with repeats.
+        repeats: earlier runs of these sizes to pool with the newest; empty unless `studies` is called with `repeats`.
     """
 
     id: str
@@ -71,19 +71,19 @@ class Study:
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """Places of the study's runs on the axis."""
+        """Sizes of the study's runs on the axis."""
         return tuple(size_on_axis(baseline, self.axis) for baseline, _ in self.runs)
 
     @property
     def newest(self) -> str:
-        """When the newest run of the study began."""
+        """Start time of the newest run of the study."""
         return max(baseline.started_at for baseline, _ in self.runs)
 
     def evidence(self, basis: Basis) -> list[Evidence]:
-        """Return the timings at each size, on one cost basis: seconds per step, of pairs of blocks.
+        """Return the timings at each size, on one cost basis: seconds per step, in pairs of blocks.
 
-        On `with_transfer` and `cold_start` each step includes its share of the one-time cost: the steps of the question
-        divide it. The one-time cost was measured once, so its own noise is not in the interval.
+        On `with_transfer` and `cold_start`, each step includes its share of the one-time cost, divided by the steps of
+        the question. The one-time cost was measured once, so the interval does not include its noise.
         """
         visits, mixed = _visits(self.every_run), _mixed_loads(self)
         by_size: dict[float, list[Evidence]] = {}
@@ -97,7 +97,7 @@ class Study:
 
         Raises:
             InvalidValue: there is no such basis.
-            NotComparable: the runs differ in something else than the axis.
+            NotComparable: the runs differ in more than the axis.
         """
         require_choice("basis", basis, BASES)
         _require_one_study(self)
@@ -114,7 +114,7 @@ class Study:
         return interference.mark_interference(answer, company, _load_of_answer(self, company))
 
     def part_times(self) -> tuple[dict[float, dict[str, float]], dict[float, dict[str, float]]]:
-        """Return the seconds of each part of a step at each profiled size, of the baseline and of the challenger."""
+        """Return the seconds of each part of a step at each profiled size, for the baseline and for the challenger."""
         base, other = (
             {size_on_axis(pair[0], self.axis): found for pair in self.runs if (found := causes.part_times(pair[place]))}
             for place in (0, 1)
@@ -125,7 +125,7 @@ class Study:
         """Return the measured size just below the crossing, and why the slower device is slower there; None if unknown.
 
         Raises:
-            NotComparable: the rows of that size are not.
+            NotComparable: the rows of that size are not comparable.
         """
         below = [pair for pair in self.runs if answer.estimate and size_on_axis(pair[0], self.axis) <= answer.estimate]
         if not below or not all(map(causes.part_times, below[-1])):
@@ -136,15 +136,15 @@ class Study:
 
 
 def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2, repeats: bool = False) -> list[Study]:
-    """Return every study in the rows: at least `least` sizes that agree in all else. Most sizes first, then newest.
+    """Return every study in the rows with at least `least` sizes: the most sizes first, then the newest.
 
-    Rows of other methodologies, machines, versions or settings form studies of their own and never mix. Of several runs
-    of one size the newest counts, one that was cut off only where there is no other.
+    Rows of other methodologies, machines, versions or settings form separate studies. If a size has several runs, the
+    newest run counts; a run that was cut off counts only if there is no other.
 
     Args:
         trials: rows of any store, in any order; or light lines of rows, of which only `COLUMNS` are read.
-        axis: only studies on this axis; without it, each study on the field of the training that varies (`parameters`
-            only if requested).
+        axis: axis of the studies; without it, every field of the training that varies (`parameters` only if
+            requested).
         least: fewest sizes.
         repeats: whether earlier runs of a size are pooled with the newest, except those that were cut off.
 
@@ -164,15 +164,15 @@ def study_axes(axis: str | None) -> list[str]:
 
 
 def study_rank(study: Study) -> tuple[int, str, str]:
-    """Sort key of studies: number of sizes, then age."""
+    """Return the sort key of a study: its number of sizes, then its age."""
     return len(study.sizes), study.newest, study.id
 
 
 def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
-    """Return the study of a name that rows are known to hold, from all its rows.
+    """Return the study with a known id from its rows.
 
     Raises:
-        NotComparable: they hold none of that name.
+        NotComparable: the rows contain no study with this id.
     """
     for found in studies(trials, axis=axis, least=1):
         if found.id == study_id:
@@ -181,15 +181,15 @@ def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
 
 
 def _loads(study: Study) -> dict[int, str]:
-    """Return the places of runs that other programs may have turned, with the load that they were measured under."""
+    """Return the load of each run whose verdict other programs may have changed, by the place of the run."""
     found = ((place, speedup.load_condition(*pair)) for place, pair in enumerate(study.every_run))
     return {place: condition for place, condition in found if condition}
 
 
 def _mixed_loads(study: Study) -> dict[int, str]:
-    """Return the loaded runs that are left out, since enough others hold for the quiet machine: the two never mix.
+    """Return the loaded runs to exclude, since enough other runs are valid for the quiet machine: the two never mix.
 
-    At a size that has a run on the quiet machine, one such run is enough.
+    At a size with a run on the quiet machine, the loaded runs are always excluded.
     """
     loads, rows = _loads(study), [baseline for baseline, _ in study.every_run]
     sizes = [size_on_axis(row, study.axis) for row in rows]
@@ -200,7 +200,7 @@ def _mixed_loads(study: Study) -> dict[int, str]:
 
 
 def _load_of_answer(study: Study, company: PairInterference | None) -> str:
-    """Return the load under which alone the answer of a study holds; empty where it holds for the quiet machine."""
+    """Return the load to which the answer of a study is limited; empty if it is valid for the quiet machine."""
     left_out = _mixed_loads(study)
     counted = [load for place, load in _loads(study).items() if place not in left_out]
     if not counted:
@@ -214,9 +214,9 @@ def sweep_evidence(
     """Return the evidence at each measured size of a sweep; its first or last contender may be the baseline.
 
     Args:
-        sweep: on one size.
+        sweep: sweep over one size.
         answers: rows of each point that was visited.
-        notes: why points may have no comparable rows.
+        notes: reasons why points may have no comparable rows.
     """
     pair = {str(sweep.contenders[0]), str(sweep.contenders[-1])}
     known: dict[float, Evidence] = {}
@@ -231,7 +231,7 @@ def sweep_evidence(
 
 
 def study_identity(pair: tuple[Trial, Trial], axis: str) -> str:
-    """Return the name of the study of an axis that two rows of a run belong to; lists of a row do not matter."""
+    """Return the id of the study on an axis that two rows of a run belong to; list columns do not matter."""
     devices = (comparable.column_values(row, comparable.DEVICE_COLUMNS) for row in pair)
     agreed = comparable.identity_columns(comparable.columns_except_axis(comparable.STUDY_COLUMNS, axis), pair[0])
     shared = comparable.column_values(pair[0], agreed)
@@ -239,7 +239,7 @@ def study_identity(pair: tuple[Trial, Trial], axis: str) -> str:
 
 
 def study_contender_label(trial: Trial, threads: Set[int]) -> str:
-    """Return a contender of a study for people; with its threads only if those of all its rows are the same."""
+    """Return a readable name of a contender of a study, with its threads only if all its rows have the same."""
     return (
         speedup.contender_label(trial)
         if len(threads) == 1
@@ -248,7 +248,7 @@ def study_contender_label(trial: Trial, threads: Set[int]) -> str:
 
 
 def _day_cautions(study: Study) -> list[str]:
-    """Say when the sizes were measured where that was not on one day: a machine changes from one day to the next."""
+    """Return a caution if the sizes were measured on several days, since a machine changes from one day to the next."""
     days = Counter(baseline.started_at[:10] for baseline, _ in study.runs)
     if len(days) < 2:
         return []
@@ -257,7 +257,7 @@ def _day_cautions(study: Study) -> list[str]:
 
 
 def size_verdict(pair: Pair, size: Size, answer: Crossover) -> Verdict:
-    """Return the verdict of a study at one size, which the readings of the other sizes have a say in."""
+    """Return the verdict of a study at one size, which the readings of the other sizes also influence."""
     baseline, challenger = pair
     known = size.low is not None
     return Verdict(
@@ -277,9 +277,9 @@ def size_verdict(pair: Pair, size: Size, answer: Crossover) -> Verdict:
 
 
 def contender_pairs(trials: Iterable[Trial]) -> Iterable[Pair]:
-    """Yield every two contenders of a run, the CPU or the one with fewer threads as baseline.
+    """Yield every two contenders of a run, with the CPU or the contender with fewer threads as baseline.
 
-    A run has at most `MAX_CONTENDERS` rows, which the store's door sees to; of rows by another way no more are paired.
+    The store accepts at most `MAX_CONTENDERS` rows per run; of rows from elsewhere, no more than that are paired.
     """
     ordered = sorted(trials, key=lambda trial: (trial.run_id, trial.trial_id))
     for _, run in itertools.groupby(ordered, key=lambda trial: trial.run_id):
@@ -288,14 +288,14 @@ def contender_pairs(trials: Iterable[Trial]) -> Iterable[Pair]:
 
 
 Sizes = tuple[object, ...]
-"""Values of `SIZED` of a pair."""
+"""Values of a pair in the columns `SIZED`."""
 
 
 def _group_by_settings(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], list[Pair]]:
-    """Group pairs by their settings; of each group the last pair counts, and the groups that count least are first.
+    """Group pairs by their settings; the last pair of each group counts, and the groups that count least are first.
 
     Returns:
-        Pairs by a number of everything but `SIZED`, and by the values of that.
+        Pairs by a number for the values of all columns except `SIZED`, and by the values of `SIZED`.
     """
     numbers: dict[tuple[object, ...], int] = {}
     groups: dict[tuple[int, Sizes], list[Pair]] = {}
@@ -311,7 +311,7 @@ def _group_by_settings(trials: Iterable[Trial]) -> dict[tuple[int, Sizes], list[
 def _group_by_axis(
     pairs: Mapping[tuple[int, Sizes], list[Pair]], axis: str, least: int, *, repeats: bool
 ) -> Iterable[Study]:
-    """Group pairs that agree in everything but an axis and what follows from it; at least so many sizes each."""
+    """Yield studies of pairs that agree in everything except an axis and its dependent columns, with `least` sizes."""
     varying, place = comparable.axis_dependent_columns(axis) | {"parameters"}, SIZED.index(axis)
     agreed = [name not in varying for name in SIZED]
     groups: dict[tuple[int, Sizes], dict[Any, list[Pair]]] = {}
@@ -335,7 +335,7 @@ def _group_by_axis(
 
 
 def _last_counts(pair: Pair) -> tuple[bool, str]:
-    """Sorts pairs of rows so that of those of one size the last counts: the newest of those that were not cut off."""
+    """Return the sort key that puts the pair that counts last: the newest pair that was not cut off."""
     return _is_whole(pair), pair[0].started_at
 
 
@@ -361,7 +361,7 @@ def _require_one_study(study: Study) -> None:
 
 
 def _visits(runs: Sequence[tuple[Trial, Trial]]) -> Counter[int]:
-    """Return in how many separate stretches of blocks each run was measured, by its place; its own rounds count too."""
+    """Return the number of separate stretches of blocks of each run, by its place; each round is separate."""
     begins = sorted(
         (begin, place, number)
         for place, (row, _) in enumerate(runs)
@@ -394,7 +394,7 @@ def _pair_evidence(
 
 
 def _pool_evidence(runs: Sequence[Evidence]) -> Evidence:
-    """Return the readings of all runs of one size as one; runs with an obstacle count only where there is no other."""
+    """Pool the readings of all runs of one size; runs with an obstacle count only if there are no others."""
     timed = [entry for entry in runs if not entry.obstacle] or runs[:1]
     return replace(
         timed[0],
@@ -405,7 +405,7 @@ def _pool_evidence(runs: Sequence[Evidence]) -> Evidence:
 
 
 def one_time_cost_s(trial: Trial, basis: Basis) -> float | None:
-    """Return the seconds that a training pays once, on a cost basis; None if they were not measured."""
+    """Return the one-time cost of a training in seconds, on a cost basis; None if it was not measured."""
     if basis == "steady":
         return 0.0
     if trial.training:

@@ -1,7 +1,8 @@
-"""A table of text, as programs and people write them: its cells, separators, decimal marks and units.
+"""A table of text, as written by programs and people: its cells, separators, decimal marks and units.
 
-Comma, semicolon or tab; Excel's line `sep=`; lines that begin with # are left out; UTF-8 or UTF-16. Whether a comma is
-that of decimals or of thousands follows from all numbers of the file together, or the file is refused.
+The separator is a comma, a semicolon or a tab, or is named in Excel's line `sep=`. Lines that begin with # are ignored.
+The encoding is UTF-8 or UTF-16. All numbers of a file together determine whether a comma separates decimals or
+thousands; if they contradict each other, the file is refused.
 """
 
 import csv
@@ -20,10 +21,10 @@ MAX_LINES = 300_000
 MAX_ROW = 100_000
 MAX_TIMINGS_COLUMNS = 1_000
 """Limits of a file, each checked before anything is built; a shared host reads such a file in half a second. A row may
-span lines, so its letters are counted too."""
+span several lines, so its characters are counted too."""
 
 SMALLEST_NUMBER, LARGEST_NUMBER = 1e-18, 1e18
-"""Numbers that are read, as seconds and as sizes: beyond the age of the universe, and an operation of any machine."""
+"""Range of accepted seconds and sizes: from less than any machine operation to more than the age of the universe."""
 
 SEPARATORS = (",", ";", "\t")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -48,10 +49,10 @@ UNITS = {
     **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
     **dict.fromkeys(("minute", "minutes"), 60.0),
 }
-"""Seconds of each unit that a column may name behind what it is called: cpu (ms), gpu_us, time [s]."""
+"""Seconds of each unit that may follow the name in a column title: cpu (ms), gpu_us, time [s]."""
 
 CELL_UNITS = UNITS | dict.fromkeys(("min", "mins", "m"), 60.0) | dict.fromkeys(("h", "hour", "hours"), 3600.0)
-"""Units behind a single number; in the title of a column "min" would be the minimum."""
+"""Seconds of each unit that may follow a number in a cell; in a column title, "min" would mean the minimum."""
 
 _DURATION = re.compile(
     rf"(?:\d+(?:[.,]\d+)?(?:e[+-]?\d+)?\s*(?:{'|'.join(sorted(CELL_UNITS, key=len, reverse=True))})\s*)+", re.IGNORECASE
@@ -59,7 +60,7 @@ _DURATION = re.compile(
 _DURATION_PART = re.compile(r"(\d+(?:[.,]\d+)?(?:e[+-]?\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
 
 TableRow = tuple[int, list[str]]
-"""The line in which a row begins, and its cells."""
+"""Number of the line in which a row begins, and the cells of the row."""
 
 
 class TextTable:
@@ -73,7 +74,7 @@ class TextTable:
         """Decode a file and look at its first row.
 
         Raises:
-            ForeignFile: it is too large, no text, empty, or damaged in its first row.
+            ForeignFile: the file is too large, not text, empty, or damaged in its first row.
         """
         self.name = name
         self._text = _decode_text(data, name)
@@ -86,7 +87,7 @@ class TextTable:
             raise ForeignFile(f"{name} has {len(self.header):,} columns; the limit is {MAX_TIMINGS_COLUMNS:,}.")
 
     def rows(self, limit: int) -> Iterator[TableRow]:
-        """Iterate over the rows below the first, without blank ones; can be called again.
+        """Iterate over the rows below the first one, without blank rows; can be called repeatedly.
 
         Raises:
             ForeignFile: a row is wider or narrower than the first, or there are more rows than the limit.
@@ -104,11 +105,11 @@ class TextTable:
             yield line, cells
 
     def find_decimal_mark(self, places: Sequence[int], limit: int) -> Mark:
-        """Return the decimal mark of some columns; the search is skipped if no cell can hold a comma.
+        """Return the decimal mark of some columns; the search is skipped if no cell can contain a comma.
 
         Raises:
-            ForeignFile: a row is damaged, or there are more of them than the limit.
-            InvalidValue: some numbers say a point and some a comma.
+            ForeignFile: a row is damaged, or there are more rows than the limit.
+            InvalidValue: some numbers have a decimal point and some a decimal comma.
         """
         if "," not in self._text or (self._separator == "," and '"' not in self._text):
             return ""
@@ -129,7 +130,7 @@ class TextTable:
 
 
 class _Lines:
-    """The lines of a text without comments; one row may span as many as it likes, but not have too many letters."""
+    """The lines of a text without comments; a row may span any number of lines, but its characters are limited."""
 
     def __init__(self, text: str, name: str) -> None:
         self._lines, self._name, self._letters, self._number = io.StringIO(text, newline=""), name, 0, 0
@@ -148,7 +149,7 @@ class _Lines:
             yield line
 
     def row_ends(self) -> None:
-        """Begin to count anew."""
+        """Reset the count of characters for the next row."""
         self._letters = 0
 
 
@@ -156,7 +157,7 @@ def _find_common_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
     """Return the decimal mark that all numbers (column, line, text) of a file share; empty if none shows it.
 
     Raises:
-        InvalidValue: some say a point and some a comma.
+        InvalidValue: some numbers have a decimal point and some a decimal comma.
     """
     found: Mark = ""
     first = 0
@@ -170,10 +171,10 @@ def _find_common_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
 
 
 def parse_positive_number(column: str, text: str, line: int, mark: Mark = "") -> float:
-    """Return a number above 0 that is near enough to 1 for a chart of it to stay within the range of floats.
+    """Return a number above 0 that is near enough to 1 for charts to stay within the range of floats.
 
     Raises:
-        InvalidValue: it is none; says the column and the line.
+        InvalidValue: the text is not such a number; the message names the column and the line.
     """
     try:
         value = float(text)
@@ -207,7 +208,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def find_unit_seconds(field: str, unit: str) -> float:
-    """Return the seconds of a unit, also of one per operation, as `ms/op`.
+    """Return the seconds of a unit, which may be a unit per operation such as `ms/op`.
 
     Raises:
         InvalidValue: there is no such unit.
@@ -219,7 +220,7 @@ def find_unit_seconds(field: str, unit: str) -> float:
 
 
 def _parse_localized(text: str, mark: Mark) -> float:
-    """Return a number with a decimal comma or with separators of thousands; NaN if it is neither."""
+    """Parse a number with a decimal comma or with separators of thousands; NaN if the text is neither."""
     if spaced := _SPACED.fullmatch(text):
         text = text.replace(spaced[1], "")
     twice = next((sign for sign in _OTHER if text.count(sign) > 1 and _GROUPED[sign].fullmatch(text)), "")

@@ -1,8 +1,8 @@
 """Exports of benchmark programs as a table of timings: JSON of several programs, and tables in Markdown.
 
-Each reading becomes a row, each parameter a column. Where a benchmark has no parameters, its name tells device and
-size: `train[cuda-512]`, `cpu_128`. Nothing is checked here but the shape of the document: the table that comes out is
-read as any other.
+Each reading becomes a row, each parameter a column. If a benchmark has no parameters, device and size are read from its
+name: `train[cuda-512]`, `cpu_128`. Only the structure of the document is checked here; the resulting table is read like
+any other.
 """
 
 import csv
@@ -17,7 +17,7 @@ from ..errors import ForeignFile
 from .text_table import find_unit_seconds
 
 MAX_EXPORT_READINGS = 200_000
-"""Most readings that are read from one document."""
+"""Maximum number of readings in one document."""
 
 TIME_TITLE = "seconds"
 """Title of the column of times."""
@@ -35,10 +35,10 @@ def convert_export(data: bytes, name: str) -> bytes:
 
     Args:
         data: the bytes of the file.
-        name: of the file, for messages.
+        name: name of the file, for messages.
 
     Raises:
-        ForeignFile: it is a JSON document of no program that is known, or has no readings.
+        ForeignFile: the file is a JSON document of an unknown program, or has no readings.
     """
     begin = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if begin == b"|":
@@ -57,7 +57,7 @@ def convert_export(data: bytes, name: str) -> bytes:
 
 
 def _convert_markdown(data: bytes) -> bytes:
-    """Return the first table of a text in Markdown, without the marks of emphasis and the line below the titles."""
+    """Return the first table of a Markdown text as CSV, without emphasis marks and the line below the titles."""
     lines = data.decode("utf-8-sig", errors="replace").strip().splitlines()
     rows = [line.strip().strip("|").split("|") for line in itertools.takewhile(lambda line: "|" in line, lines)]
     text = io.StringIO(newline="")
@@ -109,7 +109,7 @@ def _as_seconds(values: Iterable[Any]) -> list[float]:
 def _name_parameters(benchmarks: Sequence[Benchmark]) -> list[tuple[dict[str, str], list[float]]]:
     """Return parameters and readings of each benchmark.
 
-    Of a benchmark without parameters, its name gives the size and the device.
+    Unless every benchmark has parameters, the sizes and devices are read from the names.
     """
     if not benchmarks:
         raise ValueError("no readings")
@@ -126,7 +126,7 @@ def _name_parameters(benchmarks: Sequence[Benchmark]) -> list[tuple[dict[str, st
 
 
 def _split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the number in each name that is its size, and the rest; the choice leaves the fewest different names."""
+    """Split each name into its size and the rest, choosing the number without which the fewest names differ."""
     found = [list(_NUMBER.finditer(name)) for name in names]
     count = min(map(len, found))
     if not count:
@@ -144,7 +144,7 @@ def _split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _write_table(benchmarks: Sequence[tuple[Mapping[str, str], Sequence[float]]]) -> bytes:
-    """Return the table: a column for each parameter that every benchmark has, and a row for each reading."""
+    """Return the table as CSV: a column for each parameter that every benchmark has, and a row for each reading."""
     shared = [key for key in benchmarks[0][0] if all(key in parameters for parameters, _ in benchmarks)]
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -1,6 +1,6 @@
-"""A user's own timings: which column of a table holds what, and the readings as evidence for a crossover.
+"""A user's own timings: the meaning of each column of a table, and the readings as evidence for a crossover.
 
-The exports of benchmark programs are turned into a table first (`timing_exports`); `text_table` reads its cells.
+Exports of benchmark programs are first converted to a table (`timing_exports`); `text_table` reads its cells.
 """
 
 import dataclasses
@@ -35,14 +35,14 @@ TIME_TITLES = (
     *("seconds", "time", "duration", "elapsed", "runtime", "latency", "total", "median", "mean", "average"),
     CRITERION_TITLE,
 )
-"""How a column of times may be called where each row names its device, best first; without a unit they are seconds."""
+"""Titles of a column of times if each row names its device, best first; without a unit, times are in seconds."""
 
 SECOND_BEST_TITLES = ("latency", "total", "median", "mean", "average")
 """Titles that name a time only if the table has a column of devices."""
 
 UNIT_TITLES = ("unit", "units", "time_unit", "time unit")
 ITERATION_TITLES = ("iterations", "iters", "loops", "iteration_count")
-"""Columns that say of each row in which unit its time is, and how many iterations a total time covers."""
+"""Titles of columns with the unit of each row's time, and with the number of iterations that a total time covers."""
 
 REPEAT_TITLES = (
     "repeat",
@@ -58,19 +58,19 @@ REPEAT_TITLES = (
     "step",
     "index",
 )
-"""Columns that number the readings of one size and never distinguish configurations."""
+"""Titles of columns that number the readings of one size and never distinguish configurations."""
 
 SHORTEST_AXIS = 3
-"""Letters of a title from which it names what is varied; `n` and `M` name nothing."""
+"""Minimum length of a column title that names the axis; `n` and `M` are too short."""
 
 MAX_CONFIGURATIONS = 12
-"""Most different values of a column that counts as a setting."""
+"""Maximum number of different values in a column that counts as a setting."""
 
 MAX_READINGS = 200_000
 MAX_SIZES = 1_000
 MAX_DEVICES = 100
 MAX_DEVICE_NAME = 100
-"""Bounds of what is read, more than any sweep has."""
+"""Limits of a table of timings; no sweep reaches them."""
 
 HOST_WORD = "cpu"
 """Word in the name of the baseline device."""
@@ -95,8 +95,8 @@ class TableColumns:
         size: title of the column of sizes.
         time: title of the column of times.
         device: title of the column of devices.
-        axis: what is varied; the column of sizes too, where one is called so.
-        unit: unit of the times that name none, a key of `CELL_UNITS`.
+        axis: name of the varied setting; a column with this title contains the sizes.
+        unit: unit of times without a named unit, a key of `CELL_UNITS`.
     """
 
     size: str = ""
@@ -116,7 +116,7 @@ class TableColumns:
 
     @property
     def seconds(self) -> float:
-        """Seconds of the unit that times are in which name none."""
+        """Seconds of the unit of times without a named unit."""
         return find_unit_seconds("unit", self.unit) if self.unit else 1.0
 
 
@@ -125,9 +125,9 @@ class Timings:
     """The timings of a file.
 
     Attributes:
-        axis: what is varied, as the table calls it.
-        evidence: of each size, ascending; a size that only one of the two has carries that as its obstacle.
-        notes: a sentence for each unused column and each assumption.
+        axis: name of the varied setting, as in the table.
+        evidence: timings of each size, ascending; a size that only one of the two devices has contains an obstacle.
+        notes: one sentence for each unused column and each assumption.
     """
 
     devices: tuple[str, ...]
@@ -156,12 +156,12 @@ class _Column:
     """One column of times.
 
     Attributes:
-        title: as the table names it, without its unit.
-        unit_s: seconds of its unit.
+        title: title in the table, without the unit.
+        unit_s: seconds of the unit.
         named: whether the table names the unit.
-        counted: what is counted per second where the column holds a rate; empty where it holds times.
-        unit_at: column of the unit of each row, or -1.
-        iterations_at: column of the iterations that a time covers, or -1.
+        counted: thing counted per second if the column contains rates; empty if it contains times.
+        unit_at: index of the column with the unit of each row, or -1.
+        iterations_at: index of the column with the number of iterations that a time covers, or -1.
     """
 
     at: int
@@ -175,7 +175,7 @@ class _Column:
 
 @dataclass(kw_only=True)
 class _Reader:
-    """Readings as they are checked; lean, because a file may have many rows."""
+    """Collection of checked readings; lean, because a file may have many rows."""
 
     mark: Mark = ""
     readings: TimingReadings = field(default_factory=dict)
@@ -216,17 +216,17 @@ def read_timings(
     """Return the timings in a file.
 
     Args:
-        data: its bytes: a table, also in Markdown, or the JSON export of a benchmark program.
-        name: of the file, for messages.
-        devices: the two to compare, the baseline first. If one of the two has `cpu` in its name it is the baseline in
-            any case, because outcomes are named for it. Where a table holds several configurations, the values of
+        data: bytes of the file: a table, possibly in Markdown, or the JSON export of a benchmark program.
+        name: name of the file, for messages.
+        devices: the two devices to compare, the baseline first. If only one of them has `cpu` in its name, it is always
+            the baseline, because outcomes are named for it. If a table contains several configurations, the values of
             their columns follow the name of the device: "cuda adam".
-        columns: which columns are which, where the table does not say it.
+        columns: choice of columns, where the table is unclear.
 
     Raises:
-        ForeignFile: it is not a table of these columns, or too large.
-        RolesUnclear: `devices` is not given, and the names do not tell.
-        InvalidValue: a value in it is none that can be.
+        ForeignFile: the file is not a table of these columns, or is too large.
+        RolesUnclear: `devices` is not given, and the names do not show the baseline.
+        InvalidValue: a value in the file is invalid.
     """
     columns = columns or TableColumns()
     if len(data) <= MAX_TIMINGS_BYTES:
@@ -241,7 +241,7 @@ def read_timings(
 
 
 def timings_crossover(timings: Timings, *, axis: str = "", basis: Basis = "as_given") -> Crossover:
-    """Return the crossover of the two devices, marked where the readings spread as on a busy machine."""
+    """Return the crossover of the two devices, marked if the readings spread as on a busy machine."""
     found = crossover.locate_crossover(
         timings.evidence,
         axis=axis or timings.axis,
@@ -261,7 +261,7 @@ def _clean_title(cell: str) -> str:
 
 
 def _time_columns(table: TextTable, titles: Sequence[str], columns: TableColumns) -> list[_Column]:
-    """Return the columns that hold times, the best name first; of rates only where nothing else does."""
+    """Return the columns of times, the best title first; columns of rates only if there are no others."""
     if columns.time:
         chosen = _column(_find_title(table, titles, columns.time), columns.time, columns)
         return [dataclasses.replace(chosen, title="seconds")]
@@ -277,7 +277,7 @@ def _is_time_title(column: _Column) -> bool:
 
 
 def _find_title(table: TextTable, titles: Sequence[str], title: str) -> int:
-    """Return the column of a title that somebody gave."""
+    """Return the index of the column with a title that the user chose."""
     lowered = [one.lower() for one in titles]
     if title.lower() not in lowered:
         raise _no_such(table, f"has no column {title}")
@@ -311,7 +311,7 @@ def _long(
 def _assign_columns(
     table: TextTable, titles: Sequence[str], times: Sequence[_Column], columns: TableColumns
 ) -> tuple[int, _Column, list[tuple[int, str]]]:
-    """Return the columns of sizes, of times, and those whose values name a device, each with a label before it."""
+    """Return the column of sizes, the column of times, and the labelled columns whose values name a device."""
     names = [title.lower() for title in titles]
     if times and names.count(times[0].title.lower()) > 1:
         raise _no_such(table, f"has the column {times[0].title} twice")
@@ -342,7 +342,7 @@ def _assign_columns(
 
 
 def _read_columns(table: TextTable, places: Sequence[int]) -> dict[int, list[str]]:
-    """Return the cells of some columns, in one pass; equal ones are one text, as a setting has few values."""
+    """Return the cells of some columns, in one pass; equal cells share one string, as a setting has few values."""
     found: dict[int, list[str]] = {at: [] for at in places}
     known: dict[str, str] = {}
     for _, cells in table.rows(MAX_READINGS):
@@ -353,7 +353,7 @@ def _read_columns(table: TextTable, places: Sequence[int]) -> dict[int, list[str
 
 
 def _find_named_size(table: TextTable, titles: Sequence[str], columns: TableColumns) -> int:
-    """Return the column of sizes that somebody named, or that is called as the axis or `size`; -1 without one."""
+    """Return the column of sizes that the user chose, or whose title is the axis or `size`; -1 if there is none."""
     if columns.size:
         return _find_title(table, titles, columns.size)
     names = [title.lower() for title in titles]
@@ -363,9 +363,9 @@ def _find_named_size(table: TextTable, titles: Sequence[str], columns: TableColu
 def _find_size(
     table: TextTable, titles: Sequence[str], columns: TableColumns, settings: Mapping[int, Sequence[str]]
 ) -> int:
-    """Return the column of sizes: as named, or the only one of numbers that varies; -1 where there is none.
+    """Return the column of sizes: the named one, or the only column of numbers that varies; -1 if there is none.
 
-    Columns that vary together, as M, N and K of square matrices do, are one.
+    Columns that vary together, such as M, N and K of square matrices, count as one.
     """
     if (named := _find_named_size(table, titles, columns)) >= 0:
         return named
@@ -374,7 +374,7 @@ def _find_size(
     numbers.pop(names.index(DEVICE_TITLE) if DEVICE_TITLE in names else -1, None)
     varied = {at: cells for at, cells in numbers.items() if len(set(cells)) > 1} or numbers
     shared = {at: cells for at, cells in varied.items() if min(Counter(cells).values()) > 1}
-    varied = shared or varied  # both devices have each size; what was measured is another number in every row
+    varied = shared or varied  # each size occurs for both devices; a measured number is different in every row
     if not varied:
         return -1
     first, *others = varied
@@ -392,7 +392,7 @@ def _vary_together(one: Sequence[str], other: Sequence[str]) -> bool:
 def _find_device(
     table: TextTable, titles: Sequence[str], columns: TableColumns, settings: Mapping[int, Sequence[str]]
 ) -> int:
-    """Return the column of devices: as named, or the only one of words; -1 where there is none."""
+    """Return the column of devices: the named one, or the only column of words; -1 if there is none."""
     names = [title.lower() for title in titles]
     if columns.device:
         return _find_title(table, titles, columns.device)
@@ -409,9 +409,9 @@ def _find_device(
 def _configurations(
     titles: Sequence[str], settings: Mapping[int, Sequence[str]], size_at: int, device_at: int
 ) -> list[tuple[int, str]]:
-    """Return the columns of settings that distinguish several trainings, each with the label before its value.
+    """Return the columns of settings that distinguish several trainings, each with the label for its values.
 
-    A setting has few values, each at several sizes; what was measured has a value of its own in almost every row.
+    A setting has few values, each at several sizes; a measured quantity has a different value in almost every row.
     """
     found = []
     for at, cells in settings.items():
@@ -445,7 +445,7 @@ def _wide(table: TextTable, titles: Sequence[str], choice: TableColumns, roles: 
     for line, cells in table.rows(MAX_READINGS):
         size = reader.size(titles[size_at] or SIZE, cells[size_at], line)
         for column in used:
-            if cells[column.at].strip():  # a size that was not timed so often
+            if cells[column.at].strip():  # blank if the size has fewer readings
                 reader.add(column.title, size, column, cells, line)
         if reader.count > MAX_READINGS:
             raise ForeignFile(f"{table.name} has more than {MAX_READINGS:,} readings, which is the limit.")
@@ -460,10 +460,10 @@ def _wide(table: TextTable, titles: Sequence[str], choice: TableColumns, roles: 
 
 
 def _require_sizes_first(table: TextTable, titles: Sequence[str]) -> None:
-    """Refuse a first column of names, or one that numbers the readings, since no column of sizes was named.
+    """Check that the first column contains sizes, since no column of sizes was named.
 
     Raises:
-        ColumnsUnclear: the column holds no sizes.
+        ColumnsUnclear: the first column contains names, or numbers the readings.
     """
     first = next((cells[0] for _, cells in table.rows(MAX_READINGS)), "0")
     if titles[0].lower() in REPEAT_TITLES or first.strip()[:1] not in (*string.digits, *"+-."):
@@ -480,7 +480,7 @@ def _no_readings_error(table: TextTable) -> ForeignFile:
 
 
 def _column(index: int, title: str, choice: TableColumns) -> _Column:
-    """Return a column with the unit that it names: "cpu (ms)" is cpu, in milliseconds, and "ms" is a time."""
+    """Return a column with the unit in its title: "cpu (ms)" is cpu in milliseconds, and "ms" is a column of times."""
     rate = _RATE.fullmatch(title)
     if rate and not _WORK_RATE.fullmatch(rate[2] or ""):
         return _Column(at=index, title=(rate[1] or "seconds").strip(), counted=rate[2] or "item")
@@ -538,7 +538,7 @@ def _name_axis(title: str) -> str:
 
 
 def _build_evidence(readings: TimingReadings, baseline: str, challenger: str) -> tuple[Evidence, ...]:
-    """Return readings in ascending order, so that the order of rows changes nothing."""
+    """Return the evidence with readings in ascending order, so that the order of rows does not matter."""
     evidence = []
     for size in sorted(readings[baseline].keys() | readings[challenger].keys()):
         base, other = (tuple(sorted(readings[device].get(size, ()))) for device in (baseline, challenger))

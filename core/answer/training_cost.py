@@ -1,11 +1,11 @@
-"""How long a training takes: seconds of its epochs, its start-up, and after how many epochs that is paid back.
+"""The duration of a training: seconds of its epochs and its start-up, and the epochs after which that is paid back.
 
-Reconstructed from the timed blocks of rows; nothing here measures.
+Durations are reconstructed from the timed blocks of rows; nothing here measures.
 
-Time and money of a GPU that is not here: what a training takes and costs on either side, from two typed prices.
+For a GPU that this machine does not have, the module computes time and cost of a training from two entered prices.
 
-How many times as fast a GPU must be to be cheaper follows from the prices alone. No price is preset, and none is stored
-in a row. Published list prices can be filled in; they say when they were read.
+The speedup above which a GPU is cheaper follows from the prices alone. No price is preset, and none is stored in a row.
+Published list prices can be filled in; each shows the date on which it was read.
 """
 
 import dataclasses
@@ -36,10 +36,10 @@ NOTABLE_EXCESS = 0.005
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """The time at which the challenger's faster steps have paid back its longer start-up.
+    """The point at which the challenger's faster steps have paid back its longer start-up.
 
     Attributes:
-        epochs: epochs of training until then, 0 if at once; None if never or unknown.
+        epochs: epochs of training until this point, 0 if immediate; None if never or unknown.
     """
 
     epochs: float | None
@@ -49,8 +49,8 @@ class BreakEven:
 def epoch_times(trial: Trial) -> tuple[float, ...]:
     """Return the seconds of each requested epoch that ended by the last timed block, reconstructed from the blocks.
 
-    A step in a timed block costs that block's time per step, and a lead-in step as much as its block's. Any other step
-    (the first, warm-up) costs the median.
+    A step in a timed block, or a lead-in step before it, costs the block's time per step. Any other step (the first,
+    warm-up) costs the median.
     """
     if not trial.block_first_step:
         return ()
@@ -76,7 +76,7 @@ def training_seconds(trial: Trial, steps: Iterable[int]) -> tuple[float, ...]:
 
 
 def epoch_check_sentence(trial: Trial) -> str:
-    """Return how one epoch in one piece compares with its steps: the check that blocks represent real training."""
+    """Compare an epoch timed as a whole with its steps, to check that blocks represent real training."""
     median_s = step_time(trial).median_s
     if trial.epoch_check_s is None or median_s is None:
         return f"No epoch was timed as a whole on {inline_name(trial.contender)}."
@@ -113,11 +113,11 @@ def find_break_even(baseline: Trial, challenger: Trial) -> BreakEven:
         return BreakEven(epochs=None, sentence="The break-even is unknown: start-up was not measured on both devices.")
     if outcome.value is None or not outcome.has_winner or outcome.is_conditional:
         return BreakEven(epochs=None, sentence="The break-even is unknown, because the faster device is unknown.")
-    # Both medians and the paired ratio go in, so that swapping the two changes nothing but the sign.
+    # Both medians and the paired ratio are used, so that swapping the two rows changes only the sign.
     middle_s = math.sqrt(statistics.median(baseline.step_s) * statistics.median(challenger.step_s))
     saved_s = middle_s * (math.sqrt(outcome.value) - 1 / math.sqrt(outcome.value)) * baseline.steps_per_epoch
     found = _pay_back(baseline, challenger, start_base_s, start_s, saved_s)
-    if baseline.training:  # of which a step counts as an epoch
+    if baseline.training:  # a custom script, where a step counts as an epoch
         return BreakEven(epochs=found.epochs, sentence=found.sentence.replace("epoch", "step").split("; this")[0])
     if causes.is_fit(baseline):
         return BreakEven(epochs=found.epochs, sentence=causes.fit_wording(baseline, found.sentence.split("; this")[0]))
@@ -136,7 +136,7 @@ def _segments(trial: Trial) -> list[tuple[int, float]]:
 
 
 def _pay_back(baseline: Trial, challenger: Trial, start_base_s: float, start_s: float, saved_s: float) -> BreakEven:
-    """`saved_s`: seconds that the challenger saves in an epoch, negative if it loses them."""
+    """Return the break-even; the challenger saves `saved_s` seconds per epoch, a negative number if it is slower."""
     name, other = inline_name(challenger.contender), inline_name(baseline.contender)
     extra_s = start_s - start_base_s
     both = f"{units.format_duration(start_s)} against {units.format_duration(start_base_s)}"
@@ -183,8 +183,8 @@ class ListPrice:
 
     Attributes:
         card: key of its card; empty for a machine without one, or with a card that is not predicted.
-        title: of the card, or how many processors there are.
-        source: address at which it was read on the day `retrieved` (ISO 8601).
+        title: title of the card, or the number of processors.
+        source: address at which the price was read on the date `retrieved` (ISO 8601).
     """
 
     card: str
@@ -196,7 +196,7 @@ class ListPrice:
     retrieved: str
 
     def is_stale(self, today: datetime.date) -> bool:
-        """Return whether it was read too long ago to be shown as current."""
+        """Return whether the price was read too long ago to be shown as current."""
         return (today - datetime.date.fromisoformat(self.retrieved)).days > STALE_DAYS
 
 
@@ -225,7 +225,7 @@ def parse_prices(text: str) -> dict[str, float]:
     """Parse prices by side from `cpu=0.20,gpu=0.79`, or with keys of GPUs in place of `gpu`.
 
     Raises:
-        InvalidValue: it is not of that form, the CPU's is missing, or a price is below 0.
+        InvalidValue: the text has another form, the price of the CPU is missing, or a price is below 0.
     """
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -245,7 +245,7 @@ def break_even_speedup(cpu_price: float, gpu_price: float) -> float:
 
 
 def break_even_sentence(cpu_price: float, gpu_price: float) -> str:
-    """Return the same in words; it needs no prediction."""
+    """Return a sentence with the break-even speedup, which needs no prediction."""
     needed = break_even_speedup(cpu_price, gpu_price)
     if math.isinf(needed):
         return "The CPU costs nothing here, so no GPU is cheaper."
@@ -263,7 +263,7 @@ class CostRatio:
 
     @property
     def sentence(self) -> str:
-        """Which side is cheaper, in words."""
+        """Sentence on which device is cheaper."""
         if math.isinf(self.low):
             return "The CPU costs nothing here, so it is cheaper."
         ends = f"{units.format_rough_ratio(self.low)} to {units.format_rough_ratio(self.high)}"
@@ -280,7 +280,7 @@ def compare_cost(cpu_price: float, gpu_price: float, speedup: Range) -> CostRati
 
 
 def cheaper_from(curve: Mapping[str, Any], cpu_price: float, gpu_price: float) -> dict[str, float | None] | None:
-    """Between which sizes of a sampled curve the GPU becomes cheaper; as its `crossover`, at the break-even speedup."""
+    """Return the sizes of a sampled curve between which the GPU becomes cheaper, in the form of its `crossover`."""
     needed = break_even_speedup(cpu_price, gpu_price)
     if not 0 < needed < math.inf:
         return None
@@ -288,7 +288,7 @@ def cheaper_from(curve: Mapping[str, Any], cpu_price: float, gpu_price: float) -
 
 
 def describe_costs(point: Point, curve: Mapping[str, Any], prices: Mapping[str, float]) -> list[str]:
-    """Time and, with prices of `cpu` and `gpu`, money of the whole training at each size of a sampled curve."""
+    """Describe the time and, with prices of `cpu` and `gpu`, the cost of the whole training at each size of a curve."""
     found = []
     columns = (
         curve["cpu_step_s"],
@@ -310,13 +310,13 @@ def _describe_training(cpu_s: float | None, gpu_s: Range) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Whether to take a card for a training, with time and money.
+    """The answer on whether to use a card for a training, with time and cost.
 
     Attributes:
-        epoch_s: seconds of an epoch on the CPU, and from low to high on the GPU; start-up not counted.
-        training_s: the same of the whole training.
+        cpu_epoch_s: seconds of an epoch on the CPU, without start-up; `gpu_epoch_s` is the range on the GPU.
+        cpu_training_s: seconds of the whole training on the CPU; `gpu_training_s` is the range on the GPU.
         break_even: how many times as fast the GPU must be to be cheaper; None without prices.
-        cost: None without prices, or where no speedup is predicted.
+        cost: ratio of the costs; None without prices, or if no speedup is predicted.
     """
 
     prediction: Prediction
@@ -335,7 +335,7 @@ class Choice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Everything in words, the break-even first."""
+        """All sentences of the answer, the break-even first."""
         told = [self.break_even_sentence, self.prediction.sentence]
         if self.prediction.speedup and self.gpu_training_s and self.cpu_training_s:
             told.append(_describe_training(self.cpu_training_s, self.gpu_training_s))
@@ -353,16 +353,16 @@ class Choice:
 def choose(
     point: Point, gpu: str | Iterable[str], rows: Iterable[Trial] = (), *, prices: str | Mapping[str, float] = ""
 ) -> tuple[Choice, ...]:
-    """Predict whether GPUs that are not here would be faster for a training than the CPU of the rows.
+    """Predict whether GPUs that this machine does not have would train faster than the CPU of the rows.
 
     Args:
         point: the training.
-        gpu: keys or names of cards, also with commas: `v100,t4`.
-        rows: of one machine, as `Store.trials` returns them; rows of real runs on such cards are compared as well.
-        prices: per hour, `cpu=0.20,gpu=0.79` or by key of a card; none by default.
+        gpu: keys or names of cards, also as one text with commas: `v100,t4`.
+        rows: rows of one machine, as `Store.trials` returns them; real runs on such cards are compared as well.
+        prices: prices per hour, `cpu=0.20,gpu=0.79` or by key of a card; none by default.
 
     Raises:
-        InvalidValue: no card is called so, or a price is not one.
+        InvalidValue: there is no such card, or a price is invalid.
         NotComparable: the CPU rows are of several machines.
     """
     names = [name.strip() for name in (gpu.split(",") if isinstance(gpu, str) else gpu)]

@@ -1,8 +1,8 @@
-"""The verdict on two devices: the faster one by the one rule, and the words in which every surface states it.
+"""The verdict on two devices: the single rule for the faster device, and the wording that all outputs share.
 
-A device wins where the 95 % interval of the speedup excludes 1 and the median differs from 1 by more than `TIE`; a
-smaller difference has no winner, however certain it is. Runs, sizes of a study and rows of two machines are judged by
-`closeness_reason` alone and worded by `Verdict` alone, so no two places can disagree. Nothing here reads a row.
+A device wins if the 95 % interval of the speedup excludes 1 and the median differs from 1 by more than `TIE`; a
+smaller difference has no winner, however certain it is. Runs, sizes of a study and rows of two machines are judged only
+by `closeness_reason` and worded only by `Verdict`, so that all outputs agree. Nothing here reads a row.
 """
 
 import math
@@ -15,27 +15,27 @@ from ..question.experiment import inline_name
 from .statistics import TIE
 
 VerdictCode = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]
-"""A verdict in files and links: the winner by its kind, no winner, or nothing to judge.
+"""A verdict in files and links: the kind of the winner, no winner, or no data for a verdict.
 
-Between two devices of one sort `gpu_faster` means the challenger and `cpu_faster` the baseline.
+Between two devices of one kind, `gpu_faster` means the challenger and `cpu_faster` the baseline.
 """
 
 WINNERS: frozenset[str] = frozenset(("gpu_faster", "cpu_faster"))
 
 INCONCLUSIVE = "Inconclusive"
-"""How a headline without a winner begins, unless the two are equally fast."""
+"""Beginning of a headline without a winner, unless the two devices are equally fast."""
 
 QUIET_NOTE = "On a quiet machine this can be different."
-"""Note after a verdict that is valid for a loaded machine only."""
+"""Note after a verdict that is valid only for a loaded machine."""
 
 
 def closeness_reason(middle: float, low: float, high: float) -> str:
-    """Return why nobody wins, in words that go on after a colon; empty if somebody does.
+    """Return why no device wins, as text that follows a colon; empty if one does.
 
     Args:
         middle: logarithm of a ratio of times.
-        low: lower end of its interval, a logarithm too.
-        high: upper end.
+        low: lower end of its interval, also a logarithm.
+        high: upper end of its interval, also a logarithm.
     """
     if low <= 0 <= high:
         return "either could be faster"
@@ -49,20 +49,20 @@ class Verdict:
     """The verdict on a challenger against a baseline.
 
     Attributes:
-        baseline: written form, e.g. `cpu`; `baseline_name` has device name and threads as well, for people.
-        challenger: the same of the other, e.g. `cuda:0`.
+        baseline: written form, e.g. `cpu`; `baseline_name` is the readable form with device name and threads.
+        challenger: written form of the other contender, e.g. `cuda:0`; `challenger_name` is its readable form.
         verdict: key of `VerdictCode`.
-        value: baseline time over challenger time per step, above 1 the challenger is faster, with its 95 % interval
-            from `low` to `high`; None exactly if the verdict is missing.
-        pairs: number of pairs of blocks or readings that it is based on.
+        value: baseline time over challenger time per step, with its 95 % interval from `low` to `high`; above 1 the
+            challenger is faster; None exactly if the verdict is `missing`.
+        pairs: number of pairs of blocks or readings that the verdict is based on.
         rounds: number of rounds of the run with these pairs; 0 if the interval excludes the shift between rounds.
-        reason: why there is no winner, to go on after a colon; empty where there is one.
-        advice: an imperative to resolve that, without its full stop; may be empty.
-        caution: sentences on variants with other numerics and on throttled GPUs; mostly empty.
-        busy: sentence on observed programs that cannot have turned the verdict; mostly empty.
-        condition: the load for which alone it is valid: "with other programs using about half of the processors";
-            empty if it is valid for the quiet machine.
-        counted: its basis if that is not pairs of blocks.
+        reason: text on why there is no winner, which follows a colon; empty if there is one.
+        advice: advice for a clearer verdict, in the imperative and without the full stop; may be empty.
+        caution: sentences on variants with other numerics and on throttled GPUs; usually empty.
+        busy: sentence on other programs that ran but cannot have changed the verdict; usually empty.
+        condition: load to which the verdict is limited: "with other programs using about half of the processors";
+            empty if the verdict is valid for the quiet machine.
+        counted: text on the basis of the verdict, if the basis is not pairs of blocks.
     """
 
     baseline: str
@@ -84,7 +84,7 @@ class Verdict:
 
     @property
     def winner(self) -> str:
-        """The written form of the faster one; empty without a winner."""
+        """The written form of the faster contender; empty without a winner."""
         if not self.has_winner or self.value is None:
             return ""
         return self.challenger if self.value > 1 else self.baseline
@@ -96,7 +96,7 @@ class Verdict:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether it holds for the machine as loaded as it was, and is no answer for another time."""
+        """Whether the verdict is valid only for the load of the machine during the measurement."""
         return bool(self.condition)
 
     @property
@@ -106,7 +106,7 @@ class Verdict:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Baseline and challenger within a sentence: `1 CPU thread`, `the GPU`."""
+        """Names of baseline and challenger within a sentence: `1 CPU thread`, `the GPU`."""
         return inline_name(self.baseline), inline_name(self.challenger)
 
     @property
@@ -117,7 +117,7 @@ class Verdict:
 
     @property
     def basis(self) -> str:
-        """The text after the headline: the advice, the figures, both devices by their own names, and limitations."""
+        """The text after the headline: the advice, the figures, the full names of both devices, and limitations."""
         advice = f"{self.advice}." if self.advice else ""
         quiet = QUIET_NOTE if self.condition else ""
         devices = f"{self.challenger_name} against {self.baseline_name}."
@@ -154,12 +154,12 @@ class Verdict:
         return f"{self.condition}, {verb} {units.format_ratio(ratio)} as fast as {than} (95 % interval {interval})"
 
     def _ranked(self) -> tuple[str, str, float]:
-        """Return the winner, the other one, and by how much."""
+        """Return the winner, the loser, and the ratio of their times."""
         (baseline, challenger), value = self.names, self.value or 1.0
         return (challenger, baseline, value) if value > 1 else (baseline, challenger, 1 / value)
 
     def _turned(self) -> tuple[float, float]:
-        """Return the interval of the ratio that is stated: the winner's."""
+        """Return the interval of the stated ratio, which is the one in favour of the winner."""
         low, high = self.low or 1.0, self.high or 1.0
         return (low, high) if not self.has_winner or (self.value or 1.0) > 1 else (1 / high, 1 / low)
 
@@ -178,12 +178,12 @@ class Verdict:
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """Return a verdict as one text: the headline, and what it rests on."""
+    """Return a verdict as one text: the headline and its basis."""
     return verdict.sentence
 
 
 def shorten_second_name(first: str, second: str) -> str:
-    """Return the second of two names, of two numbers of threads only the number: `2 CPU threads … 1`."""
+    """Return the second of two names, shortened to its number if both are CPU threads: `2 CPU threads … 1`."""
     return second.split()[0] if _are_threads(first) and _are_threads(second) else second
 
 

@@ -1,4 +1,4 @@
-"""A crossover in words. Every number in a sentence is one of the answer that it describes; nothing is computed here."""
+"""Sentences on a crossover. Every number in a sentence comes from the answer; nothing is computed here."""
 
 import itertools
 import math
@@ -27,29 +27,29 @@ NOWHERE_APART = (
 USUAL_CAUSE = "; thresholds of threads, caches or tiles are the usual cause"
 
 MOST_WHOLE = 100
-"""Highest value on an axis of integers that is reported as the first whole one; beyond, three digits are as good."""
+"""Highest estimate on an axis of integers that is rounded up to a whole one; above it, three digits are enough."""
 
 CERTAIN_SPAN = 2
-"""Width of an interval of integers up to which its estimate is not called "about" one of them."""
+"""Width of an interval of integers up to which its estimate is stated without "about"."""
 
 MAX_SIZES_LISTED = 3
-"""Sizes that a sentence names before it counts the rest."""
+"""Maximum number of sizes that a sentence names; it counts the others."""
 
 
 def crossover_sentence(answer: Crossover) -> str:
-    """Return the answer in some sentences, with what speaks against it."""
+    """Return the answer in some sentences, including its cautions."""
     return " ".join((_outcome_sentence(answer), *answer.cautions))
 
 
 def add_load(sentence: str, answer: Crossover) -> str:
-    """Return a sentence on an answer with the load of its machine, which comes first where it holds for that alone."""
+    """Add the load of the machine to a sentence; the load comes first if the answer is valid only for this load."""
     if not answer.condition:
         return f"{sentence} {answer.busy}" if answer.busy else sentence
     return f"On this machine as loaded as it was, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
 
 
 def _lower_first(sentence: str) -> str:
-    """Return a sentence as it goes on after a colon; names at its beginning stay as they are."""
+    """Return a sentence in the form that follows a colon; a name at its beginning stays unchanged."""
     return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
 
 
@@ -105,9 +105,9 @@ def size_verdict_text(size: Size, answer: Crossover) -> str:
 
 
 def format_size(value: float) -> str:
-    """Return a size: whole ones that were measured as they are, estimates to three digits.
+    """Format a size: measured whole numbers in full, estimates to three digits.
 
-    Examples: 1,024 and 9.43 and 562,000.
+    Examples: 1,024, 9.43 and 562,000.
     """
     if value == math.floor(value):
         return f"{math.floor(value):,}"
@@ -120,40 +120,40 @@ def short_device(device: str) -> str:
 
 
 def is_whole_axis(axis: str) -> bool:
-    """Return whether nothing can be built between two neighbouring whole numbers of an axis.
+    """Return whether only whole numbers of an axis can be built.
 
-    A mere "size" may be anything.
+    An axis that is only called "size" may have any values.
     """
     axis = field_of_answer_axis(axis)
     return axis in SIZE_AXES and axis != "size" and isinstance(FIELDS[axis].default, int)
 
 
 def crossing_start(axis: str, crossing: Crossing) -> str:
-    """Return the size from which the faster device is another: "about 147".
+    """Return the size from which the other device is faster: "about 147".
 
-    For few whole numbers, the first beyond it: "8".
+    If the interval covers only a few whole numbers, "about" is omitted: "8".
     """
     certain = is_whole_axis(axis) and math.ceil(crossing.high) - math.floor(crossing.low) <= CERTAIN_SPAN
     return nearest_size(axis, crossing.estimate) if certain else f"about {nearest_size(axis, crossing.estimate)}"
 
 
 def buildable_size(axis: str, estimate: float) -> float:
-    """Return an estimated size; of few whole numbers the first that is not below it."""
+    """Return an estimated size, rounded up to a whole number up to `MOST_WHOLE` on an axis of whole numbers."""
     return math.ceil(estimate) if is_whole_axis(axis) and estimate <= MOST_WHOLE else estimate
 
 
 def nearest_size(axis: str, estimate: float) -> str:
-    """Return an estimated size, to three digits where it need not be a whole one."""
+    """Format an estimated size, to three digits unless it must be a whole number."""
     return format_size(_round_size(buildable_size(axis, estimate)))
 
 
 def round_interval_outwards(axis: str, low: float, high: float) -> tuple[float, float]:
-    """Return both ends of an interval of sizes for sentences and charts; few whole numbers are rounded outwards."""
+    """Return both ends of an interval of sizes for sentences and charts; small whole numbers are rounded outwards."""
     return (math.floor(low), math.ceil(high)) if is_whole_axis(axis) and high < 1_000 else (low, high)
 
 
 def interval_ends(axis: str, low: float, high: float) -> tuple[str, str]:
-    """Return both ends of an interval of sizes, as `round_interval_outwards` rounds them, written."""
+    """Format both ends of an interval of sizes, rounded as in `round_interval_outwards`."""
     low, high = round_interval_outwards(axis, low, high)
     return format_size(low), format_size(high)
 
@@ -161,7 +161,7 @@ def interval_ends(axis: str, low: float, high: float) -> tuple[str, str]:
 def place_on_axis(axis: str, text: str) -> str:
     """Return a place on an axis: "a hidden size of 147", "562,000 parameters", "32 virtual CPUs".
 
-    Without a name: "a size of 147".
+    On an axis without a name: "a size of 147".
     """
     if axis in SIZE_AXES:
         return FIELDS[axis].place.format(text)
@@ -182,14 +182,14 @@ def _somewhere(axis: str, crossing: Crossing) -> str:
 
 
 def several_crossings_reason(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
-    """Return why there is no single number, to go on after a colon; a `disturbed` machine may be the cause as well."""
+    """Return why there is no single crossover, as text that follows a colon; no usual cause if `disturbed`."""
     places = _join_words([f"between {' and '.join(interval_ends(axis, one.low, one.high))}" for one in crossings])
     changes = f"the faster device changes {len(crossings)} times beyond the noise"
     return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
 
 
 def contradicting_sizes_reason(sizes: Sequence[float]) -> str:
-    """Return which sizes contradict their neighbours, to go on after a colon."""
+    """Return which sizes contradict their neighbours, as text that follows a colon."""
     verb = "contradicts its neighbours" if len(sizes) == 1 else "contradict their neighbours"
     return (
         f"{_list_sizes(sizes)} {verb} by more than the noise of one run, which a temporary slowdown of the machine "
@@ -198,7 +198,7 @@ def contradicting_sizes_reason(sizes: Sequence[float]) -> str:
 
 
 def unclear_sizes_reason(sizes: Sequence[float], noise: float) -> str:
-    """Return why nothing is decided, to go on after a colon."""
+    """Return why nothing is decided, as text that follows a colon."""
     return (
         f"at {_list_sizes(sizes)} either may be faster, as the difference is smaller than the noise "
         f"({units.format_share(noise)} from one reading to the next, more when a size is measured again), so more "
@@ -219,7 +219,7 @@ def _join_words(things: Sequence[str]) -> str:
 
 
 def single_readings_reason(axis: str, changes: Sequence[tuple[float, float]], favoured: str) -> str:
-    """Return the reason for an answer from one reading per size and device, to go on after a colon."""
+    """Return the reason for an answer from one reading per size and device, as text that follows a colon."""
     lead = "every size was measured once on each device, so the noise is unknown and there is no interval"
     if not changes:
         return f"{lead}; the readings favour {favoured} everywhere"
@@ -238,7 +238,7 @@ def _crossing_sentence(answer: Crossover) -> str:
 
 
 def _close_sentence(answer: Crossover) -> str:
-    """Between which sizes the difference is small, every range of them; empty where nothing lies in one."""
+    """Return a sentence with all ranges of sizes where the difference is small; empty if there are none."""
     zones = sorted((*([answer.tie] if answer.tie else []), *answer.also_close))
     places = [place for zone in zones if (place := _zone_clause(answer.axis, *zone))]
     listed = ", and ".join(places)
@@ -248,7 +248,7 @@ def _close_sentence(answer: Crossover) -> str:
 
 
 def _zone_clause(axis: str, low: float, high: float) -> str:
-    """Return a range of sizes; empty where no whole number lies in it on an axis of whole numbers."""
+    """Return the text of a range of sizes; empty if an axis of whole numbers has no value in it."""
     if not is_whole_axis(axis) or high > MOST_WHOLE:
         return f"between about {nearest_size(axis, low)} and {nearest_size(axis, high)}"
     first, last = math.ceil(low), math.floor(high)
@@ -266,7 +266,7 @@ def _rank_devices(answer: Crossover, *, challenger_faster: bool) -> tuple[str, s
 
 
 def _clear_sentence(answer: Crossover, clear: Sequence[Clear]) -> str:
-    """Return where one device is faster for certain: from a size on, up to one, or between two."""
+    """Return where one device is certainly faster: from a size on, up to a size, or between two sizes."""
     timed = [each.size for each in answer.sizes if each.speedup is not None]
     return ", and ".join(_clear_part(answer, one, timed) for one in clear)
 
@@ -285,7 +285,7 @@ def _clear_part(answer: Crossover, one: Clear, timed: Sequence[float]) -> str:
 
 
 def _assumption_sentence(answer: Crossover, assumed: Assumed) -> str:
-    """Return the answer of single readings under an assumption, which comes first."""
+    """Return the answer from single readings, beginning with the assumption about their noise."""
     lead = f"If readings scatter by about {units.format_share(assumed.noise)}, "
     if assumed.outcome == "crossing":
         (only,) = assumed.crossings
