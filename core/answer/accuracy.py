@@ -1,7 +1,7 @@
-"""Whether devices learn the same thing: classification reports, test accuracy and where predictions differ.
+"""Comparison of what devices learn: classification reports, test accuracy and differing predictions.
 
-Rebuilt from the stored counts and predictions. A lack of difference is never called equality: only predictions
-that agree on every test item are, and one run each shows nothing about other seeds.
+All results are computed from the stored counts and predictions. Predictions are called equal only if they agree on
+every test item, and one run on each device shows nothing about other seeds.
 """
 
 import math
@@ -18,7 +18,7 @@ from .comparable import require_equal
 from .statistics import heads_at_most
 
 SIGNIFICANT = 0.05
-"""McNemar's exact p below which a difference counts as detected; fixed before any run."""
+"""Significance level of McNemar's exact test, fixed before any run."""
 
 Z_95 = 1.959964
 """97.5 % quantile of the normal distribution, for a two-sided 95 % interval."""
@@ -26,12 +26,12 @@ Z_95 = 1.959964
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionAgreement:
-    """How far two trained models agree on the test items.
+    """Agreement of two trained models on the test items.
 
     Attributes:
-        disagreeing: of the test `items`, those that got different predictions.
+        disagreeing: number of the test `items` with different predictions.
         difference: accuracy of the second minus that of the first, with its 95 % interval from `low` to `high`.
-        p_value: McNemar's exact p, or the highest it can be, see `compare_predictions`.
+        p_value: McNemar's exact p, or its upper bound; see `compare_predictions`.
     """
 
     disagreeing: int
@@ -44,10 +44,11 @@ class PredictionAgreement:
 
 
 def confusion_rows(trial: Trial) -> tuple[tuple[int, ...], ...]:
-    """Test items by true class (rows) and predicted class (columns); empty if the trial was not tested.
+    """Return the numbers of test items by true class (rows) and predicted class (columns); empty if the trial was not
+    tested.
 
     Raises:
-        InvalidValue: the counts are not those of the data set's classes.
+        InvalidValue: the counts do not fit the classes of the data set.
     """
     if not trial.confusion:
         return ()
@@ -58,7 +59,7 @@ def confusion_rows(trial: Trial) -> tuple[tuple[int, ...], ...]:
 
 
 def accuracy(trial: Trial) -> float | None:
-    """Return the share of right answers on the test items; None if the trial was not tested."""
+    """Return the share of correct predictions on the test items; None if the trial was not tested."""
     rows = confusion_rows(trial)
     items = sum(trial.confusion)
     return sum(row[label] for label, row in enumerate(rows)) / items if items else None
@@ -73,7 +74,7 @@ def classification(trial: Trial) -> dict[str, Any] | None:
 
 
 def classification_text(trial: Trial) -> str:
-    """Return scikit-learn's classification report as text, or a sentence why there is none."""
+    """Return scikit-learn's classification report as text, or a sentence that explains why there is none."""
     if not trial.confusion:
         return f"There is no classification report of {inline_name(trial.contender)}: its model was not tested."
     text: str = _report(trial, output_dict=False)
@@ -83,13 +84,13 @@ def classification_text(trial: Trial) -> str:
 def compare_predictions(a: Trial, b: Trial) -> PredictionAgreement | None:
     """Compare the predictions of two trials on the same test items; None if one of them was not tested.
 
-    McNemar's test looks at the items that exactly one of the two got right (Dietterich 1998, doi
-    10.1162/089976698300017197). True labels are not stored, so with more than two classes some disagreements may be
-    items that both got wrong. All of them are counted as one right, one wrong, which gives the highest p and the
-    widest interval: a difference is never announced that the true labels could take back.
+    McNemar's test uses the items that exactly one of the two models classified correctly (Dietterich 1998, doi
+    10.1162/089976698300017197). True labels are not stored, so with more than two classes both models may be wrong on
+    an item on which they disagree. Every such item is counted as correct for exactly one model, which gives the highest
+    p and the widest interval. Therefore no difference is reported that the true labels could refute.
 
     Raises:
-        NotComparable: data sets, or the numbers of steps trained, differ.
+        NotComparable: the data sets or the numbers of trained steps differ.
     """
     if not (a.predictions and b.predictions and a.confusion and b.confusion):
         return None
@@ -127,15 +128,15 @@ def compare_predictions(a: Trial, b: Trial) -> PredictionAgreement | None:
 
 
 def final_tested_step(trial: Trial) -> int:
-    """Return the steps after which it was tested, as part of the result, unless another of its run ended before.
+    """Return the number of steps before the test, as text, unless another trial of the run ended earlier.
 
-    Blocks may have been timed beyond the last epoch.
+    Timed blocks may extend beyond the last epoch.
     """
     return trial.tested_step or min(trial.steps, trial.epochs * trial.steps_per_epoch)
 
 
 def early_end_sentence(trials: Iterable[Trial]) -> str:
-    """Return after how many steps shortened trainings were tested; empty if all were trained to their end."""
+    """Describe after how many steps shortened trainings were tested; empty if all were trained to their end."""
     tested = [(final_tested_step(trial), trial.epochs * trial.steps_per_epoch) for trial in trials]
     early = sorted(step for step, total in tested if step < total)
     if not early:
@@ -147,7 +148,7 @@ def early_end_sentence(trials: Iterable[Trial]) -> str:
 
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:
-    """Return scikit-learn's report on labels expanded from the counts, so that it equals that on real ones."""
+    """Return scikit-learn's report on labels that are reconstructed from the counts."""
     import numpy as np  # both only here: slow to import, and never wanted in the measuring process
     from sklearn.metrics import classification_report
 
@@ -169,12 +170,14 @@ def _right(trial: Trial) -> int:
 
 
 def _discordant(disagreeing: int, gained: int) -> int:
-    """Return most items that exactly one got right: all disagreements, but for one if the parity forbids it."""
+    """Return the maximum number of items that exactly one model classified correctly: all disagreements, or one less
+    because of parity.
+    """
     return disagreeing - (disagreeing - gained) % 2
 
 
 def _mcnemar(disagreeing: int, gained: int) -> float:
-    """Return the exact two-sided p of McNemar's test, the binomial with chance 1/2."""
+    """Return the exact two-sided p of McNemar's test, from the binomial distribution with probability 1/2."""
     discordant = _discordant(disagreeing, gained)
     return min(1.0, 2 * heads_at_most((discordant - abs(gained)) // 2, discordant))
 

@@ -1,7 +1,7 @@
 """Compare the fastest same-numerics variant of each of two devices, next to the default variant on both.
 
-Picking the best of several noisy variants and judging it by the same readings would flatter it. So variants are chosen
-on every other pair of blocks and judged on the pairs in between, which had no part in the choice. Nothing is measured.
+Choosing the best of several noisy variants and evaluating it by the same readings would overestimate it. Therefore
+variants are chosen by every other pair of blocks and evaluated by the pairs in between. Nothing is measured.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from .study import Study
 from .verdict import Verdict
 
 CHOSEN_SEPARATELY = "The variants were chosen on every other pair of blocks and judged on the remaining pairs"
-"""Why the choice does not flatter the result."""
+"""Explanation of why the choice does not bias the result."""
 
 BLOCK_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Trial) if entry.name.startswith("block_"))
 
@@ -32,10 +32,10 @@ class BestVariantPair:
     """The best variant of each of two devices in one run.
 
     Attributes:
-        baseline: configuration chosen for the first device.
-        challenger: configuration chosen for the other device.
-        best: verdict on the two, by the pairs that had no part in the choice.
-        plain: verdict on the default variant on both devices, by all pairs; None where a device has none.
+        baseline: variant chosen for the first device.
+        challenger: variant chosen for the other device.
+        best: verdict on the two variants, by the pairs that were not used for the choice.
+        plain: verdict on the default variant on both devices, by all pairs; None if a device has no default variant.
     """
 
     baseline: str
@@ -50,9 +50,10 @@ class LanePick:
     """The variants chosen at one size.
 
     Attributes:
-        size: on the axis.
-        baseline: row of the baseline device, only with the blocks that judge; None where none could be chosen.
-        challenger: the same for the other device.
+        size: size on the axis.
+        baseline: row of the baseline device with only the blocks that are evaluated; None if no variant could be
+            chosen.
+        challenger: row of the other device, as `baseline`.
         obstacle: reason why nothing could be chosen; empty if a pair was chosen.
     """
 
@@ -63,12 +64,12 @@ class LanePick:
 
 
 def find_best_variants(trials: Sequence[Trial]) -> BestVariantPair | None:
-    """Return the best variants of the first device of a run and of its first other device.
+    """Return the best variants of the first device of a run and of the next different device.
 
-    On a machine with an accelerator the two are the CPU, whatever its threads, and the first accelerator.
+    On a machine with an accelerator, the devices are the CPU, with any number of threads, and the first accelerator.
 
     Returns:
-        The pair, or None unless one of the two devices has several variants.
+        The pair; None if neither device has several variants.
 
     Raises:
         NotComparable: the rows are not of one run.
@@ -110,7 +111,7 @@ def pick_lanes(study: Study, rows: Sequence[Trial], basis: Basis = "steady") -> 
 def best_lanes_crossover(
     study: Study, picked: Sequence[LanePick], basis: Basis = "steady"
 ) -> tuple[Crossover, tuple[Evidence, ...]]:
-    """Locate the crossover of the variants chosen for a study by a basis, and return it with its evidence.
+    """Locate the crossover of a study's chosen variants for a cost basis, and return it with its evidence.
 
     Raises:
         CrossoverError: the rows cannot be compared.
@@ -172,12 +173,12 @@ def _find_pair(trials: Sequence[Trial]) -> tuple[Trial, Trial] | None:
 
 
 def _side(row: Trial, pair: Sequence[Trial]) -> str:
-    """Return the device that a row counts for: with an accelerator in the pair, the CPU is one whatever its threads."""
+    """Return the device of a row; in a pair with an accelerator, the CPU is one device for any number of threads."""
     return remedies.base_contender(row) if all(map(speedup.is_host, pair)) else row.device
 
 
 def _candidates(run: Sequence[Trial], side: str, pair: Sequence[Trial]) -> list[Trial]:
-    """Select the rows of a device that compute the same as the default variant and could be timed."""
+    """Select the timed rows of a device whose variants have the same numerics as the default variant."""
     ours = [row for row in run if _side(row, pair) == side]
     return [
         row
@@ -192,17 +193,17 @@ def _has_choice(run: Sequence[Trial], pair: Sequence[Trial]) -> bool:
 
 
 def _rounds(rows: Sequence[Trial]) -> list[int]:
-    """Return the rounds in which all have a block."""
+    """Return the rounds in which all rows have a block."""
     return sorted(set.intersection(*(set(row.block_pair) for row in rows)))
 
 
 def _judging_rounds(rounds: Sequence[int]) -> frozenset[int]:
-    """Return the rounds that judge, the larger half, as the interval is made from them."""
+    """Return the rounds for the evaluation: the larger half, because the interval is computed from them."""
     return frozenset(rounds[0::2])
 
 
 def _with_rounds(row: Trial, rounds: frozenset[int]) -> Trial:
-    """Return a row with its blocks of some rounds only; never stored."""
+    """Return a copy of a row with only the blocks of some rounds; the copy is never stored."""
     kept = [place for place, each in enumerate(row.block_pair) if each in rounds]
     lists = {name: getattr(row, name) for name in BLOCK_COLUMNS}
     fewer: dict[str, Any] = {name: tuple(of[at] for at in kept) for name, of in lists.items() if of}
@@ -210,7 +211,7 @@ def _with_rounds(row: Trial, rounds: frozenset[int]) -> Trial:
 
 
 def _choose_row(rows: Sequence[Trial], basis: Basis, rounds: Sequence[int]) -> Trial | None:
-    """Return the row with the least time a step on the pairs that choose; the only one if there is one only."""
+    """Return the row with the shortest time per step in the pairs for the choice."""
     if len(rows) < 2:
         return rows[0] if rows else None
     known = [(cost, row) for row in rows if (cost := _cost(row, frozenset(rounds[1::2]), basis)) is not None]
@@ -218,7 +219,7 @@ def _choose_row(rows: Sequence[Trial], basis: Basis, rounds: Sequence[int]) -> T
 
 
 def _cost(row: Trial, rounds: frozenset[int], basis: Basis) -> float | None:
-    """Return the seconds per step of some rounds, with its share of the one-time cost."""
+    """Return the seconds per step of some rounds, including the step's share of the one-time cost."""
     times, once_s = _with_rounds(row, rounds).step_s if rounds else (), studies.one_time_cost_s(row, basis)
     if not times or once_s is None:
         return None
@@ -253,7 +254,7 @@ def _pick_evidence(picked: Sequence[LanePick], study: Study, basis: Basis) -> tu
 
 
 def _crossover_figures(answer: Crossover) -> str:
-    """Return where one crosses, with the interval."""
+    """Describe the crossover with its interval."""
     about, low, high = (
         wording.format_size(float(f"{end or 0.0:.3g}")) for end in (answer.estimate, answer.low, answer.high)
     )

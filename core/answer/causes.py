@@ -1,7 +1,7 @@
-"""Where the time of a step goes, and why a device won, in words computed from the rows.
+"""Explanations, computed from the rows, of where the time of a step goes and why a device is faster.
 
-Parts of a step are timed separately from the headline and synchronized between, so their sum differs from the
-undisturbed step; the sentence says by how much. Which device is faster is decided in `core.answer.speedup`.
+The parts of a step are timed separately, with synchronization between them, so their sum differs from the undisturbed
+step; a sentence states the difference. Which device is faster is decided in `core.answer.speedup`.
 """
 
 import statistics
@@ -29,10 +29,10 @@ PART_TITLES = {
 """Parts of a step in the order in which they happen."""
 
 MAJORITY = 0.5
-"""Share from which a part is named as the cause: it outweighs all others together."""
+"""Share of a step above which a part is named as the cause: it is larger than all other parts together."""
 
 BUSY_SHARE = 0.8
-"""Share of its step for which an accelerator must be busy before its own speed is named as the cause."""
+"""Minimum share of a step in which an accelerator must be busy for its speed to be named as the cause."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +42,11 @@ class StepParts:
     Attributes:
         sum_s: sum of the five; `forward_s` includes the loss, `optimizer_s` the clearing of gradients.
         step_s: median of the undisturbed step.
-        excess: sum over undisturbed step, minus 1: synchronizing between the parts prevents that they overlap.
-        launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None where
-            that was not measured, as on a CPU.
-        launch_range: least and most of it by single readings; the median lies between those of five in 94 of 100.
+        excess: sum over undisturbed step, minus 1, because synchronization prevents the parts from overlapping.
+        launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None if it was
+            not measured, for example on a CPU.
+        launch_range: smallest and largest `launch_share` of single readings; with five readings, the range contains the
+            median in 94 % of cases.
     """
 
     contender: str
@@ -62,29 +63,29 @@ class StepParts:
 
     @property
     def is_launch_bound(self) -> bool:
-        """Whether every reading says that the accelerator had nothing to do for most of the step."""
+        """Whether the accelerator was idle for most of the step in every reading."""
         return self.launch_share is not None and self.launch_range[0] > MAJORITY
 
     @property
     def is_busy(self) -> bool:
-        """Whether every reading says that the accelerator was busy for nearly all of the step."""
+        """Whether the accelerator was busy for nearly all of the step in every reading."""
         return self.launch_share is not None and self.launch_range[1] <= 1 - BUSY_SHARE
 
     def format_idle_share(self, *, busy: bool = False) -> str:
-        """Return the share of the step in which the accelerator had nothing to do, or was busy, with its range."""
+        """Format the share of the step in which the accelerator was idle, or busy, with its range."""
         ends = (self.launch_share or 0.0, *self.launch_range)
         share, low, high = (units.format_share(1 - end if busy else end) for end in ends)
         low, high = (high, low) if busy else (low, high)
         return share if low == high else f"{share} ({low} to {high})"
 
     def share(self, part: str) -> float:
-        """Return the share of one of `PART_TITLES` in the sum of all."""
+        """Return the share of one of `PART_TITLES` in the sum of all parts."""
         seconds: float = getattr(self, f"{part}_s")
         return seconds / self.sum_s
 
     @property
     def largest(self) -> str:
-        """The part that takes the longest."""
+        """The longest part."""
         return max(PART_TITLES, key=self.share)
 
     @property
@@ -98,7 +99,7 @@ class StepParts:
 
 
 def step_parts(trial: Trial) -> StepParts | None:
-    """Summarise the breakdown of one trial; None if there is none. A part without entries did not happen: 0 s.
+    """Summarize the breakdown of one trial; None if there is none. A part without entries took 0 s.
 
     A custom script has other parts, see `core.answer.custom_findings`.
     """
@@ -121,7 +122,7 @@ def step_parts(trial: Trial) -> StepParts | None:
 
 
 def _idle_share(busy_s: float, step_s: float) -> float:
-    """Return the share of a step that a busy time leaves; the difference of two timings may stray past 0 and 1."""
+    """Return the share of a step outside its busy time, clipped to 0 and 1 because both times are measured."""
     return min(1.0, max(0.0, 1 - busy_s / step_s))
 
 
@@ -140,12 +141,13 @@ def part_times(trial: Trial) -> dict[str, float]:
 
 
 def difference_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> str:
-    """Return why the two differ as they do, in a few sentences that are true of the numbers in the rows.
+    """Explain the difference of two contenders in a few sentences that follow from the rows.
 
     Args:
-        baseline: its row.
-        challenger: its row.
-        verdict: on the two where it rests on more than these rows, as in a study; worked out from them otherwise.
+        baseline: row of the baseline.
+        challenger: row of the challenger.
+        verdict: verdict on the two, if it is based on more than these rows, as in a study; otherwise it is computed
+            from them.
     """
     if baseline.training:
         return custom_findings.custom_cause(baseline, challenger)
@@ -167,7 +169,7 @@ def turn_findings(*rows: Trial) -> list[tuple[Trial, StepFinding]]:
 
 
 def _float64(row: Trial) -> StepFinding | None:
-    """Return the share of a step that float32 would save, as a finding; None where it is small or uncertain."""
+    """Return a finding on the share of a step that float32 would save; None if the share is small or uncertain."""
     left = _ratios(row.float32_step_s, row.turns_step_s)
     share = 1 - statistics.median(left) if left else 0.0
     if share < NOTABLE_SHARE or max(left) >= 1:
@@ -177,9 +179,9 @@ def _float64(row: Trial) -> StepFinding | None:
 
 
 def _rows_finding(row: Trial) -> StepFinding | None:
-    """Return the share of a fit that does not depend on its rows, estimated from fits with twice as many rows.
+    """Return a finding on the share of a fit that does not depend on its rows, from fits with twice as many rows.
 
-    Fits that depended on their rows alone would take twice as long.
+    A fit whose time depends only on its rows would take twice as long.
     """
     longer = _ratios(row.doubled_step_s, row.turns_step_s)
     share = min(1.0, 2 - statistics.median(longer)) if longer else 0.0
@@ -195,7 +197,7 @@ def _ratios(times: tuple[float, ...], other_times: tuple[float, ...]) -> list[fl
 
 
 def parts_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> str:
-    """Return why two networks differ, by the parts of a step."""
+    """Explain the difference of two networks by the parts of a step."""
     base, other = step_parts(baseline), step_parts(challenger)
     if base is None or other is None:
         absent = [
@@ -214,7 +216,7 @@ def parts_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = No
 
 
 def why_no_breakdown(trial: Trial) -> str:
-    """Return why a step has no parts, in a sentence; empty if it has, or nothing was timed."""
+    """Return a sentence on why a step has no parts; empty if it has parts, or nothing was timed."""
     if trial.execution == "eager" or not trial.block_steps or step_parts(trial):
         return ""
     return _one_piece_sentence([inline_name(trial.contender)])
@@ -225,9 +227,9 @@ def _one_piece_sentence(names: Sequence[str]) -> str:
 
 
 def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
-    """Return the loader as the cause on both sides, with Amdahl's bound where no device can help.
+    """Return a sentence on the loader as the cause on both devices, with Amdahl's bound.
 
-    Empty if it is not.
+    The result is empty if the loader is not the cause.
     """
     if min(base.share("loader"), other.share("loader")) <= MAJORITY:
         return ""
@@ -247,7 +249,7 @@ def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
 
 
 def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> str:
-    """Return whether the step is large enough to be shared by threads of one CPU, as the verdict shows."""
+    """Describe whether the step is large enough for several threads of one CPU, according to the verdict."""
     if baseline.threads == challenger.threads:
         return (
             f"Both trained with {units.format_quantity(baseline.threads, 'thread')}, so they did the same work in "
@@ -268,9 +270,9 @@ def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None
 
 
 def is_worth_sharing(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> bool | None:
-    """Return whether it pays off to share a step among more threads of one CPU.
+    """Return whether more threads of one CPU make a step faster.
 
-    None where the verdict does not decide it.
+    The result is None if the verdict does not decide this.
     """
     found = verdict or speedup(baseline, challenger)
     many = max(baseline, challenger, key=lambda trial: trial.threads)
@@ -281,7 +283,7 @@ def is_worth_sharing(baseline: Trial, challenger: Trial, verdict: Verdict | None
 
 
 def _ratio_over(verdict: Verdict, row: Trial) -> tuple[float, float, float] | None:
-    """Return how many times as fast a row is as the other one, with its interval; None without a complete verdict."""
+    """Return the speedup of one row over the other, with its interval; None without a complete verdict."""
     if verdict.value is None or verdict.low is None or verdict.high is None:
         return None
     if verdict.challenger == row.contender:
@@ -290,7 +292,7 @@ def _ratio_over(verdict: Verdict, row: Trial) -> tuple[float, float, float] | No
 
 
 def accelerator_sentence(parts: StepParts) -> str:
-    """Describe the largest part of an accelerator's step, or for how much of the step it is busy."""
+    """Describe the largest part of an accelerator's step, or the share of the step in which it is busy."""
     name, largest = inline_name(parts.contender), parts.largest
     if largest in ("loader", "transfer") and parts.share(largest) > MAJORITY:
         most = f"{PART_TITLES[largest]} takes {units.format_share(parts.share(largest))} of the step"
@@ -330,7 +332,7 @@ def is_fit(trial: Trial) -> bool:
 
 
 def fit_line(trial: Trial) -> str:
-    """Describe a fit in a line; the numbers of operations and parameters are unknown and not guessed."""
+    """Describe a fit in a line; its numbers of operations and parameters are unknown."""
     return (
         f"{value_label('model', trial.model)} on {short_label('dataset', trial.dataset)}: "
         f"{units.format_count(trial.samples)} rows, "
@@ -342,20 +344,20 @@ def fit_line(trial: Trial) -> str:
 
 
 def fit_losses_sentence(trials: Sequence[Trial]) -> str:
-    """Return how well each device's fit predicts its own training rows, in a sentence."""
+    """Describe in a sentence how well each device's fit predicts its own training rows."""
     said = [f"{units.format_significant(row.loss[-1])} on {inline_name(row.contender)}" for row in trials if row.loss]
     return f"After a fit, the mean log loss over its first training rows is {' and '.join(said)}."
 
 
 def fit_wording(trial: Trial, text: str) -> str:
-    """Return a sentence about steps and epochs in the words of a row: each becomes a fit where steps are fits."""
+    """Adapt a sentence about steps and epochs to a row: if steps are fits, both words are replaced by "fit"."""
     return (
         text.replace("the step", "a fit").replace("epoch", "fit").replace("a step", "a fit") if is_fit(trial) else text
     )
 
 
 def fit_cause(baseline: Trial, challenger: Trial) -> str:
-    """Return why two devices differ, as far as that is known of fits."""
+    """Explain the difference of two devices, as far as it is known for fits."""
     library = models.families.LIBRARIES[baseline.model].title
     return (
         f"The cause is unknown: {library} does not report where the time of a fit goes. On "

@@ -1,6 +1,6 @@
-"""Which columns of two rows must agree before one is compared with the other: for every comparison, in this one place.
+"""The columns of two rows that must agree before the rows are compared, for every comparison.
 
-Compares nothing itself; it says what differs, and refuses.
+The module does not compare results; it finds differing columns and refuses such rows.
 """
 
 import dataclasses
@@ -21,25 +21,27 @@ SETTING_COLUMNS = ("protocol_version", "dataset_hash", "drained", *TRAINING_COLU
 """Columns equal in rows of one training measured in one way, on any machine; variants and devices may differ."""
 
 RUN_COLUMNS = ("run_id", *SETTING_COLUMNS)
-"""Rows of which one is divided by the other, pair by pair."""
+"""Columns equal in two rows whose speedup is computed pair by pair."""
 
 DEVICE_COLUMNS = ("contender", "device_name", "device_driver")
-"""Rows of one device of a study."""
+"""Columns equal in the rows of one device of a study."""
 
 CURVE_COLUMNS = ("torch_version", *DEVICE_COLUMNS)
-"""Recordings of one curve, so that it does not change hands from size to size."""
+"""Columns equal in all recordings of one curve, so that all its sizes have one origin."""
 
 STUDY_COLUMNS = (
     *("machine_id", "torch_version", "protocol_version", "precision", "execution", "drained", "dataset_hash"),
     *TRAINING_COLUMNS,
 )
-"""Runs of a study, but for its axis and what follows from it; in the order in which they make its name."""
+"""Columns equal in the runs of a study, except its axis and dependent columns; the order determines the name of the
+study.
+"""
 
 CHART_COLUMNS = tuple(name for name in STUDY_COLUMNS if name not in ("machine_id", "torch_version"))
-"""Studies that may share a chart, but for their axis: the training and how it was measured."""
+"""Columns equal in studies that may share a chart, except their axis: the training and its methodology."""
 
 DATA_COLUMNS = ("data_path", "loader_workers")
-"""How data reach the device."""
+"""Columns that describe how data reach the device."""
 
 SETUP_COLUMNS = (
     "machine_id",
@@ -50,13 +52,13 @@ SETUP_COLUMNS = (
     "precision",
     "execution",
 )
-"""Columns equal in rows of one device and variant, whatever was trained."""
+"""Columns equal in rows of one device and variant, for any training."""
 
 DELIVERY_COLUMNS = (*SETUP_COLUMNS, "dataset_hash", *(name for name in TRAINING_COLUMNS if name not in DATA_COLUMNS))
-"""Rows of one training whose data reached the device in several ways."""
+"""Columns equal in rows of one training whose data reached the device in different ways."""
 
 BATCH_COLUMNS = (*SETUP_COLUMNS, "dataset", "model", "data_path", "dtype", "seed", *models.AXES)
-"""Rows of one model at several batch sizes."""
+"""Columns equal in rows of one model at several batch sizes."""
 
 SEED_COLUMNS = tuple(name for name in TRAINING_COLUMNS if name != "seed")
 """Columns equal in rows of one training from several seeds; rows of one seed agree in data and seed as well. Variants
@@ -72,18 +74,18 @@ DEPENDENT_COLUMNS: dict[str, frozenset[str]] = {
     "parameters": frozenset(models.AXES),
     **dict.fromkeys(("samples", "sequence_length", "embedding_rows"), frozenset({"dataset_hash"})),
 }
-"""Columns that differ between sizes of an axis because they follow from it."""
+"""Columns that differ between sizes of an axis because they depend on it."""
 
 
 ABSENT_VALUES = {
     **{entry.name: entry.default for entry in dataclasses.fields(custom.CustomFields)},
     **{name: FIELDS[name].absent for name in FIELDS if FIELDS[name].later},
 }
-"""Values of newer columns in rows that were written before them, and in rows to which they do not apply."""
+"""Values of newer columns in rows of older versions, and in rows to which the columns do not apply."""
 
 
 def axis_dependent_columns(axis: str) -> frozenset[str]:
-    """Return the columns that differ between sizes of an axis: the axis itself, and the columns that follow from it."""
+    """Return the columns that differ between sizes of an axis: the axis itself, and the columns that depend on it."""
     return DEPENDENT_COLUMNS.get(axis, frozenset()) | {axis}
 
 
@@ -93,31 +95,31 @@ def columns_except_axis(columns: Iterable[str], axis: str) -> tuple[str, ...]:
 
 
 def identity_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
-    """Select the columns that form a name, without newer columns where a row equals rows written before them."""
+    """Select the columns that form a name, without newer columns whose value is that of older rows."""
     return tuple(name for name in columns if name not in ABSENT_VALUES or getattr(row, name) != ABSENT_VALUES[name])
 
 
 def meaningful_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
-    """Select the columns that describe a row's training: a custom script has no settings of the catalogue."""
+    """Select the columns that describe a row's training; a custom script has no settings of the catalogue."""
     idle = (*custom.SETTLED, "dataset_hash") if getattr(row, "training", "") else custom.FIELDS
     return tuple(name for name in columns if name not in idle)
 
 
 def column_values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
-    """Return the values of a row, or of a light line of one, in some columns."""
+    """Return the values of a row, or of a reduced row, in some columns."""
     return tuple(getattr(row, name) for name in columns)
 
 
 def differing_columns(first: object, second: object, columns: Iterable[str]) -> list[str]:
-    """Return columns in which two rows, or light lines of rows, differ."""
+    """Return the columns in which two rows, or reduced rows, differ."""
     return [name for name in columns if getattr(first, name) != getattr(second, name)]
 
 
 def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
-    """Refuse two rows that differ in one of `columns`.
+    """Raise an error if two rows differ in one of `columns`.
 
     Raises:
-        NotComparable: names the first column that differs, and both values.
+        NotComparable: a column differs; the message names the first one and both values.
     """
     for column in differing_columns(first, second, columns):
         wanted, given = getattr(first, column), getattr(second, column)
@@ -129,5 +131,5 @@ def require_equal(first: Trial, second: Trial, columns: Iterable[str]) -> None:
 
 
 def identity_hash(*agreed: object) -> str:
-    """Return a name made from what agrees, 12 hexadecimal digits."""
+    """Return a name of 12 hexadecimal digits, computed from the columns that agree."""
     return hashlib.sha256(repr(agreed).encode()).hexdigest()[:12]

@@ -172,9 +172,7 @@ class _Search:
         )
 
     def _find_hidden_crossing(self, only: Crossing) -> float | None:
-        """Return the place outside the interval, within reach of the sentinels, where the curve most likely crosses
-        back.
-        """
+        """Return the likeliest place of a crossing back outside the interval, within reach of the sentinels."""
         aside, reach = ASIDE_STRIDES * self.stride, (SENTINELS[-1] + SAME_PLACE_STRIDES) * self.stride
         low, middle, high = math.log2(only.low), math.log2(only.estimate), math.log2(only.high)
         beside = [
@@ -210,9 +208,7 @@ class _Search:
         return SearchStep(size=None, reason="the faster device changes more than once")
 
     def _look_again(self) -> SearchStep:
-        """Measure next to contradicting sizes, where the shift of a round does not repeat but a feature of the curve
-        does.
-        """
+        """Measure next to contradicting sizes: a feature of the curve repeats there, the shift of a round does not."""
         for size in self.known.contradicting:
             if self._count_neighbours(math.log2(size)) < ENOUGH_NEAR:
                 return self._take(math.log2(size), "a second look at a size that contradicts its neighbours")

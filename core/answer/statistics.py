@@ -105,8 +105,7 @@ def heads_at_most(heads: int, coins: int) -> float:
 
 @functools.cache
 def most_heads(share: float, coins: int) -> int:
-    """Return the most heads for which `heads_at_most` is at most `share`, which is below one half; -1 if there are
-    none.
+    """Return the most heads for which `heads_at_most` is at most `share`, which is below 0.5; -1 if there are none.
 
     With as many values as coins, this number of values lies outside each end of the interval of their median.
     """
