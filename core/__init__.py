@@ -1,10 +1,10 @@
-"""Crossover's core: ask, measure, store, answer. No Streamlit anywhere below here.
+"""Crossover's core: questions, measurements, storage and answers, without Streamlit.
 
-The most important names for a notebook or a script are here. Ask with `Experiment` or `Sweep`. Measure with `run`,
-which shows its progress and returns rows that show their answer. List `devices()`. Save and read rows with `Store`.
-Answer with `speedup`, `studies` and `crossover`. `choose` predicts a GPU that is not here. Each name is imported when
-it is first used, so that importing `core` costs nothing; `run` measures in a process of its own and imports no torch
-here. `watch` monitors your own loop, in its own process.
+This module has the most important names for notebooks and scripts. `Experiment` and `Sweep` describe questions. `run`
+measures a question, shows its progress and returns rows that show their answer. `devices` lists the devices, and
+`Store` saves and reads rows. `speedup`, `studies` and `crossover` compute answers. `choose` predicts a GPU that this
+machine does not have. Each name is imported on first use, so importing `core` is fast. `run` measures in a separate
+process and does not import torch in this one. `watch` monitors your training loop in the process of the loop.
 """
 
 import importlib
@@ -28,9 +28,9 @@ _DOORS = {
     "choose": ".answer.training_cost",
     "watch": ".custom.watch",
 }
-"""Name → its module. Use `run` to measure, as on the command line: `core.measure` is internal."""
+"""Module of each public name. Use `run` to measure, as on the command line: `core.measure` is internal."""
 
-__all__ = ["__version__", *_DOORS]  # the names are texts, which __getattr__ answers to
+__all__ = ["__version__", *_DOORS]  # strings, which __getattr__ resolves
 
 
 def __getattr__(name: str) -> Any:

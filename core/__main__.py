@@ -1,7 +1,7 @@
-"""The command line: `python -m core`. Hands the words to a command and turns its errors into sentences.
+"""The command line, `python -m core`: passes the arguments to a command and prints its errors as sentences.
 
-Results go to stdout, progress and errors to stderr. Exit status 0 on success, 2 on a usage error, 1 on a failed run.
-Runs without Streamlit and Altair.
+Results go to stdout, progress and errors to stderr. The exit status is 0 on success, 2 on a usage error and 1 on a
+failed run. The command line runs without Streamlit and Altair.
 """
 
 import argparse
@@ -30,7 +30,7 @@ COMMANDS = {
     "machines": "machines",
     "class": "classroom",
 }
-"""Module of each command in `core.commands`, imported when it is needed: all of them take half a second."""
+"""Module of each command in `core.commands`, imported on use because importing all of them takes half a second."""
 
 
 USAGE_ERRORS = (InvalidValue, ForeignFile, DeviceUnavailable, LaneUnavailable)
@@ -38,23 +38,23 @@ USAGE_ERRORS = (InvalidValue, ForeignFile, DeviceUnavailable, LaneUnavailable)
 
 
 def start() -> int:
-    """Open the app if no command is given, else run the command; this is `crossover` of an installed package."""
+    """Open the app if no command is given, else run the command; the entry point `crossover` of the package."""
     return main(sys.argv[1:] or ["app"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command and return the exit status."""
     clean_logs()
     words = sys.argv[1:] if arguments is None else arguments
     try:
         options = parser(*words[:1] or [""]).parse_args(words)
         status: int = options.command(options)
     except CrossoverError as error:
-        from .question import describe  # with what a question is made of, which no word of help needs
+        from .question import describe  # imports all parts of a question, which no help text needs
 
         output.print_note(describe.format_command_error(error))
         return USAGE if isinstance(error, USAGE_ERRORS) else FAILED
-    except KeyboardInterrupt:  # where a job is followed, that stops the job and is no error
+    except KeyboardInterrupt:  # not an error; if a job is followed, this stops the job
         output.print_note("Stopped.")
         return FAILED
     except BrokenPipeError:
@@ -64,10 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser(word: str | None = None) -> argparse.ArgumentParser:
-    """Return a command with its options, or all of them; what is parsed has the function that answers it as `command`.
+    """Return the argument parser with one command or all; parsed options contain the function to call as `command`.
 
     Args:
-        word: the command; of all others there are the names alone, as there are where it is none. All unless given.
+        word: name of the command to load; all others are only listed. None loads every command.
     """
     root = output.Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
     root.add_argument("--version", action="version", version=f"crossover {__version__}")
@@ -83,7 +83,7 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
 
 
 def _add_examples(commands: Any, program: str, before: str = "") -> None:
-    """Add what each command does and its examples to its help, and to those of its actions."""
+    """Add a description and examples to the help of each command and of its actions."""
     helps = {entry.dest: entry.help for entry in commands._choices_actions}
     for name, command in commands.choices.items():
         words = f"{before}{name}"

@@ -1,7 +1,7 @@
-"""Every error that Crossover raises on purpose, in one tree.
+"""The exceptions that Crossover raises on purpose, in one class hierarchy.
 
-Each message is one sentence for the user: the error, the value, a valid choice. A page or the command line shows it,
-with the names of `core.question.refused`. Any other exception that escapes is a bug, not an answer.
+Each message is one sentence for the user: the error, the value, a valid choice. Pages and commands show it with the
+names from `core.question.describe`. Any other exception that reaches the user is a bug.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,20 +11,20 @@ Word = TypeVar("Word", bound=str)
 
 
 class CrossoverError(Exception):
-    """Root of the tree; `str(error)` is a sentence that can be shown."""
+    """Base class of all errors; `str(error)` is a sentence for the user."""
 
 
 class InvalidValue(CrossoverError):
-    """A value is outside what is allowed.
+    """A value is not allowed.
 
-    As text it names fields and words as links, commands and files spell them; `core.question.refused` has the names
-    that people read.
+    The message spells fields and words as links, commands and files do; `core.question.describe` replaces them by
+    readable names.
 
     Attributes:
-        field: its name as the link, the command line and the store spell it.
+        field: name of the field, as links, the command line and the store spell it.
         value: the given value.
-        allowed: valid values, in words; `{}` is replaced by the list of `words` if there are some.
-        words: the choices.
+        allowed: valid values, in words; `{}` is replaced by the list of `words`, if any.
+        words: valid choices.
     """
 
     def __init__(self, field: str, value: object, allowed: str, words: Iterable[str] = ()) -> None:
@@ -35,7 +35,7 @@ class InvalidValue(CrossoverError):
         super().__init__(self.format_message(field))
 
     def format_message(self, name: str, spoken: Callable[[str], str] = str) -> str:
-        """Return the sentence with a name for the field, and with every word as `spoken` writes it."""
+        """Return the message with `name` for the field, and with every choice as `spoken` formats it."""
         listed = ", ".join(map(spoken, self.words))
         allowed = self.allowed.replace("{}", listed) if self.words else self.allowed
         given = "nothing" if self.value in ("", None) else _format_value(self.value)
@@ -43,10 +43,10 @@ class InvalidValue(CrossoverError):
 
 
 def require_choice(field: str, value: object, choices: Iterable[Word], allowed: str = "one of {}") -> Word:
-    """Return a value that must be one of some words.
+    """Return `value` if it is one of `choices`.
 
     Raises:
-        InvalidValue: it is none of them.
+        InvalidValue: the value is not among the choices.
     """
     words = tuple(choices)
     if value not in words:
@@ -63,7 +63,7 @@ class LaneUnavailable(CrossoverError):
 
 
 class DatasetUnavailable(CrossoverError):
-    """The files of a data set are not here and could not be downloaded."""
+    """The files of a data set are missing and could not be downloaded."""
 
 
 class OutOfMemory(CrossoverError):
@@ -74,7 +74,7 @@ class TooSlow(CrossoverError):
     """Not even the first blocks of a training could be timed within its budget; nothing was run.
 
     Attributes:
-        reason: in words that go on after a colon.
+        reason: text that continues a sentence after a colon.
     """
 
     def __init__(self, reason: str, advice: str) -> None:
@@ -91,26 +91,26 @@ class OutOfTime(TooSlow):
 
 
 class SameTraining(CrossoverError):
-    """All contenders of a comparison turned out to train alike, on equally many threads; nothing was timed."""
+    """All contenders of a comparison run the same training with the same number of threads; nothing was timed."""
 
 
 class LibraryFailed(CrossoverError):
-    """A library that a model family needs is not installed, or refused the request; the message has its words."""
+    """A library that a model family needs is not installed or rejected the request; the message includes its error."""
 
 
 class CustomTrainingFailed(CrossoverError):
-    """A custom script cannot be built or trained; the message has its traceback, from its file on."""
+    """A custom script cannot be built or trained; the message has the traceback, starting at the file of the script."""
 
     def __init__(self, file: str, message: str) -> None:
         super().__init__(f"{file} failed. {message}" if "\n" not in message else f"{file} failed.\n{message}")
 
 
 class SizeNotBuilt(CustomTrainingFailed):
-    """A script refused one size, in its `build` or its first step; other sizes may work."""
+    """A custom script failed at one size, in `build` or in its first step; other sizes may work."""
 
 
 class NotComparable(CrossoverError):
-    """Two rows were measured or trained differently, so that one must not be set against the other."""
+    """Two rows were measured or trained differently, so they cannot be compared."""
 
 
 class StoreError(CrossoverError):
@@ -118,19 +118,19 @@ class StoreError(CrossoverError):
 
 
 class NotReached(StoreError):
-    """The place that machines share cannot be reached now, and may be again in a moment."""
+    """The store that machines share cannot be reached at the moment; a later attempt may succeed."""
 
 
 class ForeignFile(StoreError):
-    """One file is torn, hostile or not Crossover's; it is named and skipped, the rest loads."""
+    """A file is incomplete, malicious or not from Crossover; it is named and skipped, and other files are loaded."""
 
 
 class DamagedFile(CrossoverError):
-    """A small file of Crossover has invalid content; it is named, and nothing is deleted for it.
+    """A small file of Crossover has invalid content; the message names it, and nothing is deleted.
 
     Attributes:
-        name: of the file.
-        reason: in words that go on after a colon.
+        name: name of the file.
+        reason: text that continues a sentence after a colon.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -140,15 +140,15 @@ class DamagedFile(CrossoverError):
 
 
 class NotAllowed(CrossoverError):
-    """The host does not let this visitor do this."""
+    """The host does not allow this visitor to do this."""
 
 
 class JobError(CrossoverError):
-    """A job could not be queued, found or steered."""
+    """A job could not be queued, found or controlled."""
 
 
 def unwritable(place: str, error: OSError) -> str:
-    """Return the sentence that a file or folder, by its name for people, cannot be written, and why."""
+    """Return a sentence that a file or folder, called `place`, cannot be written, with the reason."""
     return f"{place} cannot be written: {error.strerror or error}."
 
 

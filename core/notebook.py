@@ -1,6 +1,6 @@
 """Measuring from a notebook: `run` with a progress bar, rows that show their answer, and the devices of this machine.
 
-Everything here asks the same core as the pages and the command line; only what a notebook shows is added.
+This module calls the same functions as the pages and the command line, and adds only the display in a notebook.
 """
 
 import dataclasses
@@ -35,19 +35,19 @@ Build = Callable[..., Any]
 
 
 class ShownStudy(Study):
-    """A study that a notebook shows: its answer in words, and the chart of it."""
+    """A study that a notebook displays as its answer in words and its chart."""
 
     @property
     def sentence(self) -> str:
-        """The crossover in words; raises NotComparable where the runs differ in something else than their axis."""
+        """The crossover in words; raises NotComparable if the runs differ in more than their axis."""
         return self.crossover().sentence
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return the rows as a data frame, a column per column of the store."""
+        """Return the rows as a data frame with the columns of the store."""
         return _to_pandas(list(itertools.chain.from_iterable(self.runs)))
 
     def chart(self) -> "altair.Chart":
-        """Time of a step against size on both devices, with the crossover."""
+        """Return the chart of time per step against size on both devices, with the crossover."""
         import altair
 
         from .answer.charts import study_charts
@@ -64,7 +64,7 @@ class Results(list[Trial]):
 
     @property
     def studies(self) -> list[ShownStudy]:
-        """The studies that the rows make; empty where they have one size only."""
+        """Studies that the rows form; empty if the rows have a single size."""
         return studies(self) if len({row.run_id for row in self}) > 1 else []
 
     @property
@@ -75,11 +75,11 @@ class Results(list[Trial]):
         return " ".join(pair.verdict for pair in Run(tuple(self)).pairs)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return the rows as a data frame, a column per column of the store."""
+        """Return the rows as a data frame with the columns of the store."""
         return _to_pandas(self)
 
     def chart(self) -> "altair.Chart":
-        """Return the chart of the answer: time against size of the first study, or the time of a step by device."""
+        """Return the chart of the answer: time against size of the first study, or time per step by device."""
         if found := self.studies:
             return found[0].chart()
         import altair
@@ -93,10 +93,10 @@ class Results(list[Trial]):
 
 
 def studies(trials: Iterable[Trial], *, axis: str | None = None) -> list[ShownStudy]:
-    """Return every study that rows hold, as `core.answer.study.studies` finds them; a notebook shows their answers.
+    """Return every study that rows contain, as `core.answer.study.studies` finds them; a notebook shows their answers.
 
     Raises:
-        InvalidValue: there is no such axis.
+        InvalidValue: the axis is unknown.
     """
     found = study.studies(trials, axis=axis)
     return [ShownStudy(**{each.name: getattr(one, each.name) for each in dataclasses.fields(one)}) for one in found]
@@ -136,18 +136,19 @@ def run(
 
     Args:
         question: trainings and devices.
-        store: searched for rows first, and written to; the folder of the app unless given.
-        queue: the queue of the job; this machine's unless given.
-        training: instead of a question, your own: the function `build(size, device)`, or `"train.py:build"`.
-        sizes: with which `training` is called: one size for a run, several for a sweep.
-        devices: of `training`, the baseline first, e.g. `["cpu", "cuda:0"]`; this machine's unless given.
-        wait_for_quiet: seconds to wait until other programs leave the machine alone; then it measures anyway.
+        store: store to search first and to write to; by default the folder of the app.
+        queue: queue for the job; by default the queue of this machine.
+        training: your own training instead of a question: the function `build(size, device)`, or `"train.py:build"`.
+        sizes: sizes to call `training` with: one size for a run, several for a sweep.
+        devices: devices for `training`, the baseline first, e.g. `["cpu", "cuda:0"]`; by default the devices of this
+            machine.
+        wait_for_quiet: longest time in seconds to wait until other programs use the machine less.
 
     Returns:
         The rows; in a notebook they show the answer with its chart.
 
     Raises:
-        InvalidValue: the question has another type, or the function is not in a file.
+        InvalidValue: the question has a wrong type, or the function is not in a file.
         JobError: nothing was measured, or only a part. The message gives the reason; the store has the measured rows.
         StoreError: the store cannot be read.
     """
@@ -162,7 +163,7 @@ def run(
 
 
 def devices() -> "pandas.DataFrame":
-    """Return the devices of this machine, a row each: name for questions, kind, name of the hardware, and driver.
+    """Return the devices of this machine, one row each: name in questions, kind, name of the hardware, and driver.
 
     Raises:
         JobError: the measuring process does not start.
@@ -178,7 +179,7 @@ def devices() -> "pandas.DataFrame":
 def _ask_training(
     training: Build | str | None, sizes: int | Sequence[int], names: Sequence[str], queue: Queue
 ) -> Experiment | Sweep:
-    """Return the question for a training of your own: a run at one size, or a sweep over several."""
+    """Return the question for your own training: a run at one size, or a sweep over several."""
     file, function = custom.locate_script(training if isinstance(training, str) else _locate_function(training))
     chosen = [sizes] if isinstance(sizes, int) else list(sizes)
     if not chosen:
@@ -193,7 +194,7 @@ def _ask_training(
 
 
 def _locate_function(build: Any) -> str:
-    """Return file and name of a function, which another process imports: `train.py:build`."""
+    """Return the file and the name of a function, for import in another process: `train.py:build`."""
     where = inspect.getsourcefile(build) if inspect.isfunction(build) else None
     if where is None or not Path(where).is_file() or build.__qualname__ != build.__name__:
         raise InvalidValue(

@@ -1,6 +1,6 @@
-"""Progress of a running measurement: small data classes that travel from the worker to a page.
+"""Progress of a running measurement: small data classes that the worker sends to a page.
 
-Written between timed blocks, never inside one. Not a result: results are rows in the store.
+Progress is written between timed blocks, never inside one. It is not a result: results are rows in the store.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from .errors import InvalidValue
 from .files.documents import Count, Seconds
 
 WAITING = "waiting for another measurement on this machine"
-"""Phase of a measurement whose turn has come while somebody else measures."""
+"""Phase of a measurement that is next in its queue while another measurement uses the machine."""
 
 QUIET_WAIT = "waiting for a quiet machine"
-"""Phase of a measurement that has the machine and waits until other programs use it less."""
+"""Phase of a measurement that could start and waits until other programs use the machine less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +21,11 @@ class ContenderProgress:
     """Progress of one contender.
 
     Attributes:
-        contender: written form, e.g. `cpu` or `cuda:0`.
-        steps: steps trained so far, at most `total_steps` are shown.
-        total_steps: steps of the whole training; 0 if unknown, as for a custom script.
-        step_s: median seconds per step over the blocks so far, None before the first.
-        threads: CPU threads in use, None before they are chosen.
+        contender: name of the contender in questions, e.g. `cpu` or `cuda:0`.
+        steps: number of steps trained so far; at most `total_steps` are shown.
+        total_steps: number of steps of the whole training; 0 if unknown, as for a custom script.
+        step_s: median seconds per step over the blocks so far; None before the first block.
+        threads: number of CPU threads in use; None before it is chosen.
         loss_steps: last step of each segment of the loss curve.
         losses: mean training loss of each segment.
         loss_seconds: seconds of training (median step × steps) at each entry of `loss_steps`.
@@ -50,15 +50,16 @@ class SweepProgress:
     """Progress of a sweep, whose points take turns.
 
     Attributes:
-        done: points that are settled: measured, found in the store, or skipped.
-        total: points of a grid; of an adaptive sweep the most that may be.
-        alive: points that take turns now and lack pairs.
-        pairs: pairs that these have, all together.
-        pairs_each: pairs that each of them needs.
-        size_label: the point whose turn it is, for people; empty between points.
-        remaining_s: seconds that the rest may take, None while there is no estimate.
-        least_s: the same if the search ends as soon as possible; None as well where an earlier version wrote it.
-        notes: a sentence for each point that has no times, and why the sweep ended early.
+        done: number of finished points: measured, found in the store, or skipped.
+        total: number of points of a grid; the maximum number for an adaptive sweep.
+        alive: number of points that take turns now and lack pairs.
+        pairs: total number of pairs of these points.
+        pairs_each: number of pairs that each of these points needs.
+        size_label: readable label of the current point; empty between points.
+        remaining_s: estimated seconds until the end; None without an estimate.
+        least_s: estimated seconds if the search ends as early as possible; also None in progress from an earlier
+            version.
+        notes: one sentence for each point without times, and the reason if the sweep ended early.
     """
 
     done: Count
@@ -73,28 +74,28 @@ class SweepProgress:
 
     @property
     def left(self) -> str:
-        """Return the remaining time, as the end of a line; empty while there is no estimate."""
+        """Remaining time, as the end of a line; empty without an estimate."""
         return units.format_time_left(self.remaining_s)
 
     @property
     def share(self) -> float:
-        """Share of the points that are settled, 0 to 1; one that has half its pairs counts as half of one."""
+        """Share of finished points, 0 to 1; a point with half of its pairs counts half."""
         begun = min(self.alive, self.pairs / self.pairs_each) if self.pairs_each else 0.0
         return min(1.0, (self.done + begun) / self.total) if self.total else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a measurement is.
+    """Progress of a measurement.
 
     Attributes:
-        phase: what is being done, for people, e.g. "trying thread counts".
+        phase: readable name of the current activity, e.g. "trying thread counts".
         elapsed_s: seconds since the measurement began.
-        budget_s: seconds it may take.
-        pairs: rounds of blocks done, one block of every contender each.
-        contenders: in the order of the experiment.
-        sweep: the sweep that the measurement is part of, if it is.
-        note: a sentence on the machine that holds for the whole measurement; mostly empty.
+        budget_s: time budget in seconds.
+        pairs: number of finished rounds, each with one block of every contender.
+        contenders: progress of each contender, in the order of the experiment.
+        sweep: progress of the sweep that the measurement is part of, if any.
+        note: a sentence about the machine that applies to the whole measurement; mostly empty.
     """
 
     phase: str
@@ -107,14 +108,14 @@ class Progress:
 
     @property
     def remaining_s(self) -> Seconds | None:
-        """Seconds that the steps left may take, at most those left of the budget; None before one was timed."""
+        """Estimated seconds for the remaining steps, at most the rest of the budget; None before a step was timed."""
         known = [each for each in self.contenders if each.total_steps]
         left = [(each.total_steps - each.steps) * each.step_s for each in known if each.step_s is not None]
         return max(0.0, min(sum(left), self.budget_s - self.elapsed_s)) if left else None
 
     @property
     def share(self) -> float:
-        """Share of the work that is done, 0 to 1: of the points of a sweep, of the time if known, else of the steps."""
+        """Share of finished work, 0 to 1: of the points of a sweep, of the time if known, else of the steps."""
         if self.sweep:
             return self.sweep.share
         if self.remaining_s is not None and self.elapsed_s:

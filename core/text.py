@@ -1,9 +1,9 @@
 """Foreign text, made safe for its output format: a function for each format, and one definition of visible characters.
 
 Foreign text comes from a file, a link, a visitor, a device or an error. In its output it is shown literally and has no
-effect: no link, picture, colour or formula, no command to a terminal, no end of its line. Invisible characters
-(`replace_invisible`) are never output; too long a text ends in an ellipsis. A text without any of these stays exactly
-as it was. Nothing here knows the meaning of a text.
+effect: no link, picture, colour or formula, no terminal command, no line break within a line. Invisible characters
+(`replace_invisible`) are never output; a text that is too long ends in an ellipsis. Any other text stays unchanged. The
+functions ignore the meaning of a text.
 """
 
 import html
@@ -17,19 +17,19 @@ from collections.abc import Sequence
 import regex
 
 REPLACEMENT = "\ufffd"
-"""Stands for a letter that is never let through, so that one sees that there was one."""
+"""Visible replacement for an invisible character."""
 
 MOST_ON_PAGE, MOST_IN_TABLE, MOST_ON_TERMINAL = 4_000, 1_000, 4_000
-"""Letters of one text; on a terminal, of one line. The longest that a row may bring are 2,000."""
+"""Maximum number of characters of one text; on a terminal, of one line. A text of a row has at most 2,000."""
 
 MOST_IN_CSV = 32_000
-"""Letters of a cell: more than 32,767 do not fit into one of a spreadsheet."""
+"""Maximum number of characters of a cell; spreadsheets allow at most 32,767."""
 
 MOST_ON_PAPER = 20_000
-"""Letters of one text in a report: ten times a student's longest answer."""
+"""Maximum number of characters of one text in a report: ten times a student's longest answer."""
 
 MOST_IN_LABEL, MOST_IN_PYTHON, MOST_IN_FILE_NAME = 120, 200, 80
-"""Limits of a name's letters: in a chart, in a line of source, and in a file name on every file system."""
+"""Maximum number of characters of a name in a chart, in a line of source, and in a file name on any file system."""
 
 _NEEDED = (
     r"(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]",
@@ -40,21 +40,21 @@ _NEEDED = (
     r"(?<=\p{Mongolian})[\u180b-\u180d\u180f]",
     r"(?<=\p{Han})[\U000e0100-\U000e01ef]",
 )
-"""Letters without a shape of their own, where the surrounding script needs them.
+"""Invisible characters in a context in which the surrounding script needs them.
 
-These letters choose the form of an emoji and join several into one (families, flags, keycaps). Some join or part the
-letters of Persian and of Indic scripts, or choose a Mongolian or a Chinese letter's form. Unicode's UAX 31 allows
-such letters in identifiers there. Anywhere else they would only make two texts that look the same differ. Tags, with
-which some flags are written, are allowed nowhere: whole sentences can be hidden in them.
+Some of them select the form of an emoji or join several emoji into one (families, flags, keycaps). Others join or
+separate letters of Persian and of Indic scripts, or select the form of a Mongolian or a Chinese letter. Unicode's UAX
+31 allows such characters in identifiers there. Anywhere else, they would only make texts differ that look the same. Tag
+characters, which some flags contain, are never allowed because they can hide whole sentences.
 """
 
 _NEVER = (
-    r"[[\p{Cc}--[\t\n\r]]"  # control characters: a terminal takes orders from them, XML cannot hold them
-    r"\p{Bidi_Control}"  # show a text in another order than it has
-    r"\p{Default_Ignorable_Code_Point}"  # zero-width, fillers, tags: not seen at all
-    r"\p{Zl}\p{Zp}"  # ends of a line that only some programs know
-    r"\p{Cs}\p{Noncharacter_Code_Point}\ufff9-\ufffb]"  # half a letter, none at all, marks of other programs
-    r"|(?<=\p{Mn}{8})\p{Mn}"  # piled up, marks cover the lines above; no script needs so many on one letter
+    r"[[\p{Cc}--[\t\n\r]]"  # control characters: terminals obey them, XML cannot contain them
+    r"\p{Bidi_Control}"  # change the order in which a text is displayed
+    r"\p{Default_Ignorable_Code_Point}"  # zero-width characters, fillers, tags: invisible
+    r"\p{Zl}\p{Zp}"  # line separators that only some programs recognize
+    r"\p{Cs}\p{Noncharacter_Code_Point}\ufff9-\ufffb]"  # surrogates, noncharacters, annotation marks
+    r"|(?<=\p{Mn}{8})\p{Mn}"  # stacked marks cover the lines above; no script needs so many on one letter
 )
 
 _HIDDEN = regex.compile(f"(?V1)(?P<needed>{'|'.join(_NEEDED)})|{_NEVER}")
@@ -63,37 +63,42 @@ _UNUSUAL = re.compile(
     "[^\t\n\r -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u2070-\u20cf"
     "\u2100-\u23ff\u2500-\u25ff\u3001-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\ufffd]"
 )
-"""Letters that are looked at closely; all others are always let through, and nearly every text has no others, which is
-found out a hundred times as fast."""
+"""Characters that need the full check; all others are always allowed. Most texts contain none of them, and this search
+is a hundred times as fast as the full check.
+"""
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 _READ_LATER = re.compile(r":(?=[A-Za-z_+/-]|\d\w*:)|(?i:www)(?=\.)|@(?=[-\w]+\.[-\w])|[-<>~=](?=[-<>=])")
-"""Where a page finds something in text that was escaped: a link, an address of mail, an icon, an emoji, an arrow."""
+"""Positions in escaped text where a page still finds a link, an email address, an icon, an emoji or an arrow."""
 
 _APART = ":small[]"
-"""Streamlit's Markdown for nothing in small letters. A page looks for what is meant in one piece of text at a time, and
-this makes two of one; it is neither seen nor copied."""
+"""Streamlit's Markdown for an empty text in small letters, which is neither visible nor copied. It splits a text in
+two, and a page searches each part separately for links and icons.
+"""
 
 _LEADS = "=+@＝＋－＠﹦﹢﹣﹫-"
-"""Letters that make a spreadsheet run a cell that begins with them as a formula."""
+"""Characters at the start of a cell that make a spreadsheet run it as a formula."""
 
 _FORMULA = re.compile(rf'(?:^|(?<=;))(?=[\s"]*[{_LEADS}])')
-"""Where a formula would begin: with the cell, or with another one for a program that parts cells by semicolons, within
-quotes too, which it does not see there."""
+"""Positions where a formula can begin: at the start of a cell, and after a semicolon, at which some programs start a
+new cell even within quotes.
+"""
 
 _LINKED = re.compile(r"://|www\.|@[a-z\d-]+\.|@[a-z]|:[a-z+-][\w+-]*:", re.IGNORECASE)
-"""Text that Markdown renderers turn into a link, a mention or an emoji, some of it whether escaped or not."""
+"""Text that Markdown renderers turn into a link, a mention or an emoji, sometimes even if it is escaped."""
 
 _WORD = re.compile(r"[^ |`]+|[|`]")
 _ESCAPED = re.compile(r"([\\`*_{}\[\]#!|]|(?<=[\w-])\.(?=[A-Za-z]{2}))")
 _SPELT_OUT = re.compile("[<>&~$]")
 _BEGINS_A_LIST = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+])")
-"""Text that Markdown does not show literally: anywhere, where a backslash may not help, and at a line's start."""
+"""Text that Markdown does not show literally: anywhere, also where a backslash may have no effect, and at the start of
+a line.
+"""
 
 
 def replace_invisible(text: str) -> str:
-    """Replace invisible characters of `text`. Tabs and the ends of lines stay."""
+    """Replace invisible characters of `text`. Tabs and line breaks stay."""
     if not _UNUSUAL.search(text):
         return text
     replaced: str = _HIDDEN.sub(lambda found: found[0] if found["needed"] else REPLACEMENT, text)
@@ -122,7 +127,7 @@ def to_page_markdown(text: str) -> str:
 
 
 def to_table_cell(value: object) -> object:
-    """Return a value as a cell of a table on a page, which a click makes a file for spreadsheets of.
+    """Return a value as a cell of a table on a page, which a click saves as a file for spreadsheets.
 
     Values that are not text stay unchanged.
     """
@@ -175,7 +180,7 @@ def to_file_name(text: str) -> str:
 
 
 class LogFormatter(logging.Formatter):
-    """Lines of a log that give the terminal, on which they are read, no orders."""
+    """Formatter of log lines that contain no commands to a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with invisible characters replaced."""
@@ -189,7 +194,7 @@ def align_columns(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def clean_logs() -> None:
-    """Let what is logged where nobody has set up a log give the terminal no orders; for who starts a process."""
+    """Remove terminal commands from log lines if no log is configured; call this at the start of a process."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(LogFormatter())
 

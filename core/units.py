@@ -1,6 +1,6 @@
-"""How numbers are written for people: durations, counts, bytes, operations and ratios.
+"""Number formats for people: durations, counts, bytes, operations and ratios.
 
-Pure text; nothing here measures or computes a statistic.
+The functions return text; they measure nothing and compute no statistic.
 """
 
 import math
@@ -9,13 +9,13 @@ from collections.abc import Callable
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 JUST_BELOW = 0.9995
-"""Share of a unit from which three digits round to it: 999.6 µs are 1.00 ms and not 1,000 µs."""
+"""Smallest share of a unit that rounds to the whole unit with three digits: 999.6 µs is 1.00 ms, not 1,000 µs."""
 
 RANGE_DECIMALS = ((100.0, 0), (10.0, 1), (0.5, 2), (0.05, 3))
-"""From which upper end of a range of ratios on how many decimals are written."""
+"""Smallest upper end of a range of ratios, and the number of decimals from there on."""
 
 WHOLE = 1 - 1e-6
-"""Share from which it is as good as the whole: sums of parts miss it by what floats leave."""
+"""Smallest share that counts as the whole: sums of parts differ from it by rounding errors."""
 
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -25,13 +25,13 @@ def format_significant(value: float, digits: int = 3) -> str:
     """Format `value` to `digits` significant digits, without an exponent: 0.01234 → "0.0123"."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded value: 0.9996 is 1.00
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # exponent of the rounded value: 0.9996 is 1.00
     places = max(0, digits - 1 - exponent)
     return f"{value:,.{places}f}"
 
 
 def format_duration(seconds: float, digits: int = 3) -> str:
-    """Return a time with its unit, below a minute to `digits` digits: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
+    """Format a duration with its unit, to `digits` digits below a minute: 0.00123 → "1.23 ms", 93 → "1 min 33 s"."""
     if not math.isfinite(seconds):
         return "unknown"
     if seconds >= 60:
@@ -47,16 +47,16 @@ def format_duration(seconds: float, digits: int = 3) -> str:
 
 
 def format_power(value: float) -> str:
-    """Return a number that is known to two digits, however small: 2e-7 → "2.0 × 10⁻⁷".
+    """Format a number to two significant digits, as a power of ten: 2e-7 → "2.0 × 10⁻⁷".
 
-    A power is only written where it is needed.
+    The power is left out if its exponent is 0.
     """
     digits, _, exponent = f"{value:.1e}".partition("e")
     return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}" if int(exponent) else digits
 
 
 def format_limit(seconds: float) -> str:
-    """Return a time limit, without digits that nobody wrote: 30 → "30 s", 620 → "10 min 20 s"."""
+    """Format a time limit, without superfluous digits: 30 → "30 s", 620 → "10 min 20 s"."""
     return format_duration(seconds, 2)
 
 
@@ -109,7 +109,7 @@ def format_interval(low: float | None, high: float | None, formatter: Callable[[
 
 
 def format_ratio(value: float) -> str:
-    """Return a speedup: 4.1 → "4.10×". Never a percentage."""
+    """Format a speedup, never as a percentage: 4.1 → "4.10×"."""
     return f"{format_significant(value)}×"
 
 
@@ -119,7 +119,7 @@ def format_rough_ratio(value: float) -> str:
 
 
 def format_ratio_range(low: float | None, high: float | None) -> str:
-    """Return the ends of an interval of ratios with the same digits: "0.78 to 1.11"; nothing where one is unknown."""
+    """Return the ends of an interval of ratios with the same digits: "0.78 to 1.11"; empty if one is unknown."""
     if low is None or high is None:
         return ""
     decimals = next((digits for least, digits in RANGE_DECIMALS if high >= least), 4)

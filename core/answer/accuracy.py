@@ -30,7 +30,8 @@ class PredictionAgreement:
 
     Attributes:
         disagreeing: number of the test `items` with different predictions.
-        difference: accuracy of the second minus that of the first, with its 95 % interval from `low` to `high`.
+        difference: accuracy of the second model minus accuracy of the first, with its 95 % interval from `low` to
+            `high`.
         p_value: McNemar's exact p, or its upper bound; see `compare_predictions`.
     """
 
@@ -44,8 +45,7 @@ class PredictionAgreement:
 
 
 def confusion_rows(trial: Trial) -> tuple[tuple[int, ...], ...]:
-    """Return the numbers of test items by true class (rows) and predicted class (columns); empty if the trial was not
-    tested.
+    """Return the counts of test items by true class (rows) and predicted class (columns); empty if untested.
 
     Raises:
         InvalidValue: the counts do not fit the classes of the data set.
@@ -128,15 +128,16 @@ def compare_predictions(a: Trial, b: Trial) -> PredictionAgreement | None:
 
 
 def final_tested_step(trial: Trial) -> int:
-    """Return the number of steps before the test, as text, unless another trial of the run ended earlier.
+    """Return the number of steps after which the model was tested.
 
-    Timed blocks may extend beyond the last epoch.
+    This is the recorded step if the contenders of the run ended after different steps. Otherwise it is the last trained
+    step, at most the end of the last epoch: timed blocks may extend beyond it.
     """
     return trial.tested_step or min(trial.steps, trial.epochs * trial.steps_per_epoch)
 
 
 def early_end_sentence(trials: Iterable[Trial]) -> str:
-    """Describe after how many steps shortened trainings were tested; empty if all were trained to their end."""
+    """Describe after how many steps shortened trainings were tested; empty if all ran to the end."""
     tested = [(final_tested_step(trial), trial.epochs * trial.steps_per_epoch) for trial in trials]
     early = sorted(step for step, total in tested if step < total)
     if not early:
@@ -149,7 +150,7 @@ def early_end_sentence(trials: Iterable[Trial]) -> str:
 
 def _report(trial: Trial, *, output_dict: bool) -> Any:
     """Return scikit-learn's report on labels that are reconstructed from the counts."""
-    import numpy as np  # both only here: slow to import, and never wanted in the measuring process
+    import numpy as np  # imported here only: slow, and never needed in the measuring process
     from sklearn.metrics import classification_report
 
     names = catalog.dataset(trial.dataset).classes
@@ -170,9 +171,7 @@ def _right(trial: Trial) -> int:
 
 
 def _discordant(disagreeing: int, gained: int) -> int:
-    """Return the maximum number of items that exactly one model classified correctly: all disagreements, or one less
-    because of parity.
-    """
+    """Return the maximum number of items that exactly one model classified correctly; parity may exclude one."""
     return disagreeing - (disagreeing - gained) % 2
 
 

@@ -64,7 +64,7 @@ class LanePick:
 
 
 def find_best_variants(trials: Sequence[Trial]) -> BestVariantPair | None:
-    """Return the best variants of the first device of a run and of the next different device.
+    """Return the best variants of the first device of a run and of the first other device.
 
     On a machine with an accelerator, the devices are the CPU, with any number of threads, and the first accelerator.
 
@@ -159,7 +159,7 @@ def _best_variants_sentence(best: Verdict, plain: Verdict | None) -> str:
 
 
 def _find_pair(trials: Sequence[Trial]) -> tuple[Trial, Trial] | None:
-    """Return the baseline and the row of the other device, of the default variant where possible."""
+    """Return the rows of the baseline and of the other device, with the default variant if possible."""
     ordered = sorted(trials, key=lambda row: not remedies.is_plain(row))
     host = next(iter(ordered), None)
     accelerator = next((row for row in ordered if not speedup.is_host(row)), None)
@@ -211,7 +211,7 @@ def _with_rounds(row: Trial, rounds: frozenset[int]) -> Trial:
 
 
 def _choose_row(rows: Sequence[Trial], basis: Basis, rounds: Sequence[int]) -> Trial | None:
-    """Return the row with the shortest time per step in the pairs for the choice."""
+    """Return the row with the shortest time per step in the pairs for the choice; a single row needs no choice."""
     if len(rows) < 2:
         return rows[0] if rows else None
     known = [(cost, row) for row in rows if (cost := _cost(row, frozenset(rounds[1::2]), basis)) is not None]
@@ -254,7 +254,7 @@ def _pick_evidence(picked: Sequence[LanePick], study: Study, basis: Basis) -> tu
 
 
 def _crossover_figures(answer: Crossover) -> str:
-    """Describe the crossover with its interval."""
+    """Format the size of a crossover with its interval."""
     about, low, high = (
         wording.format_size(float(f"{end or 0.0:.3g}")) for end in (answer.estimate, answer.low, answer.high)
     )

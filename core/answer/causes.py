@@ -42,7 +42,7 @@ class StepParts:
     Attributes:
         sum_s: sum of the five; `forward_s` includes the loss, `optimizer_s` the clearing of gradients.
         step_s: median of the undisturbed step.
-        excess: sum over undisturbed step, minus 1, because synchronization prevents the parts from overlapping.
+        excess: sum divided by the undisturbed step, minus 1; synchronization prevents the parts from overlapping.
         launch_share: share of the undisturbed step in which the accelerator had nothing to do, 0 to 1; None if it was
             not measured, for example on a CPU.
         launch_range: smallest and largest `launch_share` of single readings; with five readings, the range contains the
@@ -90,7 +90,7 @@ class StepParts:
 
     @property
     def excess_sentence(self) -> str:
-        """Describe how the sum of the parts, timed separately, differs from the undisturbed step."""
+        """Sentence on the sum of the parts, timed separately, and the undisturbed step."""
         sums, step = units.format_duration(self.sum_s), units.format_duration(self.step_s)
         return (
             f"On {inline_name(self.contender)} the parts timed separately add up to {sums}, the undisturbed step takes "
@@ -122,14 +122,14 @@ def step_parts(trial: Trial) -> StepParts | None:
 
 
 def _idle_share(busy_s: float, step_s: float) -> float:
-    """Return the share of a step outside its busy time, clipped to 0 and 1 because both times are measured."""
+    """Return the share of a step outside its busy time, limited to 0 to 1 because both times are measured."""
     return min(1.0, max(0.0, 1 - busy_s / step_s))
 
 
 def part_times(trial: Trial) -> dict[str, float]:
     """Return the median seconds per step of each part, in the order in which the parts happen.
 
-    A custom training script has parts of its own.
+    A custom training script has different parts.
 
     Returns:
         Seconds by part; empty if the step was not profiled.
@@ -216,7 +216,7 @@ def parts_cause(baseline: Trial, challenger: Trial, verdict: Verdict | None = No
 
 
 def why_no_breakdown(trial: Trial) -> str:
-    """Return a sentence on why a step has no parts; empty if it has parts, or nothing was timed."""
+    """Return a sentence on why a step has no parts; empty if it has parts or was not timed."""
     if trial.execution == "eager" or not trial.block_steps or step_parts(trial):
         return ""
     return _one_piece_sentence([inline_name(trial.contender)])
@@ -240,7 +240,7 @@ def _loader_bound(baseline: Trial, base: StepParts, other: StepParts) -> str:
         else f"{ours} of the step on {inline_name(base.contender)} and {theirs} on {inline_name(other.contender)}"
     )
     bound = 1 / base.share("loader")
-    # The device itself makes resident batches; loader processes work in parallel with it: neither bounds the whole.
+    # The device itself makes resident batches, and loader processes work in parallel with it: no bound follows.
     bounded = baseline.data_path != "resident" and not baseline.loader_workers
     if not bounded or base.step_s / other.step_s > bound:
         return f"The loader takes {where}."
@@ -262,7 +262,7 @@ def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None
     if ratio is None or profit is None:
         return f"These blocks do not tell whether it pays to share the step among {threads}."
     value, _, high = ratio
-    if not found.has_winner:  # no figure of a difference that may be none
+    if not found.has_winner:  # the speedup may be 1, so only its upper end is given
         most = f"{threads} do the step at most {units.format_ratio(high)} as fast as {fewer}"
         return f"{most}: it is too small to be worth sharing."
     rate = f"{threads} do the step {units.format_ratio(value)} as fast as {fewer}"
@@ -270,10 +270,7 @@ def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None
 
 
 def is_worth_sharing(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> bool | None:
-    """Return whether more threads of one CPU make a step faster.
-
-    The result is None if the verdict does not decide this.
-    """
+    """Return whether more threads of one CPU make a step faster; None if the verdict does not decide this."""
     found = verdict or speedup(baseline, challenger)
     many = max(baseline, challenger, key=lambda trial: trial.threads)
     ratio = _ratio_over(found, many)

@@ -1,6 +1,6 @@
 """The columns of two rows that must agree before the rows are compared, for every comparison.
 
-The module does not compare results; it finds differing columns and refuses such rows.
+The module does not compare results; it finds the columns that differ and refuses such rows.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ TRAINING_COLUMNS = tuple(entry.name for entry in dataclasses.fields(Point))
 """Columns that describe the training."""
 
 SETTING_COLUMNS = ("protocol_version", "dataset_hash", "drained", *TRAINING_COLUMNS)
-"""Columns equal in rows of one training measured in one way, on any machine; variants and devices may differ."""
+"""Columns equal in rows of one training and one measurement method, on any machine; variants and devices may differ."""
 
 RUN_COLUMNS = ("run_id", *SETTING_COLUMNS)
 """Columns equal in two rows whose speedup is computed pair by pair."""
@@ -27,18 +27,18 @@ DEVICE_COLUMNS = ("contender", "device_name", "device_driver")
 """Columns equal in the rows of one device of a study."""
 
 CURVE_COLUMNS = ("torch_version", *DEVICE_COLUMNS)
-"""Columns equal in all recordings of one curve, so that all its sizes have one origin."""
+"""Columns equal in all recordings of one curve, so that all its sizes have the same origin."""
 
 STUDY_COLUMNS = (
     *("machine_id", "torch_version", "protocol_version", "precision", "execution", "drained", "dataset_hash"),
     *TRAINING_COLUMNS,
 )
-"""Columns equal in the runs of a study, except its axis and dependent columns; the order determines the name of the
-study.
+"""Columns equal in the runs of a study, except its axis and dependent columns; the name of the study is computed from
+them in this order.
 """
 
 CHART_COLUMNS = tuple(name for name in STUDY_COLUMNS if name not in ("machine_id", "torch_version"))
-"""Columns equal in studies that may share a chart, except their axis: the training and its methodology."""
+"""Columns equal in studies that may share a chart, except their axis: the training and how it was measured."""
 
 DATA_COLUMNS = ("data_path", "loader_workers")
 """Columns that describe how data reach the device."""
@@ -95,7 +95,7 @@ def columns_except_axis(columns: Iterable[str], axis: str) -> tuple[str, ...]:
 
 
 def identity_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
-    """Select the columns that form a name, without newer columns whose value is that of older rows."""
+    """Select the columns that form a name, without newer columns in which the row has the value of older rows."""
     return tuple(name for name in columns if name not in ABSENT_VALUES or getattr(row, name) != ABSENT_VALUES[name])
 
 
@@ -106,12 +106,12 @@ def meaningful_columns(columns: Iterable[str], row: object) -> tuple[str, ...]:
 
 
 def column_values(row: object, columns: Iterable[str]) -> tuple[object, ...]:
-    """Return the values of a row, or of a reduced row, in some columns."""
+    """Return the values of a row, or of a light line of a row, in some columns."""
     return tuple(getattr(row, name) for name in columns)
 
 
 def differing_columns(first: object, second: object, columns: Iterable[str]) -> list[str]:
-    """Return the columns in which two rows, or reduced rows, differ."""
+    """Return the columns in which two rows, or light lines of rows, differ."""
     return [name for name in columns if getattr(first, name) != getattr(second, name)]
 
 

@@ -1,8 +1,8 @@
-"""A contribution: one zip file with the rows of one machine, its facts, and the checks that make them believable.
+"""A contribution: one zip file with the rows of one machine, facts about it, and checks of its timing.
 
-`pack_contribution` writes it and `check_contribution` reads what somebody else sent: a file that was changed, is
-damaged or says what no machine can do is refused with one sentence. Rows that pass are marked by their origin, and
-count as unconfirmed until a second machine with the same card agrees. Nothing here measures.
+`pack_contribution` writes it and `check_contribution` reads a received file: a modified, damaged or implausible file is
+refused with one sentence. Accepted rows are marked by their origin and count as unconfirmed until a second machine with
+the same card agrees. Nothing here measures.
 """
 
 import hashlib
@@ -34,16 +34,18 @@ from .statistics import TIE
 ROWS, FACTS, CHECKS = "rows.parquet", "facts.json", "checks.json"
 
 FORMAT = 1
-"""Version of the file; a newer one is refused."""
+"""Version of the file format; files of other versions are refused."""
 
 PAIRS = 6
-"""Pairs of blocks of each training: the fewest from which a median has a 95 % interval."""
+"""Pairs of blocks of each training: the minimum for a 95 % interval of the median."""
 
 TOTAL_S = 300.0
-"""Seconds that all trainings may take; what the first ones leave goes to the last, which are the largest."""
+"""Time limit of all trainings in seconds; time that the first trainings do not use goes to the last, which are the
+largest.
+"""
 
 MAX_BYTES = {ROWS: 8 * 2**20, FACTS: 2**16, CHECKS: 2**16}
-"""Bytes of each part, unpacked; eight trainings take some hundred kilobytes."""
+"""Maximum bytes of each unpacked part; eight trainings need some hundred kilobytes."""
 
 TRAININGS: Mapping[str, Point] = {
     **{f"disc, depth {depth}": Point(dataset="disc", depth=depth) for depth in (4, 8, 11)},
@@ -67,7 +69,7 @@ def plan_experiments(device: str, cores: int, *, has_graphs: bool) -> Iterator[t
     """Yield the trainings of a contribution with their names.
 
     Args:
-        device: the accelerator; `cpu` on a machine without one, where one thread contends with all.
+        device: the accelerator; `cpu` on a machine without one, where one thread is compared with all threads.
         cores: usable processor threads.
         has_graphs: whether the accelerator replays recorded graphs.
     """
@@ -83,7 +85,7 @@ def plan_experiments(device: str, cores: int, *, has_graphs: bool) -> Iterator[t
 
 
 FORM = "issues/new?template=contribution.yml"
-"""The issue form, below the address of the repository."""
+"""Address of the issue form, relative to the repository."""
 
 
 def find_form_address() -> str:
@@ -96,9 +98,9 @@ def find_form_address() -> str:
 
 
 def pack_contribution(trials: Sequence[Trial], facts: Mapping[str, Any], checks: Mapping[str, Any]) -> bytes:
-    """Return the file: the rows without messages, the facts, and the checks with the hashes of both."""
+    """Return the bytes of the file: rows without messages, facts, and checks with the hashes of both."""
     table = to_table(trials)
-    index = table.schema.get_field_index("message")  # an error of a run may quote a path
+    index = table.schema.get_field_index("message")  # an error message may contain a path
     table = table.set_column(index, table.schema.field(index), pa.array([""] * len(trials), pa.string()))
     parts = {ROWS: exchange.export(table, "parquet"), FACTS: _to_json(facts)}
     hashes = {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
@@ -111,7 +113,7 @@ def pack_contribution(trials: Sequence[Trial], facts: Mapping[str, Any], checks:
 
 
 def describe_contribution(data: bytes) -> str:
-    """Return everything that a packed file holds, for its sender to read: facts and checks whole, rows as columns."""
+    """Describe the contents of a packed file for its sender: facts and checks in full, rows as columns."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
     table = quarantine.read_foreign_file(parts[ROWS])
@@ -138,10 +140,10 @@ def check_contribution(source: Path | bytes) -> tuple[pa.Table, str]:
     """Read a contributed file and check everything that can be checked without its machine.
 
     Returns:
-        Its rows, and the origin that marks them: the same for the same content, whatever the file is called.
+        The rows and their origin, which depends on the content of the file and not on its name.
 
     Raises:
-        ForeignFile: it is damaged, was changed, or says what cannot be; the sentence says which.
+        ForeignFile: the file is damaged, modified or implausible; the message states the reason.
         StoreError: the file cannot be read.
     """
     parts = _unpack(source)
@@ -158,7 +160,7 @@ def check_contribution(source: Path | bytes) -> tuple[pa.Table, str]:
 
 
 def _unpack(source: Path | bytes) -> dict[str, bytes]:
-    """Return the parts of the file; no more than each may have is ever unpacked."""
+    """Return the parts of the file, each unpacked up to its size limit."""
     most_packed = sum(MAX_BYTES.values())
     try:
         data = source if isinstance(source, bytes) else source.read_bytes()
@@ -198,11 +200,11 @@ def _from_json(data: bytes, name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Peak:
-    """Peak rates of a device, by its data sheet.
+    """Peak rates of a device according to its data sheet.
 
     Attributes:
         fp32: operations per second in fp32.
-        reduced: the same in TF32, bf16 or fp16, dense.
+        reduced: dense operations per second in TF32, bf16 or fp16.
         memory: bytes per second.
     """
 
@@ -232,37 +234,39 @@ PEAKS: Mapping[str, Peak] = {
     r"RX 7\d\d\d": _peak(61.4, 123, 960),
     r"Apple M\d": _peak(36, 72, 820),
 }
-"""By a pattern of the device's name, from the makers' data sheets; of a family its fastest card."""
+"""Peak rates by pattern of the device's name, from the makers' data sheets; a family has the rates of its fastest card.
+"""
 
 ANY_ACCELERATOR = _peak(200, 5_000, 10_000)
-"""Of a card that is not listed: above all that are sold."""
+"""Peak rates of a card that is not listed, above the rates of all cards on sale."""
 
 CPU_THREAD = _peak(0.4, 6.4, 0)
-"""Of one processor thread: 64 operations a clock at 6 GHz in fp32; 16 times as many with matrix units."""
+"""Peak rates of one processor thread: 64 fp32 operations per cycle at 6 GHz; 16 times as many with matrix units."""
 
 CPU_MEMORY = 1.3e12
-"""Bytes per second of two sockets of twelve channels."""
+"""Memory bandwidth of two sockets with twelve channels, in bytes per second."""
 
 MARGIN = 1.3
-"""Boost clocks go beyond data sheets."""
+"""Factor on data-sheet rates, because boost clocks exceed them."""
 
 CACHE_BYTES, CACHE_SPEED = 512 * 2**20, 10
-"""Weights up to this size may stay in a cache, which is at most this many times as fast as the memory."""
+"""Maximum size of weights that may stay in a cache, and maximum speed of the cache relative to the memory."""
 
 BYTES_PER_PARAMETER = 8
-"""Every step reads each fp32 weight at least once and writes it once."""
+"""Minimum memory traffic per parameter: every step reads each fp32 weight at least once and writes it once."""
 
 MOST_BELOW_MEDIAN = 10
-"""How many times faster than the median of its row a block may be: other programs slow a block, none speeds it up."""
+"""Maximum factor by which a block may be faster than the median of its row; other programs only make blocks slower."""
 
 MOST_DRAIN_SHARE = 0.05
 
 MOST_LOSS_DIFFERENCE, OTHER_SEGMENT_DIFFERENCE = 0.02, 0.15
-"""Relative difference of the first losses of two devices: rounding, carried on over the first segment of the curve; and
-where these segments are not equally long, what a loss falls meanwhile."""
+"""Maximum relative difference of the first losses of two devices: the first covers rounding over one segment of the
+loss curve. The second is for segments of different lengths, and also covers the decrease of the loss.
+"""
 
 SAME_IN_A_RUN = ("experiment_id", "dataset_hash", "parameters", "flops_per_step", *TRAINING)
-"""Columns that say what is trained."""
+"""Columns that describe the training, equal in all rows of a run."""
 
 BUSY_ROOM = 1.1
 """Tolerance of the busy time: it is measured separately from the blocks, and clocks vary by some percent."""
@@ -271,10 +275,10 @@ COMMIT = re.compile(r"[0-9a-f]{12}")
 
 
 def check_rows(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    """Refuse rows that cannot be believed.
+    """Raise an error if rows are implausible.
 
     Raises:
-        ForeignFile: the first reason found, in one sentence.
+        ForeignFile: a row is implausible; the message states the first reason.
     """
     _check_protocol(trials)
     _check_facts(trials, checks, facts)
@@ -310,7 +314,7 @@ def _check_protocol(trials: Sequence[Trial]) -> None:
 
 
 def _check_facts(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    """Check that facts name the devices of the rows, and that each was checked."""
+    """Check that the facts name the devices of the rows, and that the synchronization of each device was checked."""
     measured = checks.get("devices")
     for device, name in sorted({(trial.device, trial.device_name) for trial in trials}):
         told = facts.get("devices")
@@ -328,7 +332,7 @@ def _check_facts(trials: Sequence[Trial], checks: Mapping[str, Any], facts: Mapp
 
 
 def find_peak(trial: Trial) -> Peak:
-    """Return what the device of a row can do at most, with a margin for boost clocks."""
+    """Return the peak rates of a row's device, with a margin for boost clocks."""
     if trial.device_kind == "cpu":
         cores = trial.cores
         return Peak(
@@ -373,7 +377,7 @@ def _check_busy(trial: Trial) -> None:
 
 
 def _check_run(rows: Sequence[Trial]) -> None:
-    """Check that the contenders of a run took turns, and trained the same."""
+    """Check that the contenders of a run alternated and had the same training."""
     times = sorted(
         (begin, end) for row in rows for begin, end in zip(row.block_begin_ns, row.block_end_ns, strict=True)
     )
@@ -406,20 +410,20 @@ def _rate(value: float, unit: str) -> str:
 # Marks
 
 UNCONFIRMED, CONFIRMED = "contributed", "contributed, confirmed"
-"""Sources of contributed rows: until another machine with the same card agrees, and after."""
+"""Sources of contributed rows, before and after another machine with the same card agrees."""
 
 AGREEMENT = TIE
-"""Largest ratio between the medians of two machines that agree on a GPU: what counts as a tie."""
+"""Maximum ratio between the medians of two machines that agree on a GPU, equal to the limit of a tie."""
 
 
 def find_confirmed(lines: Iterable[Mapping[Any, Any]]) -> set[str]:
-    """Return the trials that another machine with the same card confirms.
+    """Return the ids of the trials that another machine with the same card confirms.
 
     The interval of a median follows from the interquartile range of its blocks (McGill, Tukey and Larsen 1978).
 
     Args:
-        lines: rows with the columns of `CONFIRMED_BY`, their names, and `step_s`, `noise` and `pairs` as
-            `core.answer.gallery.overview` has them.
+        lines: rows with `trial_id`, `machine_id`, the columns of `CONFIRMED_BY`, and `step_s`, `noise` and `pairs` as
+            in `core.answer.gallery.overview`.
     """
     alike: dict[tuple[Any, ...], list[tuple[str, str, float, float]]] = {}
     for line in lines:
@@ -437,4 +441,4 @@ def find_confirmed(lines: Iterable[Mapping[Any, Any]]) -> set[str]:
 
 
 CONFIRMED_BY = ("device_name", "contender", "protocol_version", *TRAINING)
-"""Columns in which rows of two machines must be alike to confirm each other."""
+"""Columns that must be equal in rows of two machines that confirm each other."""

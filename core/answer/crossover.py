@@ -1,13 +1,13 @@
 """The crossover: the size on an axis from which one device is faster than the other, with an interval.
 
-The definition. At each size the sign of the speedup is decided by the readings of that size; the other sizes contribute
-to the estimate of the noise. The crossover is the place where the decided signs change: the smallest size from which
-the challenger wins at all larger sizes measured. A dip that the noise explains decides nothing and is ignored; any
-other dip makes the answer `several`. The change lies between the last size that one device won and the first that the
-other won. The model of `core.answer.estimate` locates it there by interpolation and never extrapolates; its `judgement`
-decides the signs.
+The definition. At each size, the readings of that size decide the sign of the speedup; the other sizes contribute to
+the noise estimate. The crossover is the place where the decided signs change: the smallest size from which the
+challenger wins at all larger sizes measured. A dip within the noise is ignored; any other dip makes the answer
+`several`. The change lies between the last size that one device won and the first that the other won.
+`core.answer.curve_estimate` locates it there by interpolation and never extrapolates; `core.answer.judgement` decides
+the signs.
 
-Works on timings from any source; `core.answer.study` prepares rows of the store.
+The functions accept timings from any source; `core.answer.study` prepares rows of the store.
 """
 
 import itertools
@@ -45,10 +45,11 @@ TOO_FEW = "{} could be timed on both devices; two are needed"
 BAND_PLACES = 121
 
 ASSUMED_FREEDOM = 10
-"""For how many readings the usual noise counts where each size was read once, and it is assumed."""
+"""Number of readings that the assumed noise counts for if each size was read once."""
 
 DISTURBED = 0.1
-"""Scatter of sizes around a curve, beyond that of their readings, from which the machine does not count as quiet."""
+"""Scatter of sizes around a curve, beyond the noise of their readings, above which a machine does not count as quiet.
+"""
 
 _BY_SIZE = attrgetter("size")
 
@@ -68,9 +69,9 @@ def locate_crossover(
         evidence: timings, one entry per size, in any order; duplicate sizes are refused.
         axis: the setting that varies, for the sentence.
         basis: cost basis of the times.
-        baseline: name of the baseline, for people.
-        challenger: name of the challenger, for people.
-        cautions: further remarks on the readings, a sentence each.
+        baseline: display name of the baseline.
+        challenger: display name of the challenger.
+        cautions: additional sentences about the readings.
 
     Raises:
         InvalidValue: a size or a time is not above 0 and finite, or a size is given twice.
@@ -89,21 +90,16 @@ def locate_crossover(
 
 
 def speedup_at(evidence: Sequence[Evidence], answer: Crossover, size: float) -> SpeedupAt:
-    """Return the speedup at one size: as measured there, or interpolated between measured sizes; never beyond them.
+    """Return the speedup at one size, measured or interpolated between measured sizes, never extrapolated.
 
     Args:
         evidence: timings of the study.
         answer: the crossover that follows from it.
         size: place on the axis, above 0.
 
-    Args:
-        evidence: what was timed.
-        answer: the crossover that follows from it.
-        size: place on the axis, above 0.
-
     Returns:
-        The speedup with its interval. A size between measured ones has a winner only where the study is decided and
-        the curve leaves at most 2.5 % for the other device.
+        The speedup with its interval. A size between measured sizes has a winner only if the study is decided and the
+        curve leaves the other device a probability of at most 2.5 %.
     """
     timed = [entry for entry in sorted(evidence, key=_BY_SIZE) if not entry.obstacle]
     if answer.condition:
@@ -130,7 +126,7 @@ def speedup_at(evidence: Sequence[Evidence], answer: Crossover, size: float) -> 
 
 
 def decide_crossover(evidence: Sequence[Evidence], blank: Crossover) -> Crossover:
-    """Return the answer without the band, tie zone and sentence for people; `blank` has names and basis.
+    """Return the answer without band, tie zone and sentence; `blank` has the names and the cost basis.
 
     Raises:
         InvalidValue: as in `locate_crossover`.
@@ -207,15 +203,15 @@ def _reason(answer: Crossover, judgement: Judgement) -> str:
 
 
 def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -> Crossover:
-    """Return an undecided answer from single readings, with the outcome that they would have under usual noise."""
+    """Return an undecided answer from single readings, with the outcome that typical noise would imply."""
     rows = (_size(entry, value, None) for entry, value in zip(timed, readings.values, strict=True))
-    sizes = tuple(replace(row, reason="") for row in rows)  # the same everywhere, and part of the sentence
+    sizes = tuple(replace(row, reason="") for row in rows)  # the sentence gives the reason for all sizes
     usual = replace(
         readings,
-        spread=np.full(len(timed), 2.0),  # of a ratio: both devices scatter
+        spread=np.full(len(timed), 2.0),  # variance of a ratio: the readings of both devices scatter
         noise=Noise(sd=PRIOR_NOISE, freedom=ASSUMED_FREEDOM),
         freedom=np.full(len(timed), float(ASSUMED_FREEDOM)),
-        visits=np.zeros(len(timed)),  # the assumed scatter is the whole of it, as its sentence says
+        visits=np.zeros(len(timed)),  # the assumed noise includes visits
     )
     found = judge_readings(usual)
     clear = tuple(_snap_to_sizes(one, timed) for one in found.clear)
@@ -228,7 +224,7 @@ def _assuming(timed: Sequence[Evidence], readings: Readings, blank: Crossover) -
 
 
 def log_speedups(timed: Sequence[Evidence]) -> Readings:
-    """Return the log speedup of each size with what is known of its noise."""
+    """Return the log speedup of each size and the estimates of its noise."""
     base, other = ([np.log(np.array(times)) for times in column] for column in zip(*map(_times, timed), strict=True))
     if timed[0].paired:
         ratios = [b - c for b, c in zip(base, other, strict=True)]
@@ -258,7 +254,7 @@ def _median_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
 
 
 def _group_medians(groups: Sequence[Vector]) -> Vector:
-    """Return the median of each group; of a few values each, for which numpy's takes twenty times as long."""
+    """Return the median of each group; for small groups, `numpy.median` takes twenty times as long."""
     return np.array([statistics.median(group.tolist()) for group in groups])
 
 
@@ -267,7 +263,7 @@ def _times(entry: Evidence) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _snap_to_sizes(clear: Clear, timed: Sequence[Evidence]) -> Clear:
-    """Return a range with the sizes themselves as its ends, which logarithms only come near."""
+    """Return a range whose ends are exact sizes, without the rounding of logarithms."""
     begin, end = (
         min((entry.size for entry in timed), key=lambda size: abs(size - edge)) for edge in (clear.begin, clear.end)
     )
@@ -277,10 +273,10 @@ def _snap_to_sizes(clear: Clear, timed: Sequence[Evidence]) -> Clear:
 def _winner_doubts(
     timed: Sequence[Evidence], readings: Readings, judgement: Judgement, clear_ranges: Sequence[Clear]
 ) -> list[str | None]:
-    """Return what the whole study says against a winner at each size; empty where it decides for one.
+    """Return the objection of the whole study to a winner at each size; empty if the study decides for one.
 
-    None leaves it to the readings of the size. The headline decides: a size that it does not count for either device
-    has no winner in a table or a chart, and one that it does has.
+    None means that the readings of the size decide. A size has a winner in tables and charts exactly if the headline
+    counts it for one device.
     """
     own = np.abs(readings.values) > judgement.widths
     doubts = [
@@ -315,7 +311,7 @@ def _size(entry: Evidence, value: float, width: float | None, doubt: str | None 
 
 
 def _size_verdict(value: float, width: float | None, doubt: str | None) -> tuple[VerdictCode, str]:
-    """Return the verdict at a size and why it has no winner; by an empty `doubt` the whole study has decided it."""
+    """Return the verdict at a size and the reason for no winner; an empty `doubt` means that the study decides."""
     if width is None:
         return "missing", "one reading per device does not show the noise"
     reach = 0.0 if doubt == "" else width
@@ -351,7 +347,7 @@ def _curve_band(readings: Readings) -> Band:
 
 
 def _tie_ranges(band: Band) -> list[tuple[float, float]]:
-    """Return every range of sizes in which the difference is within ±10 %, by the middle of the band."""
+    """Return every range of sizes in which the middle of the band is within ±10 %."""
     groups = itertools.groupby(
         zip(band.sizes, band.speedup, strict=True), key=lambda place: abs(math.log(place[1])) <= math.log(TIE)
     )
@@ -360,7 +356,7 @@ def _tie_ranges(band: Band) -> list[tuple[float, float]]:
 
 
 def _single_readings_reason(answer: Crossover) -> str:
-    """Describe between which sizes single readings change sides, without an interval."""
+    """Describe between which sizes the faster device changes in single readings, without an interval."""
     wins = [(size.size, (size.speedup or 1.0) > 1) for size in answer.sizes]
     changes = [(below, above) for (below, before), (above, after) in itertools.pairwise(wins) if before != after]
     return wording.single_readings_reason(answer.axis, changes, answer.challenger if wins[0][1] else answer.baseline)

@@ -1,7 +1,7 @@
-"""The curve of speedup over size with its uncertainty, and the noise of the readings that it rests on.
+"""The curve of speedup over size with its uncertainty, and the noise of its readings.
 
-Noise is a median of differences, so a few disturbed readings count for little. It is shrunk toward a prior, so a few
-readings that happen to agree do not make a quiet machine.
+The noise is a median of differences, so a few disturbed readings have little effect. It is shrunk toward a prior, so
+that a few readings that happen to agree do not suggest a quiet machine.
 """
 
 import itertools
@@ -17,25 +17,28 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 NOISE_FACTORS = tuple(2.0 ** (power / 2) for power in range(-3, 6))
-"""Candidates for the true noise over the estimated one: 0.35 to 5.7."""
+"""Candidate ratios of the true noise to the estimated noise: 0.35 to 5.7."""
 
 PRIOR_NOISE, PRIOR_WEIGHT = 0.05, 2.0
-"""Prior noise, and its weight in readings: a few readings that happen to agree do not make a quiet machine."""
+"""Prior noise, and its weight in readings."""
 
 POOL_WEIGHT = 4.0
-"""Weight of the pool of all sizes, in readings, in the estimate of the noise of a size."""
+"""Weight of all sizes' pooled noise, in readings, in the noise estimate of one size."""
 
 POOL_CERTAINTY = 8.0
-"""Weight of the pool, in readings, in the certainty of that noise."""
+"""Weight of the pooled noise, in readings, in the certainty of that estimate."""
 
 LEAST_NOISE = 1e-6
-"""Noise below which readings are of one value: a coarse clock, or made up."""
+"""Minimum noise in estimates: readings with less come from a coarse clock or were invented."""
 
 TRUST = 0.9
-"""Information that one reading carries about the noise when its scale is a median of deviations, not a mean square."""
+"""Information of one reading about the noise, relative to a mean square, because the scale is a median of deviations.
+"""
 
 FEW_READINGS = 20
-"""Up to so many readings of one size every difference between two of them is used, beyond it those from the median."""
+"""Maximum number of readings of a size for which all pairwise differences are used; beyond it, differences from the
+median are used.
+"""
 
 _PAIR_SCALE = math.sqrt(2) * NormalDist().inv_cdf(0.75)
 _MEDIAN_SCALE = NormalDist().inv_cdf(0.75)
@@ -46,9 +49,9 @@ class Noise:
     """Pooled noise of readings.
 
     Attributes:
-        sd: standard deviation of one reading's logarithm, estimated robustly over all sizes; None if no size was
-            read twice.
-        freedom: readings that it rests on, beyond the first of each size.
+        sd: standard deviation of a reading's logarithm, estimated robustly over all sizes; None if no size was read
+            twice.
+        freedom: number of readings in the estimate, beyond the first of each size.
     """
 
     sd: float | None
@@ -56,9 +59,9 @@ class Noise:
 
 
 def pool_noise(groups: Sequence[Vector]) -> Noise:
-    """Return the noise of single readings, from how those of one size differ; assumed equal at all sizes.
+    """Return the noise of single readings from the differences at each size; it is assumed equal at all sizes.
 
-    The median of absolute deviations, so that a few disturbed readings count for little.
+    The estimate is the median of absolute deviations, so that a few disturbed readings have little effect.
 
     Args:
         groups: logarithms of the readings of each size.
@@ -69,7 +72,7 @@ def pool_noise(groups: Sequence[Vector]) -> Noise:
 
 
 def size_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
-    """Return the variance of one reading at each size: from its own readings, and for the rest from all sizes."""
+    """Return the variance of one reading at each size, from the readings of the size and the pool of all sizes."""
     common, variances = posterior_sd(pool) ** 2, []
     for group in groups:
         freedom = TRUST * (len(group) - 1)
@@ -79,19 +82,18 @@ def size_variances(groups: Sequence[Vector], pool: Noise) -> Vector:
 
 
 def visit_share(readings: int, visits: int) -> float:
-    """Return how much of the variance of a visit is in the median of readings, and invisible in their scatter."""
+    """Return the share of a visit's variance that is in the median of readings and invisible in their scatter."""
     return (readings - visits) / (visits * (readings - 1)) if readings > 1 else 1.0
 
 
 def combine_noise(first: Noise, second: Noise) -> Noise:
-    """Return the noise of readings of two devices that do not pair, which may be unequally noisy.
+    """Return the noise of unpaired readings of two devices, which may be unequally noisy.
 
-    A pool of both would take the noise of the quieter one for that of the other as well. An unknown noise of one device
-    is replaced by that of the other.
+    A common pool would apply the noise of the quieter device to both. An unknown noise of one device is replaced by the
+    noise of the other.
 
     Returns:
-        The noise of a reading on average (root mean square). Its freedom is that of Welch: that of the noisier one
-        where the other adds next to nothing.
+        The root mean square noise of a reading, with Welch's degrees of freedom.
     """
     known = [noise for noise in (first, second) if noise.sd is not None]
     if len(known) < 2:
@@ -109,7 +111,7 @@ def posterior_variance(noise: Noise) -> float:
 def median_spread(count: int) -> float:
     """Return the variance of the median of `count` normal values over the variance of one.
 
-    Exact for 1, within 3 % for odd.
+    The formula is exact for 1, and within 3 % for odd counts.
     """
     return (math.pi / 2) / (count + math.pi / 2 - 1)
 
@@ -131,10 +133,10 @@ def posterior_sd(noise: Noise) -> float:
 
 
 def factor_weights(readings: Vector | float) -> tuple[Vector, Vector]:
-    """Return candidate factors on the noise, with their log probability: scaled inverse chi-square.
+    """Return candidate factors on the noise with their log probability, a scaled inverse chi-square distribution.
 
     Args:
-        readings: on which the noise rests, beyond the first of each size; of one noise or of several.
+        readings: number of readings of each noise estimate, beyond the first of each size; one value or several.
     """
     factors, freedom = np.array(NOISE_FACTORS), TRUST * np.asarray(readings)[..., None] + PRIOR_WEIGHT
     logs = -freedom * np.log(factors) - freedom / (2 * factors**2)
@@ -142,61 +144,62 @@ def factor_weights(readings: Vector | float) -> tuple[Vector, Vector]:
 
 
 BENDS = (0.05, 0.1, 0.2, 0.4)
-"""Candidates for how much the slope changes within one unit of size (standard deviation)."""
+"""Candidate values for the change of the slope within one unit of size (standard deviation)."""
 
 JUMPS = (0.0, 0.1, 1.0)
-"""Candidates for how much the curve moves without a trend within one unit: not at all; by what a coarse grid cannot
-see; or in jumps, so that only the sizes on either side of a jump are known."""
+"""Candidate values for the change of the curve without a trend within one unit: none; a change that a coarse grid
+cannot resolve; or a jump, which can only be placed between two measured sizes.
+"""
 
 CURVE_SHAPES = tuple(itertools.product(BENDS, JUMPS))
 
 USUAL_SLOPE = 0.55
-"""Change of the log speedup per octave of hidden size, as it is usual; it defines the unit of size on other axes."""
+"""Typical change of the log speedup per octave of hidden size, which defines the unit of size on other axes."""
 
 NEIGHBOUR_UNITS = 0.3
-"""Units within which sizes are neighbours that should agree."""
+"""Distance in units within which sizes are neighbours that should agree."""
 
 LEAST_UNITS = 0.5
-"""Units an octave has at least, however flat the readings."""
+"""Minimum number of units per octave, also for flat readings."""
 
 VISITS = (0.0, 0.06, 0.14, 0.3, 0.8)
-"""Candidates for how much a visit of the machine shifts all readings of a size (standard deviation)."""
+"""Candidate values for the shift that a visit causes in all readings of a size (standard deviation)."""
 
 VISIT_CHANCES = (0.12, 0.13, 0.5, 0.23, 0.02)
-"""Prior probabilities of these values. Ten sizes determine them poorly, and a weak prior makes the interval too narrow.
-On a quiet machine this prior costs a tenth of the interval's width (docs/statistics.md).
+"""Prior probabilities of `VISITS`. Ten sizes determine the shift poorly, and a weak prior makes the interval too
+narrow. On a quiet machine this prior widens the interval by a tenth (docs/statistics.md).
 """
 
 LINE_SD = (5.0, 2.0)
-"""Standard deviations of height and slope of the line: next to nothing is assumed."""
+"""Prior standard deviations of height and slope of the line, which are nearly uninformative."""
 
 UNLIKELY = 8.0
-"""Difference of the logarithms of two probabilities beyond which a candidate has no say."""
+"""Difference from the highest log probability beyond which a candidate is ignored."""
 
 MAX_CURVE_SIZES = 48
-"""Sizes nearest to the place in question that take part; the cost grows with their third power."""
+"""Maximum number of sizes nearest to the requested place that are used; the cost grows with the third power."""
 
 MOST_STEPS = 40
-"""Of Newton's method; eight to fifteen are the rule."""
+"""Maximum steps of Newton's method; eight to fifteen are typical."""
 
 DRAWS = 1000
-"""Curves sampled to count how often they change sides; from the same random numbers each time, so that the same
-readings have the same answer.
+"""Number of sampled curves whose sign changes are counted; the random numbers are fixed, so that the same readings have
+the same answer.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Readings:
-    """The log speedup at each size, ascending, each size once.
+    """The log speedup at each size, in ascending order without duplicates.
 
     Attributes:
         sizes: logarithm to base 2.
         values: median log speedup.
         spread: variance of each value in units of the noise's variance.
-        noise: of one reading.
-        freedom: readings that the variance of each value rests on, beyond the first.
-        visits: share of the variance of a visit that is in each value: 1 where all its readings are of one visit, 0
-            where each is of a visit of its own, so that visits are in the noise already.
+        noise: noise of one reading.
+        freedom: number of readings, beyond the first, from which the variance of each value is estimated.
+        visits: share of a visit's variance in each value: 1 if all readings are of one visit, 0 if each reading is of a
+            different visit, because the noise then includes visits.
     """
 
     sizes: Vector
@@ -209,11 +212,11 @@ class Readings:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePosterior:
-    """The curve at some places.
+    """Posterior of the curve at some places.
 
     Attributes:
-        mean: of the log speedup.
-        sd: its standard deviation.
+        mean: mean of the log speedup.
+        sd: standard deviation of the log speedup.
         above: probability that the log speedup is above 0.
     """
 
@@ -227,8 +230,8 @@ def half_width(readings: Readings, tail: float, visits: Vector | None = None) ->
 
     Args:
         readings: values and their noise.
-        tail: probability beyond either end.
-        visits: how likely each of `VISITS` is; without it visits shift nothing.
+        tail: probability beyond each end.
+        visits: probability of each of `VISITS`; without it, visits are assumed to have no effect.
     """
     taus = np.array(VISITS[: 1 if visits is None else len(visits)])
     own = np.sqrt(readings.spread) * posterior_sd(readings.noise)
@@ -240,9 +243,9 @@ def half_width(readings: Readings, tail: float, visits: Vector | None = None) ->
 
 
 def mixture_quantile(sds: Vector, shares: Vector, tail: float) -> Vector:
-    """Return where so much lies beyond of each row's mixture of normal distributions around 0, by Newton's method.
+    """Return the value that each row's mixture of zero-mean normal distributions exceeds with probability `tail`.
 
-    The tail probability decreases ever more slowly, so no step from 0 goes too far.
+    Newton's method starts at 0 and never overshoots, because the tail probability is convex.
     """
     width = np.zeros(len(sds))
     for _ in range(MOST_STEPS):
@@ -260,9 +263,9 @@ class SpeedupCurve:
 
     Attributes:
         sizes: sizes in use (logarithm to base 2).
-        visits: how likely each of `VISITS` is, as far as they are in any value.
-        scatter: how much a round shifts all readings of a size, as far as it can be estimated (standard deviation).
-        likelihood: logarithm of how likely the best candidate makes the readings.
+        visits: probability of each of `VISITS`, as far as the values contain visits.
+        scatter: estimated shift that a round causes in all readings of a size (standard deviation).
+        likelihood: log likelihood of the readings under the best candidate.
     """
 
     def __init__(self, readings: Readings, low: float, high: float) -> None:
@@ -301,9 +304,9 @@ class SpeedupCurve:
         return CurvePosterior(mean=mean, sd=np.sqrt(np.maximum(square - mean**2, 0.0)), above=above)
 
     def draw_samples(self) -> Vector:
-        """Sample curves at the sizes that take part, as likely as the readings make them; (`DRAWS`, sizes).
+        """Sample curves from the posterior at the sizes in use; shape (`DRAWS`, sizes).
 
-        Mirrored where the readings are, so that it does not matter which device is called the challenger.
+        Mirrored readings give mirrored samples, so that the result does not depend on which device is the challenger.
         """
         prior = _covariances(self._at, self._at)
         ends = np.rint(self._shares[:, 0].cumsum() * DRAWS).astype(int)
@@ -319,12 +322,12 @@ class SpeedupCurve:
 
 
 def nearby_medians(readings: Readings) -> Vector:
-    """Return the median log speedup around each size, of all readings within `NEIGHBOUR_UNITS` units."""
+    """Return the median log speedup of all readings within `NEIGHBOUR_UNITS` units of each size."""
     return np.array([statistics.median(near.tolist()) for _, near in with_nearby(readings, readings.values)])
 
 
 def with_nearby(readings: Readings, values: Vector) -> Iterator[tuple[float, Vector]]:
-    """Return each of some values, one per size, with those of all sizes within `NEIGHBOUR_UNITS` units."""
+    """Return the value of each size with the values of all sizes within `NEIGHBOUR_UNITS` units."""
     places = readings.sizes * _units_per_octave(readings)
     first = np.searchsorted(places, places - NEIGHBOUR_UNITS)
     last = np.searchsorted(places, places + NEIGHBOUR_UNITS, side="right")
@@ -336,7 +339,7 @@ def _nearest(readings: Readings, low: float, high: float) -> Readings:
         return readings
     gaps = np.maximum(low - readings.sizes, readings.sizes - high)
     chosen = np.sort(np.argsort(gaps, kind="stable")[:MAX_CURVE_SIZES])
-    if gaps[chosen].max() <= 0:  # more lie between the places than may take part: spread them out
+    if gaps[chosen].max() <= 0:  # too many sizes lie between the places: select them evenly
         inside = np.flatnonzero(gaps <= 0)
         chosen = inside[np.linspace(0, len(inside) - 1, MAX_CURVE_SIZES).round().astype(int)]
     return Readings(
@@ -350,13 +353,13 @@ def _nearest(readings: Readings, low: float, high: float) -> Readings:
 
 
 def _units_per_octave(readings: Readings) -> float:
-    """Scale on which the readings rise as steeply as usual, so that the model fits depth and parameters as well."""
+    """Return the scale on which readings have the typical slope, so that the model also fits depth and parameters."""
     width = float(np.ptp(readings.sizes))
     return max(LEAST_UNITS, float(np.ptp(readings.values)) / width / USUAL_SLOPE) if width else 1.0
 
 
 def _covariances(a: Vector, b: Vector) -> Vector:
-    """Return the prior covariance of the curve between places, from a common origin; (shapes, len(a), len(b))."""
+    """Return the prior covariance of the curve between places, from a common origin; shape (shapes, len(a), len(b))."""
     less, more = np.minimum.outer(a, b), np.maximum.outer(a, b)
     line = LINE_SD[0] ** 2 + LINE_SD[1] ** 2 * np.outer(a, b)
     bent = less**2 * (3 * more - less) / 6
@@ -364,7 +367,7 @@ def _covariances(a: Vector, b: Vector) -> Vector:
 
 
 def _variances(a: Vector) -> Vector:
-    """Return the prior variance at places; (shapes, len(a))."""
+    """Return the prior variance at places; shape (shapes, len(a))."""
     line = LINE_SD[0] ** 2 + LINE_SD[1] ** 2 * a**2
     return np.array([line + bend**2 * a**3 / 3 + jump**2 * a for bend, jump in CURVE_SHAPES])
 

@@ -1,6 +1,6 @@
-"""Findings about a custom training script: what is known of it, what its steps do, and what is unusual.
+"""Findings about a custom training script: its known facts, the costs of its steps, and anything unusual.
 
-Rows in, facts and sentences out. A finding that could not be measured is named as unknown.
+The functions turn rows into facts and sentences. A finding that could not be measured is reported as unknown.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from .statistics import median_interval
 
 
 def custom_part_times(trial: Trial) -> dict[str, float]:
-    """Return the median seconds of loader, transfer and step, as far as they were timed separately."""
+    """Return the median seconds of loader, transfer and step, if they were timed separately."""
     timed = {
         "loader": trial.breakdown_loader_s,
         "transfer": trial.breakdown_transfer_s,
@@ -32,7 +32,7 @@ def custom_part_times(trial: Trial) -> dict[str, float]:
 
 
 def custom_facts(trial: Trial) -> dict[str, str]:
-    """Return the known facts about a row other than its times, for people, by title."""
+    """Return the known facts about a row, except its times, by title."""
     found = {
         "Loss after the first step": units.format_if_known(trial.own_first_loss, units.format_significant),
         "Its own evaluation": units.format_if_known(trial.own_evaluation, units.format_significant),
@@ -41,7 +41,7 @@ def custom_facts(trial: Trial) -> dict[str, str]:
 
 
 def unknown_facts_sentence(trial: Trial) -> str:
-    """List the unknown facts about a row that was timed, in a sentence; empty where all are known."""
+    """List the unknown facts about a timed row in a sentence; empty if all are known."""
     given = {
         "the share of its loader (batches)": trial.breakdown_loader_s,
         "the share of placing a batch (place)": trial.breakdown_transfer_s,
@@ -59,23 +59,23 @@ def unknown_facts_sentence(trial: Trial) -> str:
 Cause = Literal["loader", "before", "transfer", "host", "waits", "calls", "float64", "arithmetic", "uneven"]
 
 MOST_CALLS = 3
-"""Factor by which calling operations may take longer than in training on bare numbers: modules do more around each
-call. The rest of the time counts as arithmetic, since a shared machine makes all of it longer.
+"""Maximum factor of the calling time over calls on bare tensors, because modules do more work per call. The rest of the
+time counts as arithmetic, because a shared machine makes all of it longer.
 """
 
 
 LONG = 3
-"""Times the usual from which on a step is a long one."""
+"""Multiple of the usual step time from which a step counts as long."""
 
 
 def weigh_long_steps(times: Sequence[float]) -> tuple[float, float, float]:
-    """Return the share of steps that take `LONG` times the usual, their cost, and their length.
+    """Return the share of steps that take more than `LONG` times the usual, their cost, and their length.
 
     Args:
-        times: of single steps.
+        times: times of single steps.
 
     Returns:
-        Share of the steps; of the time, what they take beyond the usual; their median as a multiple of the usual.
+        Share of long steps; share of the time that they take beyond the usual; their median as a multiple of the usual.
     """
     whole = sum(times)
     if not whole:
@@ -94,33 +94,35 @@ class CustomSteps:
 
     Attributes:
         on_host: whether the CPU does the work.
-        step_s: an undisturbed step, with everything.
-        loader_s: of it, waiting for the batch.
-        before_s: of it, the time before the forward pass, where the loader's time is unknown.
-        transfer_s: placing the batch, where that is separate from the step.
+        step_s: time of an undisturbed step, including everything.
+        loader_s: part of the step that waits for the batch.
+        before_s: part of the step before the forward pass, if the loader's time is unknown.
+        transfer_s: time of placing the batch on the device, if it is separate from the step.
         busy_s: time for which an accelerator works, if it never waits.
         steps: number of trained steps.
-        looked: number of these that were examined one by one; 0 where that is not done.
+        looked: number of steps that were examined one by one; 0 if none were.
         uneven: result of `weigh_long_steps`.
         long_at: file, line and function of long steps; empty if unknown.
         first_s: time of the first step, with its setup; None if unknown.
-        first_at: place where the first step spent most time, and its activity there.
-        operations: of PyTorch in each step that was watched, and so on below.
-        waits: values that the host needed.
-        waits_at: file and line where most often.
-        syncs: times that CUDA made the host wait.
-        syncs_at: file and line where most often.
-        copies: tensors copied to the device.
-        elsewhere: operations on another device.
-        float64: operations in float64.
-        kept: tensors alive.
-        inside_s: in operations, synchronized and counted.
-        float64_s: of these in float64.
-        between_s: in long stretches between them; the least counts, as others only make stretches longer.
-        floor_s: of an operation with nothing to compute: with its call; counted; reading a value.
+        first_at: place where the first step spent most of its time, and the activity there.
+        operations: number of PyTorch operations in each observed step; the next attributes are also per observed step.
+        waits: number of values that the host read.
+        waits_at: file and line of most of these reads.
+        syncs: number of times that CUDA made the host wait.
+        syncs_at: file and line of most of these waits.
+        copies: number of tensors copied to the device.
+        elsewhere: number of operations on another device.
+        float64: number of operations in float64.
+        kept: number of live tensors.
+        inside_s: time in operations, with synchronization and counting.
+        float64_s: part of `inside_s` in float64.
+        between_s: time in long stretches between operations; the minimum counts, because other programs only make
+            stretches longer.
+        floor_s: times in an almost empty training: of an operation with its call; of a counted operation; of reading a
+            value.
         learns: whether a parameter changes.
         threads_set: whether steps set the number of threads.
-        printed: lines.
+        printed: number of printed lines.
     """
 
     on_host: bool
@@ -159,33 +161,33 @@ class CustomSteps:
 
     @property
     def unseen(self) -> bool:
-        """Whether PyTorch does nothing in a step, so that none of what happens there can be seen."""
+        """Whether a step has no PyTorch operation, so that its activity cannot be observed."""
         return bool(self.operations) and max(self.operations) == 0
 
     @cached_property
     def costs(self) -> dict[Cause, float]:
-        """Return the share of an undisturbed step that each cause costs; empty where the step time is unknown."""
+        """Share of an undisturbed step that each cause costs; empty if the step time is unknown."""
         if not self.step_s:
             return {}
-        usual_s = self.step_s * (1 - self.uneven[1])  # what was counted is of usual steps
+        usual_s = self.step_s * (1 - self.uneven[1])  # the counts come from usual steps
         known = self._on_host(usual_s) if self.on_host else self._on_accelerator(usual_s)
         costs = {cause: min(1.0, max(0.0, seconds / self.step_s)) for cause, seconds in known.items()}
         return costs | ({"uneven": self.uneven[1]} if self.uneven[1] else {})
 
     @property
     def examined(self) -> float:
-        """Share of the time of all steps that those hold whose operations were counted."""
+        """Share of the time of all steps that was spent in steps with counted operations."""
         return 1 - self.uneven[1] if self.operations else 0.0
 
     @property
     def idle(self) -> float | None:
-        """Share of a step for which an accelerator has nothing to do; None where that is unknown, and on a CPU."""
+        """Share of a step in which an accelerator is idle; None if it is unknown, and on a CPU."""
         busy_s = None if self.on_host else self._busy_s
         return None if busy_s is None or not self.step_s else min(1.0, max(0.0, 1 - busy_s / self.step_s))
 
     @property
     def _outside(self) -> dict[Cause, float]:
-        """Return the times that were measured separately from the step itself."""
+        """Times that were measured separately from the step itself."""
         timed: tuple[tuple[Cause, float | None], ...] = (
             ("loader", self.loader_s),
             ("before", self.before_s),
@@ -199,12 +201,12 @@ class CustomSteps:
 
     @property
     def _arithmetic_s(self) -> float:
-        """In operations, beyond what they take with nothing to compute."""
+        """Time in operations beyond the time of empty operations."""
         return max(0.0, statistics.median(self.inside_s) - statistics.median(self.operations) * self.floor_s[1])
 
     @property
     def _float64_share(self) -> float:
-        """Of the arithmetic, what is done in float64."""
+        """Share of the arithmetic that is in float64."""
         whole = sum(self.inside_s)
         return sum(self.float64_s) / whole if whole else 0.0
 
@@ -248,7 +250,7 @@ class CustomSteps:
         waits_s = min(idle_s, max(0.0, step_s - all_s)) if self.reads else 0.0
         costs: dict[Cause, float] = {**outside, "host": host_s, "waits": waits_s}
         costs = {cause: min(seconds, idle_s) for cause, seconds in costs.items()}
-        costs["calls"] = min(calls_s, idle_s - waits_s)  # calls would be hidden, did the host not wait
+        costs["calls"] = min(calls_s, idle_s - waits_s)  # without waits, calls would overlap with other work
         hidden_s = 0.0 if self.reads else min(all_s, step_s)
         costs["float64"] = min(busy_s * self._float64_share, step_s - hidden_s)
         return costs
@@ -259,19 +261,21 @@ def _median(counts: Sequence[int]) -> float:
 
 
 NOTABLE_SHARE = 0.1
-"""Share of a step from which a cost is named."""
+"""Minimum share of a step for a cost to be reported."""
 
 IDLE = 0.2
-"""Least share of a step that is reported as time of calling operations, or as idle time of a device."""
+"""Minimum share of a step to be reported as time of calling operations, or as idle time of a device."""
 
 MANY_OPERATIONS = 0.5
-"""Least share of a step's operations that is reported as elsewhere, or as float64."""
+"""Minimum share of a step's operations to be reported as on another device, or as float64."""
 
 FLOAT64_NOTE = "most GPUs run it at a fraction of their float32 speed"
 """Explanation of the cost of float64."""
 
 FEW_STEPS = 3
-"""Steps that must all keep more than the one before; the first ones, which may set up something, are left out."""
+"""Number of steps that must all keep more tensors than the previous one; the first step, which may set up data, is
+ignored.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,11 +283,11 @@ class StepFinding:
     """A finding about steps.
 
     Attributes:
-        kind: subject in a word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
+        kind: subject in one word: `loader`, `before`, `transfer`, `host`, `waits`, `small`, `idle`, `float64`,
             `elsewhere`, `uneven`; and without a share `unseen`, `first`, `learns`, `syncs`, `copies`, `grows`,
             `threads`, `prints`.
-        share: of a step that it costs; None where that is unknown.
-        sentence: text that continues after the name of a device.
+        share: share of a step that the finding costs; None if unknown.
+        sentence: text that follows the name of a device.
     """
 
     kind: str
@@ -292,9 +296,9 @@ class StepFinding:
 
 
 def list_findings(steps: CustomSteps) -> list[StepFinding]:
-    """Return all findings, costs first, the largest first.
+    """Return all findings, with the largest costs first.
 
-    Long steps of a row whose line was not found come after other costs: they may be those of other programs.
+    Long steps without a known line come after other costs, because other programs may cause them.
     """
     is_unplaced = not steps.long_at and not steps.looked
     costs = [*_wrong_device_findings(steps), *_costs(steps), *_idle(steps)]
@@ -308,7 +312,7 @@ def list_findings(steps: CustomSteps) -> list[StepFinding]:
 
 
 def grows(counts: Sequence[int]) -> bool:
-    """Return whether each of the last counts is higher than the one before."""
+    """Return whether each of the last counts is higher than the previous one."""
     last = counts[1:]
     return len(last) >= FEW_STEPS and all(after > before for before, after in itertools.pairwise(last))
 
@@ -359,7 +363,7 @@ def _wrong_device_findings(steps: CustomSteps) -> Iterator[StepFinding]:
 
 
 def _idle(steps: CustomSteps) -> Iterator[StepFinding]:
-    """Report idle time where the activity of the host is unknown, as in rows of older versions."""
+    """Report idle time if the activity of the host is unknown, as in rows of older versions."""
     idle = steps.idle
     if idle is not None and idle >= IDLE and "calls" not in steps.costs:
         launched = f", of {_count_text(steps.operations)} operations" if steps.operations else ""
@@ -413,16 +417,16 @@ def _long_steps_sentence(steps: CustomSteps) -> str:
 
 
 def _find_advice(place: str) -> str:
-    """Return how to leave out the activity of a script at a place; empty if that is unknown."""
+    """Return advice on how to avoid the activity of a script at a place; empty if there is none."""
     return next((advice for activity, advice in custom.ACTIVITIES.items() if place.endswith(activity)), "")
 
 
 FIRST_S, FIRST_TIMES = 1.0, 20.0
-"""Seconds of a first step, and times the usual step, from which on it is reported."""
+"""Minimum seconds of a first step, and minimum multiple of the usual step, for the first step to be reported."""
 
 
 def _first_step_sentence(steps: CustomSteps) -> str:
-    """Describe the time of the first step where it is much longer than the others; otherwise empty."""
+    """Describe the time of the first step if it is much longer than the others; otherwise empty."""
     if not steps.step_s or not steps.first_s or steps.first_s < max(FIRST_S, FIRST_TIMES * steps.step_s):
         return ""
     times, where = units.format_significant(steps.first_s / steps.step_s), ""
@@ -435,7 +439,7 @@ def _first_step_sentence(steps: CustomSteps) -> str:
 def _reading(steps: CustomSteps) -> str:
     where = f", most often at {steps.waits_at}" if steps.waits_at else ""
     times = _count_text(steps.waits, "time")
-    if steps.on_host:  # where the tensors are on a GPU run is unknown here: some stay on the host
+    if steps.on_host:  # it is unknown where tensors would be in a GPU run: some stay on the host
         return f"each step reads values or sizes {times}{where}; with tensors on a GPU, each read makes the host wait"
     return f"each step makes the host wait for the device {times}, as it reads values or sizes{where}"
 
@@ -449,17 +453,17 @@ def _count_text(counts: Sequence[int], noun: str = "") -> str:
 
 
 SAME_LOSS = 0.01
-"""Relative difference of the first losses beyond which devices did not begin alike."""
+"""Relative difference of the first losses above which devices started differently."""
 
 NOTHING_ODD = "Nothing unusual was found in its steps: the work itself decides."
-"""Sentence used where nothing is odd."""
+"""Sentence for steps without findings."""
 
 LEAST_EXAMINED = 0.8
 """Share of the time of steps that must have been examined before the work itself is named as the cause."""
 
 
 def custom_training_line(trial: Trial) -> str:
-    """Return the training of a row in a line."""
+    """Describe the training of a row in one line."""
     known = [
         f"{units.format_count(trial.parameters)} parameters" if trial.parameters else "parameters unknown",
         f"{units.format_operations(trial.flops_per_step)} a step" if trial.flops_per_step else "operations unknown",
@@ -496,10 +500,10 @@ BATCH_WORDS = {
     "resident": "steps are {} as fast with batches that are on the device already",
     "larger": "samples are trained {} as fast in batches four times as large",
 }
-"""Descriptions of the alternatives to a script's own batches, by column; they continue after the name of a device."""
+"""Descriptions of the alternatives to a script's own batches, by column; they follow the name of a device."""
 
 LEARNS = {"larger": " It learns differently: the same samples give a quarter of the updates."}
-"""Remarks on some of them."""
+"""Remarks on some of these alternatives, by column."""
 
 
 def batch_effects(trial: Trial) -> list[str]:
@@ -518,7 +522,7 @@ def batch_effects(trial: Trial) -> list[str]:
 
 
 def larger_batches_hint(trial: Trial) -> str:
-    """Return how larger batches could be tried, where they might help a row and were not; empty elsewhere."""
+    """Describe how to try larger batches if they might help a row but were not tried; otherwise empty."""
     if not trial.training or trial.own_given_s or speedup.find_lane(trial) != PLAIN:
         return ""
     if not any(found.kind in ("small", "idle") for found in list_findings(custom_steps(trial))):
@@ -530,7 +534,7 @@ def larger_batches_hint(trial: Trial) -> str:
 
 
 def oddity_sentences(trials: Sequence[Trial]) -> list[str]:
-    """Describe the findings on the steps of rows, and whether devices began with the same loss."""
+    """Describe the findings on the steps of rows, and a difference in the first loss between devices."""
     return [
         *itertools.chain.from_iterable(map(finding_sentences, trials)),
         *filter(None, [first_losses_sentence(trials)]),
@@ -565,14 +569,14 @@ def first_losses_sentence(trials: Sequence[Trial]) -> str:
 
 
 def custom_cause(baseline: Trial, challenger: Trial) -> str:
-    """Return why two rows differ as they do, as far as that can be seen."""
+    """Explain the difference of two rows, as far as the findings show it."""
     told = [finding_sentences(row)[:1] for row in (challenger, baseline)]
     said = " ".join(itertools.chain.from_iterable(told))
     return said or _unexamined_sentence((challenger, baseline)) or NOTHING_ODD
 
 
 def _unexamined_sentence(rows: Sequence[Trial]) -> str:
-    """Explain why the work itself cannot be named as the cause, though nothing is odd; empty if it can."""
+    """Explain why the work itself cannot be named as the cause, although there are no findings; empty if it can."""
     for row in rows:
         device, share = inline_name(row.contender), custom_steps(row).examined
         if not share:

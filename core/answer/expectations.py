@@ -1,6 +1,6 @@
-"""Expectations before a measurement: speedup at a size that was not measured, time saved, duration, the first question.
+"""Expectations before a measurement: speedup at an unmeasured size, time saved, duration, and the first question.
 
-The curve of `core.answer.estimate` gives the speedup between measured sizes; its interval includes the noise of a
+The curve of `core.answer.curve_estimate` gives the speedup between measured sizes; its interval includes the noise of a
 reading and the shift between rounds. Nothing is expected beyond the measured sizes. Expectations are never stored.
 """
 
@@ -30,24 +30,24 @@ from .search import USUAL_SEARCH_SIZES
 from .speedup import speedup
 
 LEAST_SIZES = 3
-"""Measured sizes below which nothing is expected between them: two say nothing of how the curve bends."""
+"""Minimum number of measured sizes for an expectation: two sizes do not show how the curve bends."""
 
 MOST_SPREAD = 10.0
-"""Ratio of the ends of an interval from which it tells nothing that one would want to know."""
+"""Ratio of the ends of an interval above which the interval is not useful."""
 
 WIDE_INTERVAL = 1.2
-"""Ratio of the ends of an interval from which a third digit tells nothing."""
+"""Ratio of the ends of an interval above which a third digit has no meaning."""
 
 REACH = 1.96
-"""Standard deviations of a normal distribution that hold 95 %."""
+"""Half-width of the 95 % interval of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedSpeedup:
-    """The speedup that a measurement at a size is expected to read.
+    """The expected speedup of a measurement at a size.
 
     Attributes:
-        speedup: baseline time over challenger time; a measurement would read it from `low` to `high` with 95 %.
+        speedup: baseline time over challenger time; with 95 % probability a measurement is between `low` and `high`.
     """
 
     size: float
@@ -58,7 +58,7 @@ class ExpectedSpeedup:
 
     @property
     def figures(self) -> str:
-        """The speedup with its interval, no finer than that is: "about 1.4× (1.2× to 1.7×)", "about 1.04× (…)"."""
+        """The speedup and its interval, with two or three digits: "about 1.4× (1.2× to 1.7×)", "about 1.04× (…)"."""
         digits = 2 if self.high > WIDE_INTERVAL * self.low else 3
         about, low, high = (
             f"{units.format_significant(ratio, digits)}×" for ratio in (self.speedup, self.low, self.high)
@@ -67,19 +67,19 @@ class ExpectedSpeedup:
 
     @property
     def source(self) -> str:
-        """On what it rests: "expected from 12 measured sizes"."""
+        """Origin of the expectation: "expected from 12 measured sizes"."""
         return f"expected from {units.format_quantity(self.sizes, 'measured size')}"
 
 
 def expect_speedup(
     evidence: Sequence[Evidence], size: float, *, exclude: float | None = None
 ) -> ExpectedSpeedup | None:
-    """Predict the speedup at a size; None beyond the measured sizes, or where they determine it too poorly.
+    """Predict the speedup at a size; None beyond the measured sizes, or if they determine it too poorly.
 
     Args:
         evidence: timings, in any order.
-        size: on the axis.
-        exclude: a size whose own readings are left out, so that they can be compared with the prediction.
+        size: size on the axis.
+        exclude: a size whose readings are left out, so that they can be compared with the prediction.
     """
     timed = sorted((one for one in evidence if not one.obstacle and one.size != exclude), key=lambda one: one.size)
     if len(timed) < LEAST_SIZES or not timed[0].size <= size <= timed[-1].size:
@@ -113,10 +113,10 @@ def compare_with_measured(expectation: ExpectedSpeedup, measured: float) -> str:
 
 
 UNKNOWN_AXIS = "size"
-"""An axis of which nobody but its owner knows what a size is."""
+"""Axis of a custom script, on which the meaning of a size is unknown."""
 
 SAVING_FACTOR = 2
-"""Multiple of the crossing's size at which the saving is reported: far enough for one device to be clearly ahead."""
+"""Multiple of the crossing's size at which the saving is reported, where one device is clearly ahead."""
 
 
 def meaning_sentences(training: Point, answer: Crossover, evidence: Sequence[Evidence]) -> tuple[str, ...]:
@@ -174,12 +174,12 @@ def _saving_range(low: float, high: float) -> str:
 
 
 def _rough_duration(seconds: float) -> str:
-    """Return a predicted time, no finer than its interval."""
+    """Format a predicted time, rounded according to its interval."""
     return units.format_duration(seconds, digits=2)
 
 
 def _epoch_steps(training: Point, axis: str, size: float) -> int | None:
-    """Return steps of an epoch at a size; None where no training has it."""
+    """Return the number of steps per epoch at a size; None if no training has this size."""
     if axis == "parameters":
         return training.steps_per_epoch
     try:
@@ -194,29 +194,31 @@ def _point_at_size(training: Point, axis: str, size: float) -> Point:
 
 
 BLOCK_S, BLOCK_STEPS = 0.13, 6
-"""Seconds and steps of a block with its lead-in, at least (`core.measure.timer`, which no page may import)."""
+"""Minimum seconds and steps of a block with its lead-in, as in `core.measure.timer`, which pages must not import."""
 
 BEGIN_S = 0.8
-"""Seconds until a contender of a point has its first block: its network is built, warmed up and counted."""
+"""Seconds before the first block of a contender, for building the network, warm-up and counting."""
 
 COMPILING_S = 25.0
-"""The same of a compiled variant."""
+"""Seconds before the first block of a compiled variant."""
 
 ROUND_OVERHEAD = 1.5
-"""Seconds of a visit over those of its blocks."""
+"""Ratio of the seconds of a visit to the seconds of its blocks."""
 
 SPREAD = (0.7, 1.6)
-"""The range of the estimate of a point, as a share of it."""
+"""Range of the duration of a point, relative to its estimate."""
 
 LANES_SPREAD = (0.5, 3.5)
-"""The same of variants, whose compiling takes several times as long on a small busy machine."""
+"""Range of the duration of variants, relative to its estimate: compiling takes several times as long on a small busy
+machine.
+"""
 
 RATES = (2e9, 4e10)
-"""Operations a second, at least and at most, of a machine that nothing is known of."""
+"""Minimum and maximum operations per second of an unknown machine."""
 
 
 def estimate_sweep_s(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, float]:
-    """Estimate the least and the most seconds of a sweep, within its budget.
+    """Estimate the minimum and maximum seconds of a sweep, within its budget.
 
     Args:
         sweep: the sweep to run.
@@ -233,7 +235,7 @@ def estimate_sweep_s(sweep: Sweep, rates: Sequence[float] = ()) -> tuple[float, 
 
 
 def estimate_lanes_s(experiment: Experiment, rates: Sequence[float] = ()) -> tuple[float, float]:
-    """Estimate the least and the most seconds of measuring variants next to the default one, with their compiling."""
+    """Estimate the minimum and maximum seconds of measuring variants next to the default one, including compilation."""
     slowest, fastest = (min(rates), max(rates)) if rates else RATES
     begin_s = sum(map(_begin_s, experiment.contenders))
     flops = operations.work(experiment.point)
@@ -257,23 +259,22 @@ def _begin_s(contender: Contender) -> float:
 
 
 FIRST_SIZES = (1_024, 2_048, 4_096)
-"""Hidden sizes to begin with, the usual one first. In the rows of the gallery all threads beat one by more than
-`CLEAR_SPEEDUP` from 512 neurons on, so 1,024 are well beyond. A larger one is used where rows of this machine
-contradict that.
+"""Hidden sizes of the first question, the usual one first. In the rows of the gallery, all threads are faster than one
+by more than `CLEAR_SPEEDUP` from 512 neurons on. A larger size is used if rows of this machine contradict this.
 """
 
 CLEAR_SPEEDUP = 1.2
-"""Speedup from which a first answer is no close call, lower end of its interval."""
+"""Minimum lower end of the speedup's interval for a clear first answer."""
 
 
 def first_training(
     contenders: Sequence[Contender], answers: Callable[[Sequence[Experiment]], Mapping[str, Sequence[Trial]]]
 ) -> Point:
-    """Return the first training for these contenders: several threads of a CPU get a size at which threads matter.
+    """Return the first training for these contenders, with a size at which the threads of a CPU matter.
 
     Args:
-        contenders: who contends, by `core.question.presets`.
-        answers: the stored runs of this machine by the id of the experiment, of those that have one.
+        contenders: the devices to compare, as in `core.question.presets`.
+        answers: function that returns the stored runs of this machine by experiment id.
     """
     if len(contenders) < 2 or not all(contender.on_host for contender in contenders):
         return Point()
@@ -285,7 +286,7 @@ def first_training(
 
 
 def _is_clear(rows: Sequence[Trial]) -> bool:
-    """Return whether more threads were clearly faster, or nothing says that they are not."""
+    """Return whether more threads were clearly faster; true if there are no rows."""
     if not rows:
         return True
     low = speedup(rows[0], rows[-1]).low

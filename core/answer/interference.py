@@ -1,13 +1,13 @@
-"""Interference: how far other programs on the machine may have shifted times, and its effect on a comparison.
+"""Interference: the possible effect of other programs on times and on a comparison.
 
-Turns make a disturbance meet both sides of a pair, so it cancels where it slows both alike. It does not cancel where
-one side needs more of the processor than the other: threads that wait for each other all wait for the displaced one.
-Two measurements around each block bound the shift of a time. The first is how long its threads were ready to run and
-waited for a processor; a thread that does not wait is not slowed. The second is how much of the processors others used;
-time that no other program used cannot be lost to one. The smaller of the two is the bound, alike for all devices.
-Blocks in, words and figures out; nothing here compares two times.
+Because contenders alternate, a disturbance affects both sides of a pair and cancels if it slows both equally. It does
+not cancel if one side needs more processors than the other: threads that wait for each other all wait for the displaced
+one. Two measurements around each block bound the shift of a time. The first is the time that its threads were ready to
+run and waited for a processor; a thread that does not wait is not slowed. The second is the processor time of other
+programs; time that no other program used cannot be lost to one. The smaller of the two is the bound, for all devices.
+The functions turn blocks into sentences and figures; they do not compare two times.
 
-Diagnostics of a whole study: interference by other programs over all sizes, and cautions about its readings.
+The module also diagnoses a whole study: interference over all sizes, and cautions about its readings.
 
 Three or six pairs per size cannot show interference, so the blocks of all sizes are examined together.
 """
@@ -28,44 +28,48 @@ from .result import Crossover, Evidence
 from .statistics import p90_to_median
 
 MAX_SPREAD = 1.5
-"""Highest 90th percentile of block times over their median, and median over 10th percentile, of an undisturbed row."""
+"""Maximum ratio of 90th percentile to median, and of median to 10th percentile, of an undisturbed row's block times."""
 
 SPREAD_BLOCKS = 10
-"""Fewest blocks whose spread tells of other programs; below, one slow block would pass for a busy machine."""
+"""Minimum number of blocks whose spread indicates other programs; with fewer, one slow block would look like a busy
+machine.
+"""
 
 MAX_STEAL = 0.10
 """Highest share of processor time that other guests may use: one tick of the kernel's clock in a block of 100 ms."""
 
 DISPLACEMENT_RATE, SHORT_S = 75.0, 0.1
-"""Involuntary context switches per second and thread from which a block shared its processor, and a shortest block.
+"""Involuntary context switches per second and thread from which a block counts as displaced, and a minimum block
+length.
 
-The rate counts where waits were not measured. On a quiet machine the median of a row is at most 60, next to one program
-that never rests 150 and more (docs/method.md). A shorter block counts as one of so many seconds, since a single switch
-of it is no sign.
+The rate is used if waits were not measured. On a quiet machine the median of a row is at most 60, and next to one
+continuously running program 150 or more (docs/method.md). A shorter block counts as `SHORT_S` long, because a single
+switch is not significant.
 """
 
 LOAD_ROOM, CROWDED_FACTOR = 0.5, 3
-"""Load average accepted beyond the processor threads of the machine: all of them at work, and the system's own bits.
-Above it, so many times fewer switches are a sign: among many programs a thread is rarely displaced, and for long."""
+"""Accepted load average beyond the processor threads of the machine. Above it, the limit of context switches is divided
+by `CROWDED_FACTOR`, because among many programs a thread is displaced rarely but for a long time.
+"""
 
 MANY_BLOCKS = 1 / 3
-"""Share of disturbed blocks from which the median stops being that of undisturbed ones."""
+"""Share of disturbed blocks above which the median does not represent undisturbed blocks."""
 
 QUIET_SHIFT = math.log(1.05)
-"""Logarithm of a shift that turns no verdict: who wins, wins by more than twice as much."""
+"""Logarithm of a shift that cannot change a verdict, because a winner is ahead by more than twice as much."""
 
 UNKNOWN_SHIFT = math.log(20.0)
-"""Assumed shift of rows that did not count waits.
+"""Logarithm of the shift that is assumed for disturbed rows without counted waits.
 
-Next to real programs, small steps take up to 17 times as long (tests/benchmarks/busy_machine.py). Their threads wait
+Next to real programs, small steps take up to 17 times as long (tests/benchmarks/busy_machine.py): their threads wait
 for each other every few microseconds.
 """
 
 MOST_WAITING = 0.99
-"""Share of its time for which a contender may have waited; of more nothing is known but that it may be anything."""
+"""Maximum share of waiting time for which the shift of a contender has a bound."""
 
 TOO_BUSY = "this machine was too busy"
-"""Reason that a time is unusable, in words that go on after a colon."""
+"""Reason that a time is unusable, as text that follows a colon."""
 
 QUIET_ADVICE = "Close other programs or wait until they end, then measure again"
 
@@ -80,12 +84,12 @@ class Interference:
 
     Attributes:
         name: the contender's written form, or the device of a table.
-        needs: processors that it needs at once: its threads, and 0 for an accelerator, which the host only feeds.
+        needs: number of processors that it needs: its threads, or 0 for an accelerator, which the host only feeds.
         slow: 90th percentile of its block times over their median; 1 below `SPREAD_BLOCKS` blocks.
-        fast: their median over their 10th percentile, likewise.
+        fast: median of its block times over their 10th percentile; 1 below `SPREAD_BLOCKS` blocks.
         displaced: share of its blocks in which other programs or guests used its processor.
-        other_use: share of all processors that others used meanwhile; None where it was not counted.
-        shift: logarithm of how many times as long as on a quiet machine its median may be; 0 on one.
+        other_use: share of all processors that other programs used at that time; None if it was not counted.
+        shift: logarithm of the maximum ratio of its median to the median on a quiet machine; 0 on a quiet machine.
         reading: unit of a time: a `block`, or a `reading` of a table.
     """
 
@@ -100,7 +104,7 @@ class Interference:
 
     @property
     def many(self) -> bool:
-        """Whether its median may be shifted by enough to turn a verdict."""
+        """Whether the shift of its median could change a verdict."""
         return self.shift > QUIET_SHIFT
 
     @property
@@ -110,7 +114,7 @@ class Interference:
 
     @property
     def description(self) -> str:
-        """Description of the interference, to continue after a colon."""
+        """Description of the interference, as text that follows a colon."""
         if self.other_use is not None and self.many and self.fast <= MAX_SPREAD:
             return f"other programs used about {units.format_processor_share(self.other_use)}"
         if self.displaced >= MANY_BLOCKS:
@@ -123,7 +127,7 @@ class Interference:
 
     @property
     def condition(self) -> str:
-        """The load, as the beginning of a verdict that is valid for this load alone."""
+        """The load, as the beginning of a verdict that is valid only for this load."""
         if self.other_use is not None and self.fast <= MAX_SPREAD:
             return f"with other programs using about {units.format_processor_share(self.other_use)}"
         if self.displaced >= MANY_BLOCKS:
@@ -139,36 +143,37 @@ class Interference:
 
     @property
     def hindrance(self) -> str:
-        """Why its median cannot be believed where nothing cancels, after a colon; empty if it can."""
+        """Reason that its median is unusable without pairs, as text that follows a colon; empty if it is usable."""
         return f"{TOO_BUSY}: {self.description}" if self.many else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairInterference:
-    """Two contenders that were timed while other programs shared the machine."""
+    """The interference of two contenders that were timed while other programs shared the machine."""
 
     baseline: Interference
     challenger: Interference
 
     @property
     def worse(self) -> Interference:
-        """The one that was disturbed more."""
+        """The contender that was disturbed more."""
         return max(self.baseline, self.challenger, key=lambda one: (one.shift, one.displaced, one.slow))
 
     @property
     def sentence(self) -> str:
-        """The mark, for after a verdict."""
+        """The mark that follows a verdict."""
         return self.worse.sentence
 
     def condition(self, middle: float, low: float, high: float) -> str:
-        """Return the load without which a verdict may be another one; empty where none can turn it.
+        """Return the load without which a verdict could be different; empty if the load cannot change it.
 
-        Only what slowed the slower one can turn the sign; of two that need as many processors only the difference.
+        Only a disturbance of the slower contender can change the sign. If both need equally many processors, only the
+        difference between their shifts counts.
 
         Args:
             middle: logarithm of the speedup.
-            low: lower end of its interval, likewise.
-            high: upper end.
+            low: lower end of its interval, also a logarithm.
+            high: upper end of its interval, also a logarithm.
         """
         base, other = self.baseline.shift, self.challenger.shift
         if self.baseline.needs == self.challenger.needs:
@@ -195,7 +200,7 @@ def row_interference(rows: Sequence[Trial]) -> Interference:
 
 
 def readings_interference(name: str, groups: Sequence[Sequence[float]]) -> Interference:
-    """Return the interference of a table of times, of which nothing else is known: readings of each size."""
+    """Estimate the interference in a table of times from the readings of each size alone."""
     return replace(_with_shift(_measure_spread(name, 0, groups), 0.0), reading="reading")
 
 
@@ -210,13 +215,13 @@ def trial_pair_interference(baseline: Trial, challenger: Trial) -> PairInterfere
 
 
 def _spread_text(spread: float) -> str:
-    """Return a spread as a lower bound; "more than" where it rounds to the limit."""
+    """Format a spread as a lower bound, with "more than" if it rounds to the limit."""
     shown = units.format_ratio(spread)
     return f"more than {shown}" if shown == units.format_ratio(MAX_SPREAD) else f"at least {shown}"
 
 
 def _with_shift(spread: Interference, shift: float, **seen: Any) -> Interference:
-    """Return what was seen with the larger shift: by waits, or by how far the median is from the fastest blocks."""
+    """Return the interference with the larger shift: from waits, or from the median over the fastest blocks."""
     by_spread = math.log(spread.fast) if spread.fast > MAX_SPREAD else 0.0
     return replace(spread, shift=max(shift, by_spread), **seen)
 
@@ -230,11 +235,11 @@ def _measure_spread(name: str, needs: int, groups: Sequence[Sequence[float]]) ->
 
 
 def _displaced_shares(row: Trial) -> list[float]:
-    """Return for each block the share of its time for which others may have delayed it; empty if that was not counted.
+    """Return for each block the share of its time in which others may have delayed it; empty if not counted.
 
-    The share is at most the waiting time of its threads, and at most the use by others. Time used by guests of the host
-    comes on top, since a thread cannot observe it. The system counts use in ticks, so a block's is at least the row's
-    mean.
+    The share is the smaller of the waiting time of its threads and the use by others. Time used by other guests of the
+    host is added, because a thread cannot observe it. The system counts use in ticks, so the use in a block is at least
+    the mean of the row.
     """
     if not (row.block_waiting and row.block_other_use):
         return []
@@ -244,9 +249,10 @@ def _displaced_shares(row: Trial) -> list[float]:
 
 
 def _find_displacements(row: Trial) -> list[bool]:
-    """Return for each block whether its processor was shared, where no waits were counted.
+    """Return for each block whether its processor was shared, if no waits were counted.
 
-    Switches count for a CPU alone: the thread that feeds an accelerator waits for it. macOS counts every wait.
+    Switches are used only for a CPU, because the thread that feeds an accelerator waits for it. macOS counts every wait
+    as a switch.
     """
     uncounted = row.device_kind != "cpu" or row.loader_workers or row.system.startswith("Darwin")
     most = math.inf if uncounted else DISPLACEMENT_RATE * max(1, row.threads)
@@ -260,11 +266,11 @@ def _find_displacements(row: Trial) -> list[bool]:
 
 
 REASONS = {0x04: "its power limit", 0x60: "its heat", 0x88: "a lack of power or another limit of its hardware"}
-"""Bits of nvmlClocksEventReasons that lower a clock under load → what did, for people."""
+"""Readable cause of a lowered clock under load, by bits of nvmlClocksEventReasons."""
 
 
 def gpu_notes(*trials: Trial) -> str:
-    """Return sentences on the GPUs of rows; empty where nothing slowed them, as far as they report."""
+    """Return sentences on shared, throttled or faulty GPUs of rows; empty if no GPU reported such a problem."""
     return " ".join(dict.fromkeys(sentence for trial in trials for sentence in _gpu_sentences(trial)))
 
 
@@ -305,7 +311,7 @@ def study_interference(pairs: Sequence[tuple[Trial, Trial]]) -> PairInterference
 
 
 def evidence_interference(evidence: Sequence[Evidence], baseline: str, challenger: str) -> PairInterference | None:
-    """Return the interference of imported timings, by how they spread."""
+    """Return the interference of imported timings, according to their spread."""
     sides = [entry.baseline_s for entry in evidence], [entry.challenger_s for entry in evidence]
     return pair_interference(readings_interference(baseline, sides[0]), readings_interference(challenger, sides[1]))
 
@@ -313,8 +319,8 @@ def evidence_interference(evidence: Sequence[Evidence], baseline: str, challenge
 def mark_interference(answer: Crossover, interference: PairInterference | None, condition: str = "") -> Crossover:
     """Return the answer with the observed interference of other programs.
 
-    Other explanations of several crossings are not named as the usual cause. An answer that other programs may have
-    changed is reported as one for the loaded machine; any other answer is marked only.
+    The usual cause of several crossings is removed from the reason. An answer that other programs may have changed is
+    limited to the loaded machine; any other answer only gets a mark.
     """
     if interference is None and not condition:
         return answer
@@ -326,22 +332,22 @@ def mark_interference(answer: Crossover, interference: PairInterference | None, 
 
 
 UNIT_FACTOR = 20.0
-"""Ratio of a time to those of its neighbours, or its inverse, from which it is reported: seconds among milliseconds
-differ by more.
+"""Ratio of a time to its neighbours, or its inverse, from which the time is reported; seconds among milliseconds differ
+by more.
 """
 
 FEWEST_POWERS = 3
-"""Powers of two from which a study with no other sizes gets a remark."""
+"""Minimum number of powers of two from which a study with no other sizes gets a remark."""
 
 ONLY_POWERS = "Only powers of two were measured: sizes between them may use a device less well and cross elsewhere."
-"""Of an answer alone: where there is none, nothing can be elsewhere."""
+"""Remark on a study with an answer; without an answer, there is no crossing to doubt."""
 
 AXES_WITHOUT_TILES = ("depth", "samples", ROWS)
-"""Axes that no tile of a device has to do with."""
+"""Axes without a relation to the tile sizes of a device."""
 
 
 def caution_sentences(timed: Sequence[Evidence], answer: Crossover) -> Iterable[str]:
-    """Yield a sentence for each; what was timed is ascending by size.
+    """Yield remarks on the readings, one sentence each; `timed` is in ascending order of size.
 
     A question about the unit of a time applies only to imported tables: measurements have a unit.
     """
@@ -357,7 +363,7 @@ def caution_sentences(timed: Sequence[Evidence], answer: Crossover) -> Iterable[
 
 
 def _unit_sentences(name: str, sizes: Sequence[float], times: Sequence[Sequence[float]]) -> Iterable[str]:
-    """Yield sizes whose time is far outside the range of both neighbours; at an end, against the trend of the times."""
+    """Yield a sentence for each time far outside the range of its neighbours; at an end, only against the trend."""
     middles = [statistics.median(each) for each in times]
     if len(middles) < 3:
         return

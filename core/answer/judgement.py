@@ -1,10 +1,10 @@
-"""Decisions from readings: the signs of sizes, where they change, and the clear sizes of an undecided study.
+"""Decisions from readings: the signs of sizes, their changes, and the clear sizes of an undecided study.
 
-The noise of single readings is that of their size. The shift of a measurement round is estimated from the scatter of
-sizes (`curve`). Where readings change sides more often than rounds leave certain, nothing is decided in between: a
-disturbed machine looks the same. The signs of single sizes are reported only under a condition: the curve through all
-sizes must make it unlikely that the faster device changes more often. Several sizes that are each undecided may decide
-that jointly.
+Each size has its own noise of single readings. The shift of a measurement round is estimated from the scatter of sizes
+(`core.answer.curve_estimate`). If readings change sides more often than is certain despite the shift of rounds, nothing
+is decided in between, because a disturbed machine looks the same. The signs of single sizes are reported only under a
+condition: the curve through all sizes must make it unlikely that the faster device changes more often. Several
+undecided sizes may jointly make it likely.
 """
 
 import itertools
@@ -21,25 +21,26 @@ from .result import Clear, Crossing, Outcome
 from .statistics import TIE
 
 SIGN_RISK, USUAL_SIZE_COUNT = 0.05, 10
-"""Probability with which the sign of one size may be decided wrongly if both devices are equally fast there, for up to
-so many sizes; with more sizes it is lowered in proportion. Only sizes at a crossing are that close."""
+"""Maximum probability of a wrong sign at one size if both devices are equally fast there, for up to `USUAL_SIZE_COUNT`
+sizes; with more sizes it is reduced in proportion. Only sizes at a crossing are that close.
+"""
 
 CROSSING_TAIL = 0.025
-"""Probability that the model leaves out at either end of the interval (simulated in docs/statistics.md)."""
+"""Probability outside each end of the interval (simulated in docs/statistics.md)."""
 
 MISFIT = 0.1
-"""Probability at which the model contradicts a decided size next to the crossing, and is not used any further."""
+"""Probability above which the model contradicts a decided size next to the crossing, so that it is not used."""
 
 CURVE_DECIDES = 0.005
-"""Probability below which the curve decides a size that its own readings leave open."""
+"""Probability below which the curve decides a size that its readings leave undecided."""
 
 DOUBTFUL_SHARE = 0.1
-"""Probability that the faster device changes more often than the decided signs do, from which the signs are not
-believed. One undecided size decides nothing, yet six of them in a row may contradict a single crossing.
+"""Probability of more changes of the faster device than the decided signs have, from which the signs are rejected. Six
+undecided sizes in a row may contradict a single crossing.
 """
 
 JUMP = 2.5
-"""Ratio to the neighbouring slope from which a curve is assumed to jump between two sizes."""
+"""Ratio of a slope to its neighbouring slopes above which the curve is assumed to jump between two sizes."""
 
 PLACES_PER_OCTAVE = 16
 """Places in each doubling at which the curve is computed between two sizes."""
@@ -53,13 +54,13 @@ class Judgement:
         curve: posterior of the curve.
         risk: probability with which the sign of a single size may be wrong.
         widths: half-width of the interval of each size's log speedup.
-        signs: 1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
+        signs: 1 if the challenger wins, -1 if the baseline wins, 0 if undecided.
         outcome: key of `core.answer.result.OUTCOMES`.
         crossings: places where the decided signs change.
-        clear: ranges where one device wins for certain; empty unless the outcome is `undecided`.
-        contradicting: places of sizes that contradict their neighbours, by no more than a round could.
-        doubtful: sizes (logarithm to base 2), the most informative first on whether the faster device changes
-            more often than the decided signs do; empty unless that is why the outcome is `undecided`.
+        clear: ranges in which one device certainly wins; empty unless the outcome is `undecided`.
+        contradicting: indices of sizes that contradict their neighbours by no more than the shift of a round.
+        doubtful: sizes (logarithm to base 2) that would show whether the faster device changes more often than the
+            decided signs, the most informative first; empty unless this makes the outcome `undecided`.
     """
 
     curve: SpeedupCurve
@@ -123,17 +124,17 @@ def _outcome(readings: Readings, signs: Vector, crossings: Sequence[Crossing], f
 
 
 def _signs(readings: Readings, widths: Vector, fitted: SpeedupCurve) -> Vector:
-    """Return 1 where the challenger wins, -1 where the baseline does, 0 where nothing is decided.
+    """Return 1 if the challenger wins, -1 if the baseline wins, and 0 if undecided, for each size.
 
-    A size's own readings decide, unless close neighbours contradict them: then one of them was disturbed. The curve
-    may decide a size that they leave open, but never against them.
+    The readings of a size decide unless close neighbours contradict them, because then one of them was disturbed. The
+    curve may decide a size that its readings leave undecided, but never against them.
     """
     own = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
     signs = np.where(own * curve_estimate.nearby_medians(readings) > 0, own, 0)
     above = fitted.evaluate(readings.sizes).above
     certain = np.where(above > 1 - CURVE_DECIDES, 1, np.where(above < CURVE_DECIDES, -1, 0))
     beside = [near.any() for _, near in curve_estimate.with_nearby(readings, own)]
-    certain[[0, -1]] *= [beside[0], beside[-1]]  # nothing lies beyond an end of the range: only what is close tells
+    certain[[0, -1]] *= [beside[0], beside[-1]]  # no sizes lie beyond the ends, so only close sizes count
     return np.asarray(np.where((own == 0) & (certain * readings.values > 0), certain, signs))
 
 
@@ -143,7 +144,7 @@ def _winning_signs(readings: Readings, signs: Vector) -> Vector:
 
 
 def _count_changes(drawn: Vector) -> Vector:
-    """Return how often each curve changes sides, by more than a tie on either.
+    """Return the number of times that each curve changes sides, by more than a tie on each side.
 
     A smaller difference counts as equally fast.
     """
@@ -156,14 +157,14 @@ def _count_changes(drawn: Vector) -> Vector:
 
 
 def _curve_signs(readings: Readings, widths: Vector, signs: Vector, fitted: SpeedupCurve) -> Vector:
-    """Return the signs, and for undecided sizes those of the curve, if as certain as a crossing's interval."""
+    """Return the signs; undecided sizes get the sign of the curve if it is as certain as a crossing's interval."""
     above = fitted.evaluate(readings.sizes).above
     told = np.where(above > 1 - CROSSING_TAIL, 1, np.where(above < CROSSING_TAIL, -1, 0))
     return np.where((signs == 0) & (np.abs(readings.values) <= widths), told, signs)
 
 
 def _rank_telling(drawn: Vector, often: NDArray[np.bool_], decided: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Places of sizes by how far the device that wins there tells curves that change often; decided ones last."""
+    """Rank sizes by how well their winner identifies curves with many changes; decided sizes are last."""
     above = drawn > 0
     told = np.abs((above & often[:, None]).mean(axis=0) - above.mean(axis=0) * often.mean())
     left = np.minimum(above.mean(axis=0), 1 - above.mean(axis=0))
@@ -171,12 +172,12 @@ def _rank_telling(drawn: Vector, often: NDArray[np.bool_], decided: NDArray[np.b
 
 
 def _contradicting(readings: Readings, widths: Vector, signs: Vector) -> tuple[int, ...]:
-    """Return sizes between the first and the last change of sides that readings show and visits do not leave certain.
+    """Return the indices of sizes between the first and last change of sides, if visits make the changes uncertain.
 
     Args:
-        readings: of all sizes.
-        widths: half-widths of the intervals of single sizes if visits shift nothing.
-        signs: what is decided if they may.
+        readings: readings of all sizes.
+        widths: half-widths of the intervals of single sizes, assuming that visits have no effect.
+        signs: decided signs, allowing for the effect of visits.
     """
     shown = np.where(np.abs(readings.values) > widths, np.sign(readings.values), 0)
     beside = curve_estimate.with_nearby(readings, shown)
@@ -189,7 +190,7 @@ def _contradicting(readings: Readings, widths: Vector, signs: Vector) -> tuple[i
 
 
 def _clear_ranges(readings: Readings, signs: Vector) -> Iterable[Clear]:
-    """Yield ranges of sizes that one device wins: those that reach an end of the range, or else the most."""
+    """Yield ranges of sizes that one device wins: the ranges that reach an end of the sizes, otherwise the longest."""
     runs = [list(run) for sign, run in itertools.groupby(range(len(signs)), key=lambda at: signs[at]) if sign]
     ends = [run for run in runs if run[0] == 0 or run[-1] == len(signs) - 1]
     for run in ends or sorted(runs, key=len)[-1:]:
@@ -214,7 +215,7 @@ def _crossings(readings: Readings, signs: Vector, fitted: SpeedupCurve) -> Itera
 def _locate_crossing(
     readings: Readings, before: int, after: int, fitted: SpeedupCurve, *, challenger_above: bool
 ) -> Crossing:
-    """Return the interval outside of which the curve has the sign of the nearer of the two decided sizes."""
+    """Return the interval outside which the curve has the sign of the nearer of the two decided sizes."""
     start, end = readings.sizes[before], readings.sizes[after]
     places = np.linspace(start, end, max(3, math.ceil((end - start) * PLACES_PER_OCTAVE) + 1))
     if len(readings.sizes) > curve_estimate.MAX_CURVE_SIZES:
@@ -225,7 +226,7 @@ def _locate_crossing(
     low, high = _place_of_level(first, CROSSING_TAIL, places), _place_of_level(last, 1 - CROSSING_TAIL, places)
     middle = _place_of_level((first + last) / 2, 0.5, places)
     if crossed[0] > MISFIT or crossed[-1] < 1 - MISFIT or _has_jump(readings, before, after):
-        low, high = float(start), float(end)  # too abrupt for the model: the two sizes are all that is known
+        low, high = float(start), float(end)  # too abrupt for the model: use the whole interval between the two sizes
     return Crossing(estimate=2**middle, low=2**low, high=2**high, challenger_above=challenger_above)
 
 
@@ -244,7 +245,7 @@ def _has_jump(readings: Readings, before: int, after: int) -> bool:
 
 
 def _place_of_level(rising: Vector, level: float, places: Vector) -> float:
-    """Place at which a rising curve reaches a level; the nearer end where it begins above or stays below."""
+    """Return the place at which a rising curve reaches a level; the nearer end if it begins above or stays below."""
     after = int(np.searchsorted(rising, level))
     if after in (0, len(rising)):
         return float(places[min(after, len(rising) - 1)])

@@ -76,7 +76,7 @@ def cache_answers(
         def compute(key: int, _identities: tuple[object, ...], _make: Callable[[], R]) -> tuple[R, tuple[object, ...]]:
             return _make(), _identities
 
-        compute.__module__, compute.__qualname__ = function.__module__, function.__qualname__  # Streamlit's name of it
+        compute.__module__, compute.__qualname__ = function.__module__, function.__qualname__  # Streamlit's name for it
         cached = st.cache_resource(max_entries=max_entries, ttl=ttl_s, show_spinner=spinner)(compute)
 
         @functools.wraps(function)
@@ -84,7 +84,7 @@ def cache_answers(
             arguments = signature.bind(*args, **kwargs).arguments
             values = [value for name, value in arguments.items() if not name.startswith("_")]
             identities = tuple(value for value in values if type(value).__eq__ is COMPARED_BY_IDENTITY)
-            # by name, as Streamlit looks for the name of each argument that has none anew
+            # by name, because Streamlit searches for the name of each positional argument at every call
             key = hash(make_key(values))
             return cached(key=key, _identities=identities, _make=lambda: function(*args, **kwargs))[0]
 

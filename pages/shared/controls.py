@@ -235,7 +235,7 @@ def read_linked_numbers(name: str, *, last: bool = False) -> list[float]:
     """Return the numbers of the link for a control; a control of one value uses the last."""
     texts, found = session.read_arrived_settings().get(name, ()), []
     for text in texts[-1:] if last else texts:
-        with contextlib.suppress(ValueError, OverflowError):  # no number, or infinite
+        with contextlib.suppress(ValueError, OverflowError):  # not a number, or infinite
             found.append(describe.simplify_number(float(text)))
     return found
 
@@ -362,7 +362,7 @@ def choose_lanes(machine: Machine | None, training: Training) -> list[str]:
     offered = [words for words in wanted if words not in refused]
     linked = read_linked("lanes", lambda text: spell_lane(parse_lane(text)))
     options = list(dict.fromkeys([*offered, *filter(None, linked), *session.read_chosen_lanes()]))
-    if not options and not refused:  # a fit has none
+    if not options and not refused:  # a fit has no variants
         return []
     chosen = st.multiselect(
         "Variants",

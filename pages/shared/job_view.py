@@ -171,7 +171,7 @@ def _waits_for_another(job: Job) -> bool:
 
 def _draw_live_curves(job: Job, progress: Progress) -> None:
     own = bool(job.experiment and job.experiment.point.training)
-    if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is no curve
+    if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is not a curve
         spec = queries.make_live_chart(job.id, progress.elapsed_s, progress, own)
         elements.draw_chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
     st.caption("  \n".join(map(_describe_contender, progress.contenders)))
@@ -297,7 +297,7 @@ def draw_run_button(
         draw_machine_use()
     if not session.is_pressed(label):
         return
-    if machine is None:  # once it is known the page runs anew
+    if machine is None:  # the page reruns once the machine is known
         st.caption("It starts as soon as this machine's devices are known.")
         return
     session.clear_press()

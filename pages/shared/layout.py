@@ -285,7 +285,7 @@ def draw_learn_links(address: str) -> None:
 
 def menu() -> list[st.Page]:
     """Return every page that has an address; the first one is the start page."""
-    return [copy.copy(page) for page in _pages()]  # an entry stores whether its page ran, for one visitor
+    return [copy.copy(page) for page in _pages()]  # a page object stores whether it ran for one visitor
 
 
 @functools.cache

@@ -273,6 +273,6 @@ def make_brief_link(point: Point) -> dict[str, str]:
         return make_point_link(point)
     link, usual = make_point_link(point), {**make_point_link(Point(dataset=point.dataset)), "dataset": Point().dataset}
     shaped_by = models.list_model_sizes(point.model, point.dataset)
-    if point.model != usual["model"]:  # a size of another family may usually be another
+    if point.model != usual["model"]:  # the default of a size differs between families
         usual = {name: value for name, value in usual.items() if name not in shaped_by}
     return {name: value for name, value in link.items() if name not in point.idle and value != usual.get(name)}

@@ -70,7 +70,7 @@ def submit(
     if elsewhere and (elsewhere.on not in clusters() or asked.point.training):
         raise NotAllowed("This cannot be measured on other machines from here.")
     if not isinstance(asked, Demonstration) and (file := custom_files.find_custom_file(asked.point)):
-        asked = dataclasses.replace(asked, folder=str(file.path.parent))  # from the command that started the server
+        asked = dataclasses.replace(asked, folder=str(file.path.parent))  # the folder comes from the start command
     return queries.open_queue().submit(
         asked,
         store,
@@ -285,7 +285,7 @@ def _user() -> Mapping[str, object]:
 
 def _browser() -> str:
     """Return Streamlit's token of this browser, the same in all its tabs; empty if there is none."""
-    from streamlit.web.server.starlette import starlette_app_utils  # not for public use, so asked for when needed
+    from streamlit.web.server.starlette import starlette_app_utils  # not a public interface, so imported on use
 
     cookie = st.context.cookies.get(_COOKIE, "")
     token, _ = starlette_app_utils.decode_xsrf_token_string(cookie) if cookie else (None, None)

@@ -225,7 +225,7 @@ def find_study(study_id: str) -> Study | None:
 
 def find_studies(lines: Sequence[StudyLine]) -> dict[str, Study]:
     """Return some studies with their complete rows, by id, in one read; leaves out unreadable ones."""
-    with contextlib.suppress(StoreError):  # one of them may be too large; it must not hide the others
+    with contextlib.suppress(StoreError):  # one study may be too large, which must not hide the others
         return cache.read_studies(_open_stores(), lines)
     found: dict[str, Study] = {}
     for line in lines:

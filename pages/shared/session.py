@@ -218,7 +218,7 @@ def enter_page(page: links.PageName) -> None:
         _restore_hidden(here)
         _mend_plus()
         here.faults = tuple(links.list_link_faults(page, read_link()))
-    read_arrived_settings()  # first, as a control resets values that it cannot show
+    read_arrived_settings()  # first, because a control resets values that it cannot show
     _keep_guide(here)
     here.drawn, here.seen = set(), read_link()
 
@@ -400,7 +400,7 @@ def set_initial_values(values: Mapping[str, Any]) -> None:
     here.blank = False
     here.arrived = {
         name: (describe.format_value(value),) for name, value in values.items()
-    }  # so there is a stop for it
+    }  # so that the slider has a stop for it
     st.session_state.update(values)
 
 
@@ -440,7 +440,7 @@ def adopt_values(values: Mapping[str, Any]) -> None:
         if name not in here.locked:
             st.session_state[name] = value
             several = value if isinstance(value, list | tuple) else (value,)
-            link[name] = tuple(map(describe.format_value, several))  # so that a control has a stop for it
+            link[name] = tuple(map(describe.format_value, several))  # so that a slider has a stop for it
     here.arrived = link
     note_change()
 

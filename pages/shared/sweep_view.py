@@ -327,7 +327,7 @@ def draw_other_machines(study: Study) -> None:
 
 def hide_hosts(text: str, members: Sequence[ClusterMachine]) -> str:
     """Return the reports of machines, with the names that the visitor may see."""
-    for host, name in sorted(_name_members(members).items(), reverse=True):  # of two, the longer one first
+    for host, name in sorted(_name_members(members).items(), reverse=True):  # one may begin with another
         text = name.join(re.split(rf"(?<!\w){re.escape(host)}(?!\w)", text))
     return text
 
@@ -482,7 +482,7 @@ def _describe_time_left(member: ClusterMachine) -> str:
 
 
 def _describe_points(member: ClusterMachine) -> str:
-    if member.state in ("free", "busy"):  # its report is of an earlier question
+    if member.state in ("free", "busy"):  # its report belongs to an earlier question
         return ""
     total = f" of {member.total}" if member.total else ""
     return f"{member.done}{total}" if member.done or total else ""
