@@ -142,7 +142,7 @@ def run(
         sizes: sizes to call `training` with: one size for a run, several for a sweep.
         devices: devices for `training`, the baseline first, e.g. `["cpu", "cuda:0"]`; by default the devices of this
             machine.
-        wait_for_quiet: longest time in seconds to wait until other programs use the machine less.
+        wait_for_quiet: longest time in seconds to wait for a quiet machine before measuring anyway.
 
     Returns:
         The rows; in a notebook they show the answer with its chart.

@@ -1,6 +1,6 @@
 """Recorded accelerators: choose one, and compare its rows with the rows of this machine.
 
-A machine without an accelerator shows here how a GPU would do; a machine with one shows how another GPU would do.
+A machine without an accelerator shows here how a GPU would perform, and a machine with one how another GPU would.
 Recorded rows are only shown: a page never measures, queues or stores them. `core.answer` decides whether a recorded row
 can be compared with a row of this machine. Every figure here names both machines.
 """
@@ -62,13 +62,13 @@ def find_chosen_accelerator(machine: Machine | None) -> Accelerator | None:
 def choose_accelerator(
     accelerators: Sequence[Accelerator], machine: Machine | None, query: Query | None, axis: str = ""
 ) -> Accelerator | None:
-    """Draw the control, and the recordings of a training on the chosen accelerator, at several sizes if an axis varies.
+    """Draw the control and the recordings of a training; return the chosen accelerator.
 
     Args:
         accelerators: the choices, as `list_recorded_accelerators` returns them.
         machine: this machine.
         query: the training.
-        axis: the size that is varied, if any.
+        axis: the size that varies, if any; then recordings at several sizes are shown.
     """
     if not accelerators:
         if machine is not None and len(machine.devices) == 1:
@@ -141,7 +141,7 @@ def draw_recorded_verdicts(trials: Sequence[Trial], other_rows: Sequence[Trial])
 
 
 def describe_chart_machines(trials: Sequence[Trial], other_rows: Sequence[Trial]) -> str:
-    """Describe which machine each line of a chart belongs to; return an empty text for a single machine."""
+    """Describe which machine each line of a chart belongs to; empty for a single machine."""
     if not other_rows:
         return ""
     theirs = "; ".join(

@@ -1,7 +1,7 @@
 """Caches that all visitors share between files and pages: rows by their size in bytes, answers by their content.
 
-The store itself indexes its files. Keys are contents: the rows of a run never change, and the files of a folder have
-names and dates. So no code has to invalidate an entry, and a visitor who clears the caches loses nothing.
+The store itself indexes its files. Keys are computed from contents: the rows of a run never change, and the files of a
+folder have names and dates. So no code has to invalidate an entry, and a visitor who clears the caches loses nothing.
 """
 
 import functools
@@ -38,13 +38,14 @@ contain a study of any size. Its reader gets an error, and no other visitor has 
 
 MAX_ROW_BYTES = 256 * 2**20
 """Largest total size of recently read rows and studies, for all visitors together. The limit is in bytes because a row
-can have any number of blocks."""
+can have any number of blocks.
+"""
 
 RECHECK_S = 2.0
 """Seconds for which a folder with the same date counts as unchanged: a file gets its name when it is complete."""
 
 SETTLED_NS = 50_000_000
-"""Nanoseconds after which the date of a folder is reliable: two changes at the same time have the same date."""
+"""Nanoseconds after which the date of a folder is reliable: changes within a shorter time can have the same date."""
 
 COMPARED_BY_IDENTITY: object = object.__eq__
 """The comparison method of values that are equal only to themselves."""
@@ -126,9 +127,9 @@ def make_rows_key(rows: Iterable[Trial]) -> Hashable:
 
 
 def sign_folder(folder: Path) -> int:
-    """Return a number that changes with every file of a folder; a file that grows under its name counts a moment later.
+    """Return a number that changes with every file of a folder; the growth of a file counts a moment later.
 
-    An entry that cannot be read counts as it is, and hides no change of another entry. For a store at an address, the
+    An unreadable entry counts with its error, and hides no change of another entry. For a store at an address, the
     remote files count.
     """
     try:

@@ -32,7 +32,7 @@ from pages.shared.custom_files import CustomFile
 from pages.shared.elements import plain
 
 DOUBLING_DEPTH_DEFAULT = 8
-"""The published example that reaches no training error: 128 → 256 → classes at its end."""
+"""Depth of the published example that reaches zero training error; its last layers are 128 → 256 → classes."""
 
 DEFAULTS = Point()
 
@@ -232,7 +232,7 @@ def read_linked(name: str, spelled: Callable[[str], str]) -> list[str]:
 
 
 def read_linked_numbers(name: str, *, last: bool = False) -> list[float]:
-    """Return the numbers of the link for a control; a control of one value uses the last."""
+    """Return the numbers of the link for a control; a control with a single value uses the last."""
     texts, found = session.read_arrived_settings().get(name, ()), []
     for text in texts[-1:] if last else texts:
         with contextlib.suppress(ValueError, OverflowError):  # not a number, or infinite
@@ -426,7 +426,7 @@ def _title_lane(words: str) -> str:
 
 
 def _explain_missing_lane(lane: Lane, machine: Machine) -> str:
-    """Return why no device of a machine supports a variant, to follow a colon; empty if one does."""
+    """Return why no device of a machine supports a variant, as text after a colon; empty if one does."""
     reasons = [
         next((refusals[kind] for kind in lane.kinds if kind in refusals), "") for refusals in machine.refusals.values()
     ]
@@ -616,7 +616,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def make_point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:
-    """Return the values of the controls that ask for a training, without sizes of other families and idle loaders."""
+    """Return the control values for a training, without sizes of other families and settings of unused loaders."""
     if point.training:
         found = {"training": point.training, "size": point.size} if point.training in permits.trainings() else {}
         return {name: value for name, value in found.items() if name not in without}

@@ -28,7 +28,7 @@ START_COMMAND = " ".join(("streamlit", "run", "streamlit_app.py", "--", TRAINING
 """The command that starts a server with a custom script."""
 
 BUILD_PARAMETERS = ["size", "device"]
-"""Parameters by which a function counts as one that builds a training, if it has another name."""
+"""First parameters of a function that builds a training under another name than the default."""
 
 MAX_FILES = 50
 """Largest number of files of a folder that are offered, the first by name."""

@@ -44,8 +44,8 @@ class Expectation:
     """The prediction for a training, and the measured sizes that it is based on.
 
     Attributes:
-        told: the figures.
-        located: the crossover of those sizes, with its charts.
+        told: predicted figures.
+        located: crossover of the measured sizes, with its charts.
         baseline: the contender whose time is divided, as written in the question.
         challenger: the contender by whose time it is divided.
     """
@@ -138,7 +138,7 @@ def _interpolate_size(located: LocatedCrossover, size: float, exclude: float | N
 def _find_lines(point: Point, contenders: Sequence[str], origin: LocalMachine) -> list[tuple[StudyLine, float]]:
     """Return studies of two contenders that include a training at other sizes, with the size of the training.
 
-    The contenders are the first one and any one of the others.
+    Each study compares the first contender with one of the others.
     """
     index = _index_studies(queries.read_overview())
     found: list[tuple[StudyLine, float]] = []

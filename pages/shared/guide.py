@@ -20,7 +20,7 @@ from pages.shared import layout, links, queries, session
 from pages.shared.elements import plain
 
 MOST_LETTERS = 500
-"""Letters of an instruction; the rest is left out."""
+"""Maximum number of characters of an instruction; the rest is left out."""
 
 TWO_LINES = 72
 """Height of an instruction in pixels: its link must fit below, in a window of 800."""

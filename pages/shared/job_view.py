@@ -33,10 +33,10 @@ REFRESH_S = 2.0
 nor a browser on the same processor disturbs the measurement."""
 
 SHOWN_IN = {"clock": "clock", "moving": "moving", "first_step": "learning"}
-"""Kind of a demonstration → the lesson that shows it."""
+"""Lesson that shows a demonstration, by its kind."""
 
 CHART_HEIGHT = 300
-"""Pixels."""
+"""Height of a chart in pixels."""
 
 
 def draw_job(job: Job) -> None:
@@ -116,7 +116,7 @@ def draw_machine_note(job: Job) -> None:
 
 @show_errors(st.caption)
 def _draw_speedups_so_far(job: Job) -> None:
-    """Return the speedups from the pairs so far, computed as at the end."""
+    """Draw the speedups from the pairs so far, computed as at the end."""
     pairs = Run(queries.find_job_rows(job)).pairs
     with st.container(horizontal=True, key="so_far"):
         for pair in pairs:
@@ -272,9 +272,9 @@ def draw_run_button(
 ) -> None:
     """Draw the button that submits a question, and the reason if it cannot be submitted.
 
-    The store's results can be shown even if the visitor may not measure, so the button stays; its effect is decided
-    later. A press is noted at once: another part of the page that reruns by itself could otherwise replace the run in
-    which the press is visible.
+    Stored results can be shown even if the visitor may not measure, so the button stays; its effect is decided later. A
+    press is noted at once: another part of the page that reruns by itself could otherwise replace the run in which the
+    press is visible.
     """
     if fault:
         st.error(plain(fault))

@@ -184,11 +184,12 @@ div:has(> .st-key-doors) { position: fixed; top: 0.8rem; left: 11rem; width: aut
 button[kind="tertiary"]:is(:active, [aria-expanded="true"]) { color: inherit; }
 @media (max-width: 999px) { [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem; } }
 """
-"""The rules of the style. Figures are below each other. The empty 130 pixels that Streamlit leaves above a title are
-reduced. The Share button is in the bar, and Streamlit's own running indicator would cover it while a page follows a
-measurement. The doors are in the bar too, on a phone without the brand. So all four and the chip of the devices are
-visible at every width. An open button keeps its colour, because Streamlit's colour for it is illegible in the dark
-theme."""
+"""The style rules. All digits have the same width, so numbers align in columns. The empty 130 pixels that Streamlit
+leaves above a title are reduced. The Share button is in the bar, and Streamlit's own running indicator would cover it
+while a page follows a measurement. The doors are in the bar too, on a phone without the brand. So all four and the chip
+of the devices are visible at every width. An open button keeps its colour, because Streamlit's colour for it is
+illegible in the dark theme.
+"""
 
 
 def draw_brand() -> None:
@@ -290,7 +291,7 @@ def menu() -> list[st.Page]:
 
 @functools.cache
 def _pages() -> tuple[st.Page, ...]:
-    """Return the pages to copy: making one searches all folders above its file, which is too slow for every run."""
+    """Return the pages to copy: making a page searches all folders above its file, which is too slow for every run."""
     return (
         st.Page(EXPLORE, title="Explore", default=True),
         st.Page(TUTORIALS, title="Tutorials", url_path="tutorials"),
@@ -304,7 +305,7 @@ def _pages() -> tuple[st.Page, ...]:
 
 
 def renew_link(address: str, link: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the link of Explore that replaces one of an earlier page; a job itself has its number of sizes."""
+    """Return the link of Explore that replaces a link of an earlier page; with a job, it has no implied settings."""
     return {**({} if "job" in link else FORMER.get(address, {})), **link}
 
 

@@ -170,7 +170,7 @@ def list_task_jobs(task: Task) -> list[Job]:
 
 
 def submit_task(task: Task, questions: Sequence[AnyQuestion], *, fresh: bool) -> None:
-    """Queue the wanted questions of a task, and show the page anew."""
+    """Queue the wanted questions of a task, and rerun the page."""
     with show_errors():
         for asked in task:
             if asked in questions:
@@ -213,7 +213,7 @@ def draw_waiting_button() -> None:
 
 
 def _draw_task_faults(task: Task, answers: TaskAnswers) -> None:
-    """Show why parts have no answer; of jobs that were stopped together, show only those that had begun, if any."""
+    """Show why parts have no answer; for jobs that were stopped together, show only those that had begun, if any."""
     missing = {_make_question_key(asked) for asked in answers.missing}
     ended = [
         job
@@ -272,10 +272,10 @@ def _find_newest_exhibit(request: Demonstration, machine: Machine) -> Exhibit | 
 
 
 MAX_NAMED_EXHIBITS = 3
-"""Number of files that are named one by one."""
+"""Maximum number of files that are named individually."""
 
 MOST_WIDE = 240
-"""Pixels of the first column of a table: it names the lines and is not cut up to this width."""
+"""Maximum width in pixels of the first column of a table, which names the lines and is not cut up to this width."""
 
 MOST_LETTERS = 2_000
 """Maximum number of characters of a student's answer."""
@@ -291,7 +291,7 @@ WITHOUT_ACCELERATOR = (
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """The question before a result, by the name of a tutorial or lesson, and the question `after` it."""
+    """The question before the result of the tutorial or lesson `name`, and the question `after` it."""
 
     name: str
     text: str
@@ -334,7 +334,7 @@ def can_see_outcome(
 ) -> bool:
     """Return whether the outcome may be shown: after a prediction and a run, or after Skip.
 
-    Until then `show` draws what the question is about, with its answer covered.
+    Until then `show` draws the subject of the question, with its answer covered.
     """
     if session.has_skipped_expectation(question.name) or (has_expectation and ran):
         return True
@@ -381,11 +381,11 @@ def draw_sections(
 
     Args:
         sections: every result.
-        question: with the prediction of the visitor.
+        question: question with the prediction of the visitor.
         outcome: the measurement, compared with the answers.
         why: the reason.
         note: the part that this machine cannot show.
-        show: draws what the question is about, uncovered.
+        show: function that draws the subject of the question, uncovered.
     """
     st.markdown("## 3 · See")
     if said := _compare_expectation(question, outcome, is_short=True):
@@ -454,7 +454,7 @@ def draw_report(
     results: TaskResults,
     outcome: PredictionOutcome | None,
 ) -> None:
-    """Draw the fields of a student and the report: what the page shows, and what that rests on."""
+    """Draw the input fields of a student and the report with the contents of the page and their basis."""
     st.header("4 · Hand in")
     exhibits = tuple((f"Shown: {entry.kind}", describe_origin(entry)) for entry in results.exhibits)
     _draw_report_form(
@@ -474,7 +474,7 @@ def _draw_report_form(
     machine: tuple[tuple[str, str], ...],
     closed: str,
 ) -> None:
-    """Draw a form, so that the last input is in the report, and the files ready to download."""
+    """Draw a form, so that the report contains the last input, and the buttons to download the files."""
     basis = (closed, *sections)
     with st.form(f"hand_in_{question.name}", border=False):
         answer = st.text_area(question.after, key=f"answer_{question.name}", max_chars=MOST_LETTERS)

@@ -110,7 +110,7 @@ EXPLORE_VIEWS: tuple[str, ...] = (
     "recorded_speedup",
 )
 EXPLORE_VIEWS += ("fingerprints", "machine", "timings", "own_speedup", "recorded_studies", "accuracy")
-"""Every control of the Explore page for its answer."""
+"""Every control of an answer on the Explore page."""
 
 GALLERY_VIEWS: tuple[str, ...] = (*GALLERY_FILTERS, "filters", "view", "studies_page", "trials_page", "basis", "size")
 GALLERY_VIEWS += (BESIDE, AGAINST, "speedup", *RESULT_VIEWS, "lacks", "fingerprint", "add", "unread")
@@ -178,7 +178,7 @@ MAX_VALUES, MAX_VALUE_LETTERS = 200, 2_000
 longest instruction."""
 
 MAX_NAMED, MAX_NAMED_LETTERS = 3, 20
-"""Number of faults that are named, and of characters of each."""
+"""Largest number of faults that are named, and of characters in each."""
 
 PATTERNS: dict[Kind, re.Pattern[str]] = {
     "job": re.compile(r"\d{20}-[0-9a-f]{6}"),

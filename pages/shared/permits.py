@@ -4,7 +4,8 @@ The check is in `submit` and `stop` and not in the buttons, so it also applies t
 websocket. A person is an account that has signed in, else a member of a class, else a browser. Only a salted hash of a
 person is stored. A network address never identifies a person, because a school has one for all its members.
 
-Classes in the link and in the session: the open class, the visitor's membership in it, and refused codes.
+The module also stores classes in the link and in the session: the open class, the visitor's membership in it, and
+refused codes.
 """
 
 import contextlib
@@ -58,7 +59,7 @@ def submit(
 ) -> Job:
     """Queue a measurement for the visitor, here or on other machines, or join one that is under way.
 
-    It waits up to `quiet_s` seconds for a quiet machine.
+    The measurement waits up to `quiet_s` seconds for a quiet machine.
 
     Raises:
         NotAllowed: the visitor has no permission.
@@ -168,7 +169,7 @@ def may_upload() -> str:
 
 
 def person() -> str:
-    """Return a name of the visitor, as far as they can be identified, that reveals nothing about them."""
+    """Return an anonymous name of the visitor, from their account, their class membership or their browser."""
     account = account_name()
     if account:
         return _hash_name("account", account)
@@ -179,10 +180,10 @@ def person() -> str:
 
 
 def place() -> str:
-    """Return a name of the visitor's place in turns, that reveals nothing about them.
+    """Return an anonymous name under which the visitor takes turns.
 
-    An account that has signed in, or a member of a class, is known to be one person and gets turns as a person. All
-    other visitors from one network address share the turns of one.
+    An account that has signed in, or a member of a class, is known to be one person and takes turns as a person. All
+    other visitors from one network address share the turns of one person.
     """
     if account_name() or find_first_membership():
         return person()
@@ -190,7 +191,7 @@ def place() -> str:
 
 
 def source() -> limits.Source:
-    """Return the origin of the visitor, to count attempts and new items, never to charge a person."""
+    """Return the origin of the visitor for counting attempts and new items, never for the budget of a person."""
     return limits.source(_browser(), _address())
 
 
@@ -316,7 +317,7 @@ def _salt(folder: Path) -> str:
 
 
 def _read_secret(path: Path) -> str:
-    """Return the stored secret; empty if there is none. A damaged file is renamed, and names begin anew."""
+    """Return the stored secret; empty if there is none. A damaged file is renamed, and new names are assigned."""
     try:
         kept = documents.read_text(path, most_bytes=_SALT_LENGTH)
         if kept is None and not path.is_symlink():
@@ -331,7 +332,7 @@ def _read_secret(path: Path) -> str:
 
 
 def _create_secret(path: Path) -> str:
-    """Return a new secret, or that of another visitor who was quicker."""
+    """Store and return a new secret, or return the secret of another visitor who was faster."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")  # cleanup removes it if the process is killed
     draft.touch(mode=0o600)
@@ -424,7 +425,7 @@ def show_projector(*, shown: bool = True) -> None:
 
 
 def find_teacher_code(class_id: str) -> str:
-    """Return the teacher's code of a class if this session has it; else empty."""
+    """Return the teacher's code of a class; empty if this session does not have it."""
     return _read_teacher_codes().get(class_id, "")
 
 

@@ -286,7 +286,7 @@ def list_exhibits() -> list[Exhibit]:
 
 
 def list_unread_exhibits() -> tuple[Skipped, ...]:
-    """Return the files among the exhibits that are invalid or cannot be read."""
+    """Return the exhibit files that are invalid or cannot be read."""
     return _load_exhibits(*_sign_exhibit_folders())[1]
 
 
@@ -321,7 +321,7 @@ def _sign_exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
 
 
 def _sign_exhibits(store: Path) -> int:
-    """Return a number that changes with any file of a store's exhibits; at an address all its files count."""
+    """Return a number that changes with any file of a store's exhibits; at an address, all files of the store count."""
     return hash((cache.sign_folder(store / exhibits.EXHIBITS_FOLDER), is_remote(store) and cache.sign_folder(store)))
 
 
@@ -356,7 +356,7 @@ LONG_STEP_S = 1e-3
 """Shortest step in seconds whose time shows how fast a machine computes."""
 
 MAX_REPEATS = 60
-"""Runs that the sentence on how well results repeat is based on."""
+"""Maximum number of runs in the description of how well results repeat."""
 
 MAX_REMEDY_ROWS = 50
 """Largest number of rows with other settings that are read, the newest first."""
@@ -487,9 +487,9 @@ def _estimate_sweep_seconds(request: Sweep, rates: tuple[float, ...]) -> tuple[f
 
 @cache_answers(2)
 def _find_rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
-    """Return the operations per second of a machine's slower and faster trainings.
+    """Return the 10 % and 90 % quantiles of the operations per second of a machine's trainings.
 
-    Trainings whose steps are overhead alone are left out.
+    Trainings whose steps consist only of overhead are left out.
     """
     frame = overview.frame
     known = (frame["flops_per_step"] > 0) & (frame["step_s"] >= LONG_STEP_S)  # unknown for custom scripts

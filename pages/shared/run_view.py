@@ -1,12 +1,11 @@
 """One run as an answer: the verdict first, then the reason, then all the data behind it, and the downloads.
 
-Draws the results of `core.answer` and decides nothing. Text from a row's file (names, messages) appears without
-formatting.
+This module draws the results of `core.answer` and decides nothing. Text from a row's file (names, messages) appears
+without formatting.
 
 Possible improvements come from variants measured on the same training, and from other rows of this machine.
-`core.answer.remedies` and `core.answer.best_variants` find them in rows, and this module decides nothing. The page
-offers to measure missing variants, for their times alone and on one device at a time. Their baseline is the
-default loop of the same device.
+`core.answer.remedies` and `core.answer.best_variants` find them in rows. The page offers to measure missing variants,
+for their times alone and on one device at a time. Their baseline is the default loop of the same device.
 """
 
 import contextlib
@@ -74,13 +73,13 @@ def draw_run(
     machine: Machine | None = None,
     onwards: Callable[[], None] = lambda: None,
 ) -> None:
-    """Draw the rows of one run in the order of its contenders, and show which parts its rows do not allow.
+    """Draw the rows of one run in the order of its contenders, and show why parts are missing.
 
     Args:
         trials: the rows of the run.
         recorded: rows of accelerators of other machines, to compare with the run.
         machine: this machine, where missing variants may be measured.
-        onwards: draws the next questions, below the verdict.
+        onwards: function that draws the next questions, below the verdict.
     """
     run = Run(trials)
     everything = [*trials, *map(machine_comparison.label_recording, recorded)]
@@ -368,7 +367,7 @@ def _draw_sentence(sentence: Callable[[RunPair], str], pair: RunPair) -> None:
 
 
 CURVE_HEIGHT = 340
-"""Pixels, axes and legend included."""
+"""Height of a curve chart in pixels, with axes and legend."""
 
 SPEEDUP_HELP = (
     "Time per step of the first device over that of this one, from blocks measured in turns. Above 1: faster."
@@ -376,7 +375,7 @@ SPEEDUP_HELP = (
 
 
 REMEDY_PAIRS = 14
-"""Pairs of blocks per variant: half of them give an interval after the others chose the best variant."""
+"""Pairs of blocks per variant: one half selects the best variant, the other half gives its interval."""
 
 REMEDY_CAPTION = (
     "Each variant took turns with the default loop on the same device. Above 1×, the variant is faster; the interval "
@@ -563,7 +562,7 @@ def _draw_remedy_job(job: Job, machine: Machine, *, waited: bool) -> None:
 
 
 def _draw_clock(began: Moment, expected: str) -> None:
-    """Return the elapsed time, the only progress while a variant is compiled."""
+    """Draw the elapsed time, the only progress while a variant is compiled."""
     st.caption(f"Running for {units.format_duration(round(began.ago_s or 0.0))}, {expected} in all.")
 
 

@@ -3,12 +3,12 @@
 Streamlit treats a folder called `pages` as an app of its older kind until a session has called `st.navigation`. Until
 then it answers a deep link with "page not found", so that is switched off at once. The slow imports of the charts run
 in the background. The lists of stored results are read while the first browser still loads the app. Imported objects
-stay for ever, so they are excluded from Python's garbage collection, each round of which would delay every visitor by
-some 50 ms. A browser is opened unless the server is headless, as `streamlit run` does for an app without `st.App`.
-Warnings for the operator of the server are logged once, a line each. A proxy limits the number of visitors and the time
-of each (docs/hosting.md).
+are never freed, so they are excluded from Python's garbage collection, which would otherwise delay every visitor by
+some 50 ms each time. A browser is opened unless the server is headless, as `streamlit run` does for an app without
+`st.App`. Warnings for the operator of the server are logged once, a line each. A proxy limits the number of visitors
+and the time of each (docs/hosting.md).
 
-ASGI middleware in front of Streamlit's routes: security headers, closed routes, and limits of addresses and files.
+The ASGI middleware in front of Streamlit's routes adds security headers, closes routes, and limits addresses and files.
 
 Streamlit sends no security headers, and shows the names and sizes of its caches to every visitor. It also stores any
 number of files of a session until the session ends. So each session has a limit. If all files together are too many,
@@ -189,7 +189,7 @@ UPLOADED_BYTES = 256 * 2**20
 """Largest total size of the files of all sessions, with the uploads that are under way."""
 
 Sizes = dict[str, dict[str, int]]
-"""Session -> file -> bytes."""
+"""Size in bytes of each file, by session and file."""
 
 CONTENT_POLICY = "; ".join(
     (

@@ -153,7 +153,7 @@ class _Page:
         came: whether this is the first run since the session came to the page, again or for the first time.
         said: link value and default of each control with readable names.
         guide: the guided start that the page was opened with; None before the first look.
-        before: controls of the previous run, as `drawn` has those of this one.
+        before: controls of the previous run; `drawn` has the controls of this run.
         seen: contents of the link when the run began.
         hidden: values of controls that were replaced by others.
         cut: why a part of the link was not read, in one sentence.
@@ -224,7 +224,7 @@ def enter_page(page: links.PageName) -> None:
 
 
 def _follow_back(here: _Page) -> None:
-    """Forget the shown result if the browser went back to a link of this page without it; a menu's link has none."""
+    """Forget the shown result if the browser went back to a link of this page without it; menu links have none."""
     linked = any(kind in st.query_params for kind in here.link.kinds)
     if here.linked and not linked and not here.came:
         here.view = None
@@ -354,7 +354,7 @@ def write_link(name: str, texts: Sequence[str]) -> None:
 def read_spoken(name: str) -> Spoken | None:
     """Return the link value that `write_spoken` stored for a control of this page.
 
-    Returns None before the first time, and after a run without the control.
+    Returns None before the first call of `write_spoken`, and after a run without the control.
     """
     return _find_current_page().said.get(name)
 

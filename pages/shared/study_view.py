@@ -27,7 +27,7 @@ from pages.shared.queries import LocatedCrossover
 def draw_question(row: Trial, question: Point | Sweep | None, *, recalled: bool) -> None:
     """Draw the question with its date and machine, from the newest row of the answer.
 
-    Without a question, this version does not support the settings of its rows.
+    The question is None if this version does not support the settings of its rows.
     """
     said = describe.describe_question(question) if question else describe.describe_training(row)
     when = "Measured before, on" if recalled else "Measured on"
@@ -61,7 +61,7 @@ BOXES: dict[str, tuple[Box, str]] = {
     "undecided": (st.warning, ":material/help:"),
     "not_measurable": (st.warning, ":material/block:"),
 }
-"""By outcome, the box around the sentence and its icon."""
+"""Box around the sentence and its icon, by outcome."""
 
 
 def pick_main_study(studies: Sequence[Study], request: Sweep | None) -> Study | None:
@@ -153,7 +153,7 @@ def draw_sizes_table(answer: Crossover, runs: Sequence[tuple[Trial, Trial]] = ()
 
 @show_errors(st.caption)
 def draw_cause(study: Study, answer: Crossover) -> None:
-    """Return why the slower device is slower at the measured size below the crossing, if its step was profiled."""
+    """Draw why the slower device is slower at the measured size below the crossing, if its step was profiled."""
     known = study.cause(answer)
     if known:
         where = f"{axis_title(answer.axis)} {wording.format_size(known[0])}"

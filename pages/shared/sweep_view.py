@@ -326,7 +326,7 @@ def draw_other_machines(study: Study) -> None:
 
 
 def hide_hosts(text: str, members: Sequence[ClusterMachine]) -> str:
-    """Return the reports of machines, with the names that the visitor may see."""
+    """Return a text with hosts replaced by the names that the visitor may see."""
     for host, name in sorted(_name_members(members).items(), reverse=True):  # one may begin with another
         text = name.join(re.split(rf"(?<!\w){re.escape(host)}(?!\w)", text))
     return text
@@ -386,7 +386,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[ClusterMach
 
 
 def _is_drawn(answer: Crossover) -> bool:
-    """Return whether an answer is listed with other machines: conditional ones are not."""
+    """Return whether an answer appears in the chart of all machines; conditional answers do not."""
     return bool(answer.sizes) and not answer.is_conditional
 
 
@@ -402,7 +402,7 @@ def _measure_width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
 
 
 def _locate_or_empty(study: Study) -> Crossover:
-    """Return the answer of a machine; one without sizes if its rows cannot be compared, which the table shows."""
+    """Return the answer of a machine; an answer without sizes if its rows cannot be compared, which the table shows."""
     try:
         return queries.locate_crossover(study, "steady").answer
     except CrossoverError:
@@ -410,7 +410,7 @@ def _locate_or_empty(study: Study) -> Crossover:
 
 
 def _number_machines(members: Iterable[ClusterMachine]) -> dict[str, int]:
-    """Return a number for each host, in the order of the machine ids of its rows."""
+    """Return a number for each host, in the order of the machines' own ids."""
     ordered = sorted(members, key=lambda member: (member.own_id, member.host))
     return {member.host: number for number, member in enumerate(ordered, 1)}
 
@@ -473,7 +473,7 @@ def _make_machine_line(name: str, study: Study | None, member: ClusterMachine | 
 
 
 def _describe_time_left(member: ClusterMachine) -> str:
-    """Return the remaining time of a machine's measurement; reports before its end are ignored."""
+    """Return the remaining time of a machine that measures; empty in any other state."""
     return (
         f"about {units.format_rough_time(member.left_s)}"
         if member.state == "measuring" and member.left_s is not None
