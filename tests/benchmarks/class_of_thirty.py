@@ -12,6 +12,7 @@ Exit status 1 if anything is lost, doubled, damaged or left behind. Only process
 
 import argparse
 import asyncio
+import collections
 import contextlib
 import dataclasses
 import re
@@ -87,6 +88,7 @@ class Wall:
             shown = next((found for text in visit.said if (found := SIZES_SHOWN.match(text))), None)
             if shown and shown[1] == shown[2] == str(sizes):
                 self.curve_s = time.monotonic() - self._began_s
+                print(f"{self.curve_s:.0f} s: the curve is revealed", file=sys.stderr, flush=True)
                 self.answer = next((text[3:].replace("\\", "") for text in visit.said if text.startswith("## ")), "")
 
 
@@ -109,9 +111,11 @@ async def hold(
         pupils = [Pupil(number, house.port, house.of.code, house) for number in range(students)]
         tasks = [asyncio.create_task(pupil.attend()) for pupil in pupils]
         tasks += [asyncio.create_task(wall.project()), asyncio.create_task(_kill_in_the_middle(house, sizes))]
+        reports = asyncio.create_task(_report(house, pupils))
         began_s = time.monotonic()
         await asyncio.wait_for(asyncio.gather(*tasks), timeout=MOST_S)
         all_s = time.monotonic() - began_s
+        reports.cancel()
         house.look()
     finally:
         house.stop()
@@ -125,6 +129,19 @@ async def hold(
         "the curve": wall.answer,
     }
     return kills.account(house, pupils), figures
+
+
+async def _report(house: House, pupils: list[Pupil]) -> None:
+    """Print how far the class is, every 30 s."""
+    began_s = time.monotonic()
+    while True:
+        await asyncio.sleep(30.0)
+        joined, results = sum(bool(pupil.shown.link) for pupil in pupils), sum(pupil.over for pupil in pupils)
+        sizes, jobs = len(measured_sizes(house)), collections.Counter(job.state for job in house.queue.jobs())
+        shown = (
+            f"{time.monotonic() - began_s:.0f} s: {joined} joined, {sizes} sizes measured, {results} gone, {dict(jobs)}"
+        )
+        print(shown, file=sys.stderr, flush=True)
 
 
 async def _kill_in_the_middle(house: House, sizes: int) -> None:

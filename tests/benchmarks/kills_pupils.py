@@ -14,7 +14,7 @@ from streamlit.proto.Selectbox_pb2 import Selectbox
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.benchmarks.kills_house import House
-from tests.benchmarks.sessions import Refused, Session
+from tests.benchmarks.sessions import Refused, Session, new_cookie
 
 JOIN, EXPECT, EXPECT_AGAIN = ("Join", "Predict", "Change my prediction")
 WHO, WHERE = "Which will", "From which"
@@ -64,8 +64,8 @@ class Visit(Session):
         rerun_s: how long each run of the page took that this visitor asked for, after the first.
     """
 
-    def __init__(self, port: int, query: str) -> None:
-        super().__init__(port, query, page="class")
+    def __init__(self, port: int, query: str, cookie: str = "") -> None:
+        super().__init__(port, query, page="class", cookie=cookie)
         self.said: list[str] = []
         self.fields: dict[str, Field] = {}
         self.address = query
@@ -134,14 +134,14 @@ class Pupil:
         self.rerun_s: list[float] = []
         self._number, self._port, self._code, self._house = number, port, code, house
         self._draw = random.Random(f"{house.seed} {number}")
-        self._tries, self._asked_last = 0, False
+        self._tries, self._asked_last, self._cookie = 0, False, new_cookie()
 
     async def attend(self) -> None:
         """Take part until the last measurement is done."""
         await asyncio.sleep(self._draw.uniform(0, self._house.spread_s))
         while not self.over:
             link = f"class={self._code}" + (f"&me={self.shown.link}" if self.shown.link else "")
-            visit = Visit(self._port, link)
+            visit = Visit(self._port, link, self._cookie)
             try:
                 await asyncio.wait_for(visit.open(), timeout=60)
                 await self._stay(visit)

@@ -19,6 +19,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.Slider_pb2 import Slider as SliderMessage
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
 
 from core.files.project import PROJECT
 from tests.ports import free_port
@@ -93,10 +94,16 @@ def await_health(port: int) -> None:
     raise TimeoutError(message)
 
 
+def new_cookie() -> str:
+    """The cookie that a browser is given at its first visit."""
+    return f"_streamlit_xsrf={generate_xsrf_token_string()}"
+
+
 class Session:
     """One visitor.
 
     Attributes:
+        cookie: of the browser, by which the app tells visitors of one network apart.
         runs: script runs that came to their end, fragments included.
         sliders: each slider by its label.
         buttons: identity of each button by its label, as the page sent it last, whether it can be pressed or not.
@@ -106,8 +113,9 @@ class Session:
         lost: code with which the server ended the connection; None while it holds.
     """
 
-    def __init__(self, port: int, query: str = "", page: str = "compare") -> None:
+    def __init__(self, port: int, query: str = "", page: str = "compare", cookie: str = "") -> None:
         self.runs = 0
+        self.cookie = cookie or new_cookie()
         self.lost: int | None = None
         self.sliders: dict[str, Slider] = {}
         self.buttons: dict[str, str] = {}
@@ -127,7 +135,9 @@ class Session:
             Refused: the server does not let this session in.
         """
         try:
-            self._socket = await websockets.connect(self._address, subprotocols=["streamlit"], max_size=None)
+            self._socket = await websockets.connect(
+                self._address, subprotocols=["streamlit"], max_size=None, additional_headers={"Cookie": self.cookie}
+            )
         except (OSError, websockets.WebSocketException) as error:
             raise Refused(error) from error
         self._reader = asyncio.create_task(self._read())

@@ -158,5 +158,5 @@ def test_a_first_step_that_never_ends_is_ended_with_its_line(project, tmp_path, 
     (project / "train.py").write_text(text, encoding="utf-8")
     assert run("--budget", "2", "--store", str(tmp_path / "results")) == 1
     told = capsys.readouterr()
-    assert "was in the first step on 1 CPU thread; most of it was spent at train.py:" + said in told.err
+    assert " in the first step on 1 CPU thread; most of it was spent at train.py:" + said in told.err
     assert told.out == ""
