@@ -362,8 +362,8 @@ def is_certain(trials: Sequence[Trial]) -> bool:
 def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
     """Return whether a stored run, with one row per contender, can be served as the answer to its question.
 
-    A run that is valid only for a loaded machine is never served. If the question requests neither the whole training
-    nor a number of pairs, a run that was only timed must be certain or have reached the last look.
+    A run that is valid only for a loaded machine is never served. A run that was only timed must be certain or have
+    reached the last look, unless the question requests the whole training or a number of pairs.
     """
     if any(load_condition(trials[0], other) for other in trials[1:]):
         return False

@@ -1,8 +1,8 @@
 """Endless batches of one training, in an order that depends on the seed alone.
 
-Every data path yields the same batches in the same order, so that devices and paths can be compared. A batch
-is made (the loader's part) and then placed on the device (the transfer). `core.measure.breakdown` times the
-two parts separately.
+Every data path yields the same batches in the same order, so devices and data paths can be compared. A batch is first
+built (the loader's part) and then placed on the device (the transfer). `core.measure.breakdown` times the two parts
+separately.
 """
 
 import itertools
@@ -24,7 +24,7 @@ PINNED_TYPES = ("cuda", "xpu")
 """Types of devices to which PyTorch copies from pinned memory without waiting."""
 
 PREFETCHED_PER_WORKER = 2
-"""torch's own default; a DataLoader worker keeps as many batches ready."""
+"""Number of batches that a DataLoader worker prepares in advance; torch's default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +32,14 @@ class Feed:
     """Batches of one training.
 
     Attributes:
-        batches: endless iterator; `next` on it is the loader's part of a step.
-        take: the requested number of next batches, concatenated into one. The result comes from the same
-            stream and is valid only until the next call.
-        place: puts batches on the device, the host-to-device transfer.
-        batch_size: samples of one batch.
-        at_once: number of batches that are best requested with one `take`.
-        indices: what `take` would index, where samples are resident; None elsewhere.
-        gather: batches by their indices, where samples are resident; None elsewhere.
+        batches: endless iterator; calling `next` on it is the loader's part of a step.
+        take: the requested number of next batches, concatenated into one. The result comes from the same stream and is
+            valid only until the next call.
+        place: function that moves batches to the device (the host-to-device transfer).
+        batch_size: number of samples in a batch.
+        at_once: number of batches to request with one call of `take` for the best speed.
+        indices: returns the sample indices of the next batches if samples are resident; otherwise None.
+        gather: returns batches by their indices if samples are resident; otherwise None.
         prefetched: number of batches that may be ready before they are requested.
     """
 
@@ -54,7 +54,7 @@ class Feed:
 
 
 def order(point: Point, epoch: int) -> Tensor:
-    """Indices of the training samples in one epoch, int64 (steps_per_epoch × batch_size,), full batches only."""
+    """Return the indices of one epoch's training samples, int64 (steps_per_epoch × batch_size,); full batches only."""
     used = point.steps_per_epoch * point.batch_size
     if not point.shuffle:
         return torch.arange(used)
@@ -65,7 +65,7 @@ def order(point: Point, epoch: int) -> Tensor:
 def feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
     """Return the batches of `point` from step `first_step` on.
 
-    On the resident path they are those of `resident`, on the device.
+    If the data is resident, the batches come from `resident`, on the device.
     """
     if point.data_path == "resident":
         return _build_index_feed(point, resident, device, _leave, first_step)
@@ -86,7 +86,7 @@ def feed(point: Point, data: Data, resident: Split, device: torch.device, *, fir
 
 
 class _Order:
-    """Where a training is in its endless order of samples."""
+    """Position of a training in its endless sequence of samples."""
 
     def __init__(self, point: Point, device: torch.device, first_step: int) -> None:
         self._point, self._device = point, device
@@ -94,7 +94,7 @@ class _Order:
         self._indices = self._load()
 
     def take(self, steps: int) -> Tensor:
-        """Indices of the next batches, one after the other; they may go on into the next epochs."""
+        """Return the indices of the next batches in one tensor; they may extend into the next epochs."""
         pieces: list[Tensor] = []
         while steps:
             if self._step == self._point.steps_per_epoch:
@@ -108,7 +108,10 @@ class _Order:
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def _load(self) -> Tensor:
-        """Return the order of this epoch on the device: a copy an epoch, pinned where that needs no wait."""
+        """Return the order of this epoch on the device.
+
+        It is copied once per epoch, from pinned memory if that avoids a wait.
+        """
         indices = order(self._point, self._epoch)
         if self._device.type in PINNED_TYPES:
             return indices.pin_memory().to(self._device, non_blocking=True)
@@ -127,7 +130,7 @@ def _build_index_feed(
     room: dict[int, Batch] = {}
 
     def take(steps: int) -> Batch:
-        """Into memory of an earlier batch: for new memory the system takes as long as for the samples."""
+        """Gather the next batches in reused memory, because allocating memory takes as long as copying the samples."""
         indices = place_in_order.take(steps)
         if len(indices) not in room:
             return room.setdefault(len(indices), gather(indices))
@@ -156,7 +159,7 @@ def _join_batches(batches: Iterator[Batch], steps: int, *, pinned: bool) -> Batc
 
 
 def _join_tensors(parts: tuple[Tensor, ...], *, pinned: bool) -> Tensor:
-    """Concatenate, into pinned memory where the parts are: a copy from anywhere else would wait."""
+    """Concatenate tensors, into pinned memory if they are pinned: a copy from other memory would wait."""
     if not pinned:
         return torch.cat(parts)
     shape = sum(map(len, parts)), *parts[0].shape[1:]
@@ -164,7 +167,7 @@ def _join_tensors(parts: tuple[Tensor, ...], *, pinned: bool) -> Tensor:
 
 
 class _BatchSampler:
-    """Endless batches of indices for a DataLoader; its workers live on across epochs."""
+    """Endless batches of indices for a DataLoader, whose workers continue across epochs."""
 
     def __init__(self, point: Point, first_step: int) -> None:
         self._point, self._first_step = point, first_step
@@ -191,7 +194,7 @@ def _leave(batch: Batch) -> Batch:
 
 
 def _mover(device: torch.device, *, non_blocking: bool) -> Callable[[Batch], Batch]:
-    """Return a copy to `device`.
+    """Return the function that copies tensors to `device`.
 
     A copy that does not wait is safe only from pinned memory, and only to `PINNED_TYPES`.
     """

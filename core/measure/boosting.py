@@ -1,6 +1,6 @@
-"""Gradient boosting: fits of scikit-learn, XGBoost and LightGBM, timed as the steps of a training are.
+"""Gradient boosting: fits of scikit-learn, XGBoost and LightGBM, timed like the steps of a training.
 
-A step is one whole fit. Each library loads an OpenMP runtime of its own or shares torch's, so it is imported when a
+A step is one whole fit. Each library loads a separate OpenMP runtime or shares torch's, so it is imported only when a
 fit is requested. The process trains nothing else afterwards. A library that falls back to the CPU is refused.
 """
 
@@ -42,13 +42,13 @@ FloatTable = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 SMALL = 256
-"""Rows of the fit that shows whether a device can be used; one round of few leaves."""
+"""Number of rows of the fit that checks whether a device can be used; it has one round and few leaves."""
 
 OPENCL_PLATFORMS = (-1, 0, 1, 2, 3)
-"""Numbers of the vendors' OpenCL platforms that LightGBM is to use; -1, the first, lets LightGBM choose."""
+"""Numbers of the OpenCL platforms to try with LightGBM; -1, tried first, lets LightGBM choose."""
 
 _LIGHTGBM_GPU: dict[str, Any] = {"device_type": "cuda"}
-"""Parameters that request the GPU from LightGBM on this machine, as far as that was tried."""
+"""Parameters that request the GPU from LightGBM on this machine; the last ones tried."""
 
 _OPENCL_DEVICE = "Using GPU Device: "
 """Text in LightGBM's log before the device name that OpenCL reports; with CUDA, LightGBM uses the requested device."""
@@ -63,7 +63,7 @@ class Model(Protocol):
     classes_: npt.NDArray[Any]
 
     def fit(self, samples: FloatTable, labels: Labels) -> object:
-        """Fit from nothing; returns when it is done."""
+        """Fit a new model; return when it is done."""
 
     def predict_proba(self, samples: FloatTable) -> npt.NDArray[Any]:
         """Return the probability of each of `classes_`, (rows, classes)."""
@@ -71,7 +71,7 @@ class Model(Protocol):
 
 @functools.cache
 def load(family: str) -> float:
-    """Import the library of a family; seconds that it took when it was imported first in this process.
+    """Import the library of a family; return the seconds that its first import took in this process.
 
     Raises:
         LibraryFailed: it is not installed, or cannot be imported.
@@ -92,7 +92,7 @@ def model(point: Point, device: str, threads: int) -> Model:
     Args:
         point: the training.
         device: `cpu` or `cuda:N`.
-        threads: of the CPU; 0 for the library's own choice.
+        threads: number of CPU threads; 0 for the library's own choice.
     """
     return _MAKE[point.model](point, device, threads)
 
@@ -116,18 +116,18 @@ def fit(family: str, made: Model, samples: FloatTable, labels: Labels, threads: 
 
 @functools.cache
 def first_use(family: str, device: str, name: str) -> float:
-    """Use an accelerator for the first time, with a fit of next to nothing.
+    """Use an accelerator for the first time, with a very small fit.
 
     Args:
-        family: of the library.
+        family: model family of the library.
         device: `cuda:N`.
-        name: of the device, as PyTorch has it.
+        name: name of the device in PyTorch.
 
     Returns:
-        Seconds.
+        The seconds of the first use.
 
     Raises:
-        DeviceUnavailable: the library as it is installed cannot use it, or uses another one.
+        DeviceUnavailable: the installed library cannot use the device, or uses another one.
     """
     began, why = time.perf_counter(), dict[str, None]()
     for asked in _list_ways_to_ask(family):
@@ -149,7 +149,7 @@ def first_use(family: str, device: str, name: str) -> float:
 def _list_ways_to_ask(family: str) -> list[dict[str, Any]]:
     """List the parameters that may request a GPU.
 
-    LightGBM has CUDA and several OpenCL platforms, of which a build supports some or none.
+    LightGBM has CUDA and several OpenCL platforms; a build may support some of them or none.
     """
     if family != "lightgbm":
         return [{}]
@@ -158,7 +158,7 @@ def _list_ways_to_ask(family: str) -> list[dict[str, Any]]:
 
 
 def _fit_once(family: str, device: str) -> str:
-    """Fit next to nothing; the device that was used by the library's own word, empty if it says none."""
+    """Do a very small fit; return the device that the library reports, or an empty string."""
     point = Point(dataset="disc", model=family, rounds=1, leaves=2)
     samples, labels = np.random.default_rng(0).random((SMALL, 4), np.float32), np.arange(SMALL, dtype=np.int64) % 2
     made = model(point, device, 1)
@@ -173,7 +173,7 @@ def _fit_once(family: str, device: str) -> str:
 
 @contextlib.contextmanager
 def _collect_log(family: str, made: Model, said: list[str]) -> Iterator[None]:
-    """Have LightGBM write its log, and collect the lines."""
+    """Let LightGBM write its log, and collect its lines."""
     if family != "lightgbm":
         yield
         return
@@ -198,7 +198,7 @@ def _is_same_device(used: str, name: str) -> bool:
 
 
 def read_training_device(made: Model) -> str:
-    """Return the device that an XGBoost model says it was trained on; empty of others."""
+    """Return the device on which an XGBoost model reports to have been trained; empty for other libraries."""
     booster = getattr(made, "get_booster", None)
     if booster is None:
         return ""
@@ -206,7 +206,7 @@ def read_training_device(made: Model) -> str:
 
 
 def use_threads(family: str, threads: int) -> None:
-    """Limit the CPU threads from here on, for a model that has no parameter for them."""
+    """Limit the number of CPU threads from now on, for a model without a parameter for it."""
     if family == "hist-boosting":
         import threadpoolctl
 
@@ -268,9 +268,9 @@ _MAKE: dict[str, Callable[[Point, str, int], Model]] = {
 
 @contextlib.contextmanager
 def _threads_of_environment(threads: int) -> Iterator[None]:
-    """Let scikit-learn take all threads that it is given: unless this is set, it takes no more than there are cores.
+    """Let scikit-learn use all requested threads; without this variable it uses at most one per core.
 
-    It is there during the fit alone, as processes that start later must not inherit it.
+    The variable is set only during the fit, because processes that start later must not inherit it.
     """
     before = os.environ.get(_OMP)
     os.environ[_OMP] = str(threads) if threads else before or ""
@@ -297,21 +297,21 @@ def _words(error: Exception) -> str:
 
 
 SCORED = 10_000
-"""Training rows of which the loss is read, at most; as many as of which a network's accuracy is."""
+"""Maximum number of training rows for the loss; the same as for a network's accuracy."""
 
 LEAST_CHANCE = 1e-15
-"""Lowest probability of the right class, so that a loss is a number."""
+"""Lower bound of the probability of the right class, so that the loss is finite."""
 
 
 class BoostingTraining(Training):
-    """One model that is fitted again and again.
+    """One model that is fitted repeatedly.
 
     Attributes:
-        threads: of the CPU, for every fit from now on; 0 for the library's own choice.
+        threads: number of CPU threads for every fit from now on; 0 for the library's own choice.
     """
 
     def __init__(self, point: Point, data: Data, device: str) -> None:
-        """Take the rows as a table, each a line of numbers."""
+        """Flatten the samples into a table with one row per sample."""
         self._point, self._device = point, device
         self.classes, self._labels = np.unique(data.train.labels.numpy(), return_inverse=True)
         self._samples = _to_table(data.train.samples)
@@ -322,12 +322,12 @@ class BoostingTraining(Training):
         super().rewind(NOTHING, 0)
 
     def use_threads(self, count: int) -> None:
-        """Fit with so many threads from here on."""
+        """Use this number of threads for every fit from now on."""
         self.threads = count
         use_threads(self._point.model, count)
 
     def advance(self, steps: int) -> None:
-        """Fit so many times, each time from nothing.
+        """Fit `steps` new models.
 
         Raises:
             LibraryFailed: the library refused.
@@ -339,7 +339,7 @@ class BoostingTraining(Training):
         self.steps += steps
 
     def rewind(self, feed: Feed, steps: int) -> None:
-        """Reset only the count of fits: each begins from nothing anyway."""
+        """Reset only the count of fits, because each fit builds a new model."""
         self.steps = steps
 
     def weights(self, device: str | None = None) -> list[Tensor]:
@@ -347,14 +347,14 @@ class BoostingTraining(Training):
         return []
 
     def set_weights(self, weights: list[Tensor]) -> None:
-        """Do nothing, as `rewind`."""
+        """Do nothing: each fit builds a new model."""
 
     def rehearsal(self) -> Callable[[], object]:
         """Return one fit."""
         return partial(self.advance, 1)
 
     def read_losses(self) -> list[float]:
-        """Nothing between blocks: each fit has the loss of the first, see `loss`."""
+        """Return no losses between blocks: every fit has the loss of the first one, see `loss`."""
         return []
 
     def loss(self) -> float:
@@ -363,7 +363,7 @@ class BoostingTraining(Training):
         return float(-chances.clamp_min(LEAST_CHANCE).log().mean())
 
     def chances(self, samples: Tensor) -> Tensor:
-        """Return the probability of every class of the data set, (rows, classes), as a network's outputs are."""
+        """Return the probability of each class of the data set, (rows, classes), like the outputs of a network."""
         if self._model is None:
             raise RuntimeError("nothing has been fitted yet")
         known = torch.as_tensor(np.asarray(self._model.predict_proba(_to_table(samples))), dtype=torch.float64)
@@ -384,11 +384,11 @@ NOTHING = Feed(batches=iter(()), take=_no_batch, place=_no_batch, batch_size=0)
 
 
 LONG_ON_ACCELERATOR_S = 10 * LONGEST_LEAD_IN_S
-"""An accelerator's clocks have risen within a tenth of a fit of so long, which needs none before it."""
+"""Seconds of a fit above which no fit precedes it: an accelerator's clocks rise within a tenth of this time."""
 
 
 class FreshFits(FreshTrainings):
-    """Makes fits of one point on one device; each of them begins from nothing."""
+    """Builds the trainings of one point on one device; each fit builds a new model."""
 
     def training(self, lane: Lane) -> Training:
         """Build a training that is not fitted yet; boosting has no variants."""
@@ -403,7 +403,7 @@ class BoostingContender(MeasuredContender):
     """One contender in the measurement of fits."""
 
     def __init__(self, contender: Contender, point: Point, data: Data) -> None:
-        """Take a contender whose device was found; nothing is imported or fitted yet.
+        """Store a contender whose device was found; nothing is imported or fitted yet.
 
         Raises:
             LibraryFailed: the library of the family is not installed.
@@ -415,7 +415,7 @@ class BoostingContender(MeasuredContender):
 
     @property
     def fits(self) -> BoostingTraining:
-        """The training, once it was started."""
+        """The training, after `start`."""
         training = self.training
         if not isinstance(training, BoostingTraining):
             raise TypeError("it is not a gradient boosting model")
@@ -423,14 +423,14 @@ class BoostingContender(MeasuredContender):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return 0 for parameters and operations, which nobody counts in trees; 0 means unknown."""
+        """Return 0 for parameters and operations, which are not counted for trees; 0 means unknown."""
         return {"parameters": 0, "flops_per_step": 0}
 
     def require_pace(self, budget_s: float) -> None:
-        """Do nothing: how long a fit takes is known after one fit."""
+        """Do nothing: the duration of a fit is known only after the first one."""
 
     def start(self) -> None:
-        """Import the library, see whether it can use the device, and fit for the first time, each timed."""
+        """Import the library, check whether it can use the device, and do the first fit; each part is timed."""
         loaded_s = load(self._point.model)
         used_s = (
             0.0 if self.contender.on_host else first_use(self._point.model, str(self._device.torch), self.info.name)
@@ -442,10 +442,10 @@ class BoostingContender(MeasuredContender):
         self.curve.add([self.fits.loss()])
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
-        """Fit once more, or for as long as a block takes; yield between timings.
+        """Fit once more, or for the duration of a block; yield between timings.
 
-        A fit is long compared with any warm-up effect, and allocates all its memory anew. The first fit is not used,
-        nor is the first block.
+        A fit is long compared with any warm-up effect, and allocates new memory. The first fit and the first block are
+        not used.
         """
         fit_s = self._warm_up_block(1)
         yield
@@ -457,12 +457,12 @@ class BoostingContender(MeasuredContender):
         self.raw.lead_in_steps = max(1, math.ceil(LEAD_IN_S / fit_s)) if 0 < fit_s < long_s else 0
 
     def _rebuild(self) -> None:
-        """Do nothing: each fit builds its trees and tables anew."""
+        """Do nothing: each fit builds new trees and tables."""
 
     def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
-        """Time a step on twice the data in turns with a usual one, where the memory suffices.
+        """Time steps on twice the data, alternating with normal steps, if memory suffices.
 
-        A fit is one piece, and a whole training is one fit: it has no step breakdown and no epoch to measure.
+        A fit cannot be divided, and a whole training is one fit, so there is no step breakdown and no epoch to measure.
         """
         if (
             turns
@@ -473,14 +473,14 @@ class BoostingContender(MeasuredContender):
             self._afterwards.take_turns(self.training, self._build_doubled_training, "doubled_step_s", budget_s)
 
     def examine(self) -> None:
-        """Classify with the model that was fitted last; all of them are alike."""
+        """Classify with the model of the last fit; all fits give the same model."""
         classify = partial(
             examine, self.fits.chances, self._point.network.classes, self._data, torch.device("cpu"), self.raw
         )
         self._afterwards.attempt("The classification report is", classify)
 
     def _build_doubled_training(self) -> Training:
-        """Fits of a table that has every row twice: trees split as before, and each leaf has twice the rows."""
+        """Return the training on a table with every row twice: trees split as before, with twice the rows per leaf."""
         train = self._data.train
         twice = Split(samples=train.samples.repeat_interleave(2, 0), labels=train.labels.repeat_interleave(2))
         fits = BoostingTraining(self._point, replace(self._data, train=twice), str(self._device.torch))
@@ -491,13 +491,13 @@ class BoostingContender(MeasuredContender):
         return self.raw.lead_in_steps
 
     def _keep_weights(self) -> None:
-        """Do nothing: the last model is there."""
+        """Do nothing: the last model stays in memory."""
 
     def _prepare(self) -> float:
-        """Do nothing, as nothing is compiled; return 0 seconds."""
+        """Return 0 seconds: nothing is compiled."""
         return 0.0
 
     def _use_settings(self) -> None:
-        """Fit with this contender's threads from here on; the others have theirs."""
+        """Use the thread count of this contender from now on."""
         if self._training is not None and self.raw.threads != BEST_THREADS:
             self.fits.use_threads(self.raw.threads)

@@ -23,33 +23,38 @@ from .training import Classifier, Training, classify, nudge_weight
 
 EPOCH_LIMIT_S = 2.0
 EPOCH_SHARE = 0.1
-"""A whole epoch is run in one piece if it takes at most so long, or that share of the budget."""
+"""Maximum duration of a whole epoch in one piece: in seconds, and as a share of the budget."""
 
 PASS_S = 0.5
-"""Seconds that the breakdown pass aims at."""
+"""Target duration of the breakdown pass, in seconds."""
 
 PASS_STEPS = (3, 50)
-"""Fewest and most steps of the breakdown pass."""
+"""Minimum and maximum number of steps of the breakdown pass."""
 
 TURNS = (3, 5)
-"""Fewest and most turns that a step takes with another form of it; they take as long as an epoch may, at most."""
+"""Minimum and maximum number of turns of a step and another form of it; their total time has the limit of an epoch."""
 
 BUSY_REPEATS = 5
 """Measurements of filler alone and of filler with steps; every difference is stored."""
 
 BUSY_WORK_S = 0.01
 BUSY_STEPS = (1, 50)
-"""Fewest and most seconds of undisturbed training that the steps behind the filler amount to."""
+"""Minimum and maximum duration of the steps behind the filler, in seconds of undisturbed training."""
 
 FILLER_SIZE, FILLER_MOST_SIZE = 2048, 16_384
-"""Edge of the square matrices whose product keeps an accelerator occupied; doubled where many would be queued."""
+"""Number of rows of the square matrices whose product keeps an accelerator busy; doubled if many products would be
+queued.
+"""
 
 FILLER_LAUNCHES = 100
-"""Products that make the filler, about, at most. The queue of a device is bounded, that of CUDA at 1,024 launches by
-what is published of it: the host waits where it is full, and then steps are not there in time."""
+"""Approximate maximum number of products in the filler.
+
+The queue of a device is bounded, in CUDA at 1,024 launches according to public reports. The host waits if the queue is
+full, and the steps then come too late.
+"""
 
 FILLER_LEAD = 2.0
-"""Filler lasts this many times as long as the steps could take to be queued behind it."""
+"""Duration of the filler relative to the longest time that queueing the steps may take."""
 
 FILLER_MIN_S = 0.005
 
@@ -61,13 +66,13 @@ def measure_breakdown(training: Training, timer: Timer, *, step_s: float) -> dic
     """Time each of `BREAKDOWN_PARTS` in steps that synchronize the device and read the clock after every part.
 
     Args:
-        training: goes on training; its weights change.
-        timer: of the training's device.
-        step_s: seconds of an undisturbed step, to choose how many steps.
+        training: training to continue; its weights change.
+        timer: timer of the training's device.
+        step_s: seconds of an undisturbed step, which decide the number of steps.
 
     Returns:
-        Seconds of each part, one entry per step. Empty where a step is one piece: a compiled or recorded step has no
-        parts to time, and the parts of an eager twin are not its own.
+        Seconds of each part, one entry per step. Empty if a step cannot be divided: the parts of a compiled or recorded
+        step cannot be timed, and they differ from the parts of an eager step.
     """
     if training.lane.execution != "eager":
         return {}
@@ -75,7 +80,7 @@ def measure_breakdown(training: Training, timer: Timer, *, step_s: float) -> dic
 
 
 def time_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list[tuple[float, ...]]:
-    """Return the seconds of each part of a step, one entry a step, of as many steps as fill the pass."""
+    """Return the seconds of each part of a step, with one entry per step, for as many steps as fit into the pass."""
     steps = clamp(PASS_STEPS, PASS_S / step_s)
     rows = [one_step() for _ in range(steps + 1)][1:]  # the first warms up the synchronized steps
     return list(zip(*rows, strict=True))
@@ -84,9 +89,9 @@ def time_parts(one_step: Callable[[], tuple[float, ...]], step_s: float) -> list
 def time_alternately(
     training: Training, other: Training, timer: Timer, *, step_s: float, budget_s: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the seconds per step of two trainings that take turns, an entry per turn; none if it takes too long.
+    """Return the seconds per step of two alternating trainings, one entry per turn; empty if the budget is too short.
 
-    The other is a fresh one on the same device, which gets warm first; a time is too long relative to the budget.
+    The other training is new, runs on the same device, and is warmed up first.
     """
     steps = max(1, math.ceil(MIN_BLOCK_S / step_s))
     fewest, most = TURNS
@@ -108,8 +113,8 @@ def epoch_s(
 ) -> float | None:
     """Return the seconds of a whole epoch of `steps` steps, or None if it would take too long for `budget_s`.
 
-    Times as many epochs in one piece as make whole calls of the variant. The training goes on meanwhile, for
-    `lead_in_steps` of it untimed.
+    The timed piece has as many epochs as needed for whole calls of the variant. The training continues, first for
+    `lead_in_steps` untimed steps.
     """
     each = training.lane.steps_per_call
     in_step = each // math.gcd(each, steps)
@@ -122,7 +127,7 @@ def epoch_s(
 
 
 Record = Callable[[Callable[[], object]], Callable[[], object]]
-"""Records work of a device, and returns what does it in one launch."""
+"""Function that records work of a device and returns a function that replays it in one launch."""
 
 QUEUE_TOO_SHORT = "Its launches could not all be queued before the device started: the queue may hold fewer."
 
@@ -132,17 +137,17 @@ def busy_step_s(
 ) -> tuple[float, ...]:
     """Return the seconds for which an accelerator is busy with one step when it never waits for the host.
 
-    The device first gets filler that outlasts the queueing of some steps; the steps behind it then run without
-    a gap. Their time is that of filler and steps less that of filler alone: one host clock, no events, any
-    accelerator. The batch is on the device beforehand, so loader and transfer are left out. Fewer steps are queued if
-    the filler ends before the host has queued all of them, for example because the queue is full. If not even one is,
-    the step is recorded, where that is possible, and replayed in one launch.
+    Filler work first keeps the device busy while the host queues some steps, which then run without a gap. Their time
+    is the time of filler and steps minus the time of the filler alone. This needs one host clock and no events, so it
+    works on any accelerator. The batch is already on the device, so loader and transfer are excluded. Fewer steps are
+    queued if the filler ends before the host has queued all of them, for example because the queue is full. If not even
+    one step is queued in time, the step is recorded, if possible, and replayed in one launch.
 
     Returns:
-        One value a repeat, 0 where noise made the difference negative; empty on a CPU, which has no queue.
+        One value per repeat, 0 if noise made the difference negative; empty on a CPU, which has no queue.
 
     Raises:
-        LaneUnavailable: not even one call can be queued in time, nor recorded.
+        LaneUnavailable: not even one call can be queued in time, and it cannot be recorded.
     """
     if device.type == "cpu":
         return ()
@@ -158,10 +163,7 @@ def busy_step_s(
 def _time_behind_filler(
     work: Callable[[], object], timer: Timer, device: torch.device, *, step_s: float, each: int
 ) -> tuple[float, ...]:
-    """Return the seconds of a step of work that is queued behind filler, one value a repeat.
-
-    Empty where it came too late.
-    """
+    """Return the seconds per step of work queued behind filler, one per repeat; empty if the filler ended too early."""
     calls = math.ceil(clamp(BUSY_STEPS, BUSY_WORK_S / step_s) / each)
     while calls:
         fill = _filler(timer, device, seconds=max(FILLER_MIN_S, FILLER_LEAD * calls * each * step_s))
@@ -180,14 +182,14 @@ def _one_after_another(parts: Sequence[Callable[[], object]]) -> None:
 
 
 def _queueing_s(work: Callable[[], object], timer: Timer) -> float:
-    """Return the seconds for which the host is busy with queueing some work."""
+    """Return the seconds that the host needs to queue some work."""
     begin_ns = timer.read()
     work()
     return (timer.clock() - begin_ns) / 1e9
 
 
 def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
-    """Return the seconds of the five parts of one step; clearing the gradients counts to the optimizer."""
+    """Return the seconds of the five parts of one step; clearing the gradients belongs to the optimizer."""
     step, read = training.parts, timer.read
     begin = read()
     drawn = training.draw()
@@ -211,7 +213,7 @@ def _one_step(training: Training, timer: Timer) -> tuple[float, ...]:
 
 
 def _filler(timer: Timer, device: torch.device, *, seconds: float) -> Callable[[], None]:
-    """Work that occupies `device` for about `seconds` and is queued in far less, in few launches."""
+    """Return work that keeps `device` busy for about `seconds` but is queued much faster, in few launches."""
     size = FILLER_SIZE
     while True:
         multiply, one_s = _product(timer, device, size)
@@ -221,7 +223,7 @@ def _filler(timer: Timer, device: torch.device, *, seconds: float) -> Callable[[
 
 
 def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[int], None], float]:
-    """Build a product of square matrices, so many times; return it with the seconds of one."""
+    """Return a function that multiplies square matrices repeatedly, and the seconds of one product."""
     matrix, result = (torch.ones(size, size, device=device) for _ in range(2))
 
     def multiply(times: int) -> None:
@@ -233,17 +235,17 @@ def _product(timer: Timer, device: torch.device, size: int) -> tuple[Callable[[i
 
 
 def clamp(bounds: tuple[int, int], value: float) -> int:
-    """Return a whole number within bounds that is not above a value, if one of them is."""
+    """Return the largest whole number within bounds that does not exceed a value, or the lower bound."""
     fewest, most = bounds
     return int(max(fewest, min(most, value)))
 
 
 TRAIN_ACCURACY_SAMPLES = 10_000
-"""Training samples that are classified; enough for 1 % and quick on a slow device."""
+"""Number of training samples to classify: enough for a resolution of 1 %, and fast on a slow device."""
 
 
 def examine(network: Classifier, classes: int, data: Data, device: torch.device, raw: RawValues) -> None:
-    """Classify with a network, and keep the shares, predictions and counts of true and predicted classes in `raw`."""
+    """Classify with a network, and store accuracies, predictions and the confusion matrix in `raw`."""
     trained = _share_right(network, data.train, device, at_most=TRAIN_ACCURACY_SAMPLES)
     validated = _share_right(network, data.validation, device)
     predicted = classify(network, data.test, device)
@@ -255,13 +257,13 @@ def examine(network: Classifier, classes: int, data: Data, device: torch.device,
 def _share_right(
     network: Classifier, split: Split, device: torch.device, *, at_most: int | None = None
 ) -> float | None:
-    """Return the share of right answers, None where there is nothing to answer."""
+    """Return the accuracy; None without samples."""
     predicted = classify(network, split, device, at_most=at_most)
     return float((predicted == split.labels[:at_most]).double().mean()) if len(predicted) else None
 
 
 CHECKED_STEPS = 20
-"""First steps of a variant that are compared with eager fp32.
+"""Number of first steps of a variant that are compared with eager fp32.
 
 The number is large enough to show a wrong update, and small enough that rounding has not yet grown.
 """
@@ -269,11 +271,11 @@ The number is large enough to show a wrong update, and small enough that roundin
 
 @dataclass(kw_only=True)
 class PostRunMeasurements:
-    """Measures what is useful in addition to the blocks of one contender, into its raw values.
+    """Measurements of one contender after its blocks; the results go into its raw values.
 
     Attributes:
-        device: releases the memory that a failure leaves allocated.
-        left_out: what could not be measured and why, a sentence each.
+        device: device whose memory is released after a failure.
+        left_out: measurements that failed and the reasons, in sentences.
     """
 
     contender: Contender
@@ -287,7 +289,7 @@ class PostRunMeasurements:
     def attempt(self, subject: str, work: Callable[[], object]) -> None:
         """Do work that may fail, and record a failure in a sentence.
 
-        `subject` begins this sentence, and the reason follows it.
+        The sentence starts with `subject`, followed by the reason.
         """
         if failed := devices.attempt(work, partial(devices.ending, self.contender)):
             outcome, why = failed
@@ -295,14 +297,14 @@ class PostRunMeasurements:
             self.device.release()
 
     def profile(self, training: Training, budget_s: float, *, whole_epoch: bool) -> None:
-        """Time a whole epoch in one piece, the parts of a step, and how long the device is busy with one."""
+        """Time a whole epoch in one piece, the parts of a step, and the busy time of the device."""
         if whole_epoch:
             self.attempt("The time of a whole epoch is", lambda: self._run_epoch(training, budget_s))
         self.attempt("The step breakdown is", lambda: self._profile_step(training))
         self.attempt("The busy time of the device in a step is", lambda: self._find_busy_time(training))
 
     def take_turns(self, training: Training, other: Callable[[], Training], column: str, budget_s: float) -> None:
-        """Time another form of the step in turns with this one, and store the other's seconds in `column`."""
+        """Time another form of the step, alternating with this one, and store its seconds in `column`."""
 
         def measure() -> None:
             step_s = self.raw.step_s or math.inf
@@ -313,14 +315,14 @@ class PostRunMeasurements:
         self.attempt("The time of the alternative step is", measure)
 
     def examine(self, training: Training, weights: list[Tensor]) -> None:
-        """Classify with these weights."""
+        """Classify with the given weights."""
         self.attempt("The classification report is", lambda: self._classify(training, weights))
 
     def compare(self, training: Training, plain: Callable[[], Training]) -> None:
         """Train the first steps in this variant and in eager fp32, from the same weights and batch; store both losses.
 
-        Variants with the same numerics differ by rounding, which some trainings amplify. Eager steps from weights that
-        differ by a few roundings show how far.
+        Variants with the same numerics differ by rounding, which some trainings amplify. Eager steps from slightly
+        perturbed weights show how much.
         """
         steps = min(CHECKED_STEPS, self.point.total_steps)
         training.advance(training.lane.round_up_to_calls(steps))

@@ -1,7 +1,7 @@
-"""One contender while it is measured: its network, its training, and every raw value read from it so far.
+"""One contender during its measurement: its network, its training, and all raw values read so far.
 
-A contender starts up, warms up, runs one block after another on request, and is profiled at the end. It decides
-nothing about the others, the budget or the end; `core.measure.trial` does.
+A contender starts up, warms up, runs one block after another on request, and is profiled at the end.
+`core.measure.trial` decides about the other contenders, the budget and the end.
 """
 
 import dataclasses
@@ -31,28 +31,29 @@ from .training import LossCurve, Training
 WARM_UP_STEPS = 10
 WARM_UP_S = 0.25
 DISCARDED_BLOCKS = 2
-"""A fixed warm-up for every device: at least so many steps and so long, then blocks that are not used.
+"""Fixed warm-up of every device: minimum number of steps, minimum seconds, then the number of blocks that are not used.
 
-"Until it is stable" would warm devices unequally, and some never are (pyperf's argument, arXiv 1602.00602)."""
+Warming up until times are stable would treat devices unequally, and some never get stable (arXiv 1602.00602).
+"""
 
 SIZING_TRIES = 5
-"""Discarded blocks may show that blocks are too short; they are made longer at most this often."""
+"""Maximum number of times that blocks are made longer because a discarded block was too short."""
 
 _IDLE_SINCE_NS: dict[str, int] = {}
-"""When each device was last used, by whichever contender."""
+"""Time at which each device was last used by any contender."""
 
 
 class MeasuredContender:
     """One contender in the measurement of one point.
 
     Attributes:
-        outcome: how it ended; None while it goes on.
-        message: the reason where it did not end well, and what could not be measured in addition to the blocks.
-        compiling_s: seconds spent so far on compiling or recording, which no budget is charged with.
+        outcome: outcome of the measurement; None until it ends.
+        message: reason for a failure, and what could not be measured after the blocks.
+        compiling_s: seconds spent so far on compiling or recording; they do not count towards the budget.
     """
 
     def __init__(self, contender: Contender, point: Point, data: Data) -> None:
-        """Take a contender whose device was found; nothing is put on the device yet."""
+        """Store a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
         self._counts: Sequence[int] = thread_search.candidates()
@@ -74,29 +75,29 @@ class MeasuredContender:
 
     @property
     def training(self) -> Training:
-        """The training, once it was started."""
+        """The training, after `start`."""
         if self._training is None:
             raise RuntimeError("the contender has not been started")
         return self._training
 
     @property
     def steps(self) -> int:
-        """Steps trained so far, without those that only serve the breakdown of a step."""
+        """Number of steps trained so far, excluding those of the step breakdown."""
         return self._closed_at or (self._training.steps if self._training else 0)
 
     @property
     def counted(self) -> int:
-        """Steps that count; blocks may have been timed beyond the last epoch."""
+        """Number of steps up to the end of the last epoch; timed blocks may extend beyond it."""
         return min(self.steps, self._point.total_steps)
 
     @property
     def trained(self) -> bool:
-        """Whether every epoch was trained."""
+        """Whether all epochs were trained."""
         return self.steps >= self._point.total_steps
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Columns that follow from the network."""
+        """Columns derived from the network."""
         network = self._point.network
         return {"parameters": network.parameters, "flops_per_step": network.flops_per_step(self._point.batch_size)}
 
@@ -105,10 +106,10 @@ class MeasuredContender:
         preflight.check_memory(self._point, self.contender, self._data, self._device)
 
     def require_pace(self, budget_s: float) -> None:
-        """Refuse a training of which not even a block can be timed within its budget.
+        """Refuse a training if not even one block fits into its budget.
 
         Raises:
-            TooSlow: it is one.
+            TooSlow: no block fits.
         """
         self._use_settings()
         preflight.check_speed(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
@@ -131,7 +132,7 @@ class MeasuredContender:
     def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps that are undone afterwards; yield between timings.
 
-        Comes after `start`, whose first step is therefore trained with torch's own choice of threads.
+        This comes after `start`, so the first step uses torch's default number of threads.
         """
         if len(self._counts) == 1:
             self.raw.threads = self._counts[0]
@@ -148,7 +149,7 @@ class MeasuredContender:
         training.rewind(self._fresh.feed(steps_before), steps_before)
 
     def start(self) -> None:
-        """Put data and network on the device and train the first step: the start-up, timed part by part."""
+        """Put data and network on the device and train the first step; time each part of this start-up."""
         raw = self.raw
         self._use_settings()
         first_use_s = devices.initialise(self.contender.device)
@@ -164,7 +165,10 @@ class MeasuredContender:
         self._settle()
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
-        """Train until warm, `allowance_s` seconds at most, and find how many steps make a block. Yields meanwhile."""
+        """Train until warm, for at most `allowance_s` seconds, and find the number of steps of a block.
+
+        Yields meanwhile.
+        """
         raw, spent, done, steps = self.raw, 0.0, 0, 1
         while (done < WARM_UP_STEPS or spent < WARM_UP_S) and spent < allowance_s:
             seconds = self._warm_up_block(self.contender.lane.round_up_to_calls(steps))
@@ -188,7 +192,7 @@ class MeasuredContender:
         raw.lead_in_steps = self.contender.lane.round_up_to_calls(lead_in_steps(step_s) + self._fresh.prefetched)
 
     def block(self, pair: int) -> None:
-        """Lead in, then time one block of training, as block of round `pair`."""
+        """Time one block of training after a lead-in, and store it as block of round `pair`."""
         raw, training = self.raw, self.training
         lead_in = self._lead_in_steps()
         self._make_room(lead_in + self._block_steps)
@@ -202,10 +206,10 @@ class MeasuredContender:
         self._settle()
 
     def begin_round(self) -> None:
-        """Build network and training anew where they are, and train a block that is not used.
+        """Build network and training again on the same device, and train a block that is not used.
 
-        New tensors have other addresses, which is one more sample of their effect on speed. Compiled code and graphs
-        are reused, because compiling takes minutes.
+        New tensors have other addresses, which gives another sample of the effect of addresses on speed. Compiled code
+        and graphs are reused, because compiling takes minutes.
         """
         self._use_settings()
         if self.contender.lane.execution == "eager":
@@ -215,7 +219,7 @@ class MeasuredContender:
         self._settle()
 
     def _rebuild(self) -> None:
-        """Put another training in the place of this one, with the same weights at the same step."""
+        """Replace this training by a new one with the same weights at the same step."""
         weights, steps = self.training.weights("cpu"), self.training.steps
         self._training = None  # first, as there may be no memory for two
         self._build()
@@ -223,7 +227,7 @@ class MeasuredContender:
         self.training.rewind(self._fresh.feed(steps), steps)
 
     def _lead_in_steps(self) -> int:
-        """Return the number of steps that lead in the next block: constant on a CPU, more after a long idle time."""
+        """Return the number of lead-in steps of the next block: constant on a CPU, more after idling otherwise."""
         if self.contender.on_host:
             return self.raw.lead_in_steps
         idle_s = (self._timer.clock() - _IDLE_SINCE_NS[self.contender.device]) / 1e9
@@ -231,13 +235,13 @@ class MeasuredContender:
         return max(self.raw.lead_in_steps, self.contender.lane.round_up_to_calls(steps + self._fresh.prefetched))
 
     def train_to_step(self, step: int) -> Iterator[None]:
-        """Train on, untimed, to a step that others have reached. Yields now and then."""
+        """Continue the training, untimed, to a step that other contenders have reached. Yields from time to time."""
         yield from self._train_until(step, self._settle)
 
     def go_back(self, step: int) -> Iterator[None]:
-        """Train anew to a step at which others ended, and keep those weights to be examined. Yields now and then.
+        """Train again up to a step at which other contenders ended, and store these weights for `examine`.
 
-        Comes after `close`; does nothing for who ended there too.
+        Yields from time to time. This comes after `close`, and does nothing if this contender ended at the same step.
         """
         if step >= self.counted:
             return
@@ -247,18 +251,18 @@ class MeasuredContender:
         self._keep_weights()
 
     def close(self, *, examined: bool = True) -> None:
-        """End the training that counts; the weights to be `examined` are those of now, or of the last epoch's end."""
+        """End the training; `examine` uses the present weights, or the weights at the end of the last epoch."""
         self._closed_at = self.training.steps
         if examined and self._final is None and self._closed_at <= self._point.total_steps:
             self._keep_weights()
 
     def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
-        """Measure a whole epoch in one piece, the step breakdown, and how long the device is busy with a step.
+        """Measure a whole epoch in one piece, the step breakdown, and the busy time of the device.
 
         Args:
-            budget_s: of the training; what takes long compared with it is left out.
-            whole_epoch: whether to run one at all.
-            turns: whether a step in float64 takes turns with one in float32.
+            budget_s: time budget of the training; measurements that take long compared with it are omitted.
+            whole_epoch: whether to run a whole epoch.
+            turns: whether to time steps in float64 and float32 alternately.
         """
         self._use_settings()
         self._afterwards.profile(self.training, budget_s, whole_epoch=whole_epoch)
@@ -269,7 +273,7 @@ class MeasuredContender:
     def check_lane(self) -> None:
         """Train the first steps again, in this variant and in eager fp32, from the same weights on the same batches.
 
-        Comes last, as it leaves the weights of those steps.
+        This comes last, because it changes the weights.
         """
         self._afterwards.attempt("The comparison of its first steps with the default loop is", self._compare_with_plain)
 
@@ -279,7 +283,7 @@ class MeasuredContender:
             self._afterwards.examine(self.training, self._final)
 
     def end(self, outcome: Outcome, message: str = "") -> None:
-        """Settle the outcome."""
+        """Set the final outcome."""
         said = " ".join(filter(None, [message, *self._afterwards.left_out])).encode()
         most = validation.LONG_TEXTS["message"]
         self.outcome, self.message = outcome, said[:most].decode(errors="ignore")
@@ -291,7 +295,7 @@ class MeasuredContender:
         self._device.release()
 
     def progress(self) -> ContenderProgress:
-        """Return how far it is, for people."""
+        """Return the progress, for display."""
         step_s, ends = self.raw.step_s, self.curve.last_steps
         return ContenderProgress(
             contender=str(self.contender),
@@ -324,7 +328,7 @@ class MeasuredContender:
         self._training = self._fresh.training(self.contender.lane)
 
     def _prepare(self) -> float:
-        """Compile or record what the variant needs, and return the seconds this takes without cached code."""
+        """Compile or record what the variant needs; return the seconds that this takes without cached code."""
         example, cold_s = self._fresh.example(), list[float]()
         left = self._point.total_steps % self.contender.lane.steps_per_call
         self._timer.time(lambda: cold_s.append(self.training.prepare(example, remainder=left > 0)))
@@ -333,7 +337,7 @@ class MeasuredContender:
         return cold_s[0]
 
     def _use_settings(self) -> None:
-        """Train with this contender's threads, arithmetic and memory from here on; the others have theirs."""
+        """Use the thread count, precision and memory policy of this contender from now on."""
         count = self.raw.threads
         if count == BEST_THREADS and self.contender.lane.execution == "compiled":
             count = self._counts[0]  # what is compiled at the start is one of those that are tried
@@ -344,7 +348,7 @@ class MeasuredContender:
         devices.set_memory_retention(keep=self.contender.lane.host_memory == "kept")
 
     def _use_precision(self) -> None:
-        """Set the fp32 precision of the variant, strict unless it says otherwise, and record it; set cuDNN's choice."""
+        """Set and record the fp32 precision of the variant, strict by default, and the choice of cuDNN's algorithms."""
         devices.use_tf32(self.contender.lane.precision == "tf32")
         torch.backends.cudnn.benchmark = self.contender.lane.cudnn == "benchmark"
         self.raw.fp32_precision = devices.Fp32Precision.read().describe(on_host=self.contender.on_host)
@@ -359,7 +363,7 @@ class MeasuredContender:
         return seconds
 
     def _make_room(self, steps: int) -> None:
-        """Finish the last epoch untimed if it would end within the next `steps`, so that its weights can be stored."""
+        """Finish the last epoch untimed if it ends within the next `steps`, so that its weights can be stored."""
         left = self._point.total_steps - self.training.steps
         if 0 < left < steps:
             self._use_settings()
@@ -367,14 +371,14 @@ class MeasuredContender:
             self._settle()
 
     def _settle(self) -> None:
-        """Read the losses, and keep the weights when the last epoch has just ended."""
+        """Read the losses, and store the weights if the last epoch has just ended."""
         self.curve.add(self.training.read_losses())
         _IDLE_SINCE_NS[self.contender.device] = self._timer.clock()
         if self.training.steps == self._point.total_steps:
             self._keep_weights()
 
     def _keep_weights(self) -> None:
-        """Keep a copy of the weights to examine them, on the host, where it takes no memory from the blocks."""
+        """Store a copy of the weights for `examine`, on the host so that the blocks lose no device memory."""
         self._afterwards.attempt(
             "The classification report is", lambda: setattr(self, "_final", self.training.weights("cpu"))
         )

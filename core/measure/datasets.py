@@ -1,7 +1,7 @@
 """Data sets as seeded host tensors: generated, read from scikit-learn's bundled files, or loaded by torchvision.
 
-Every set is split into training, validation and test, and standardised with the mean and standard deviation of its
-training samples. Nothing is ever substituted. scikit-learn is not imported: it would load a second OpenMP runtime.
+Each data set is split into training, validation and test, and standardised with the mean and standard deviation of its
+training samples. Missing data is never replaced. scikit-learn is not imported: it would load a second OpenMP runtime.
 """
 
 import contextlib
@@ -31,11 +31,11 @@ LabelledTable = tuple[np.ndarray, np.ndarray]
 """Rows float32 (n, features) and labels int64 (n,)."""
 
 DIABETES_CUTS = (100.0, 184.0)
-"""Highest progression of the first and of the second third of the patients, who have 25 to 346."""
+"""Maximum progression of the first and of the second third of the patients, whose values range from 25 to 346."""
 
 
 def read_bundled_dataset(facts: catalog.Dataset) -> LabelledTable:
-    """Return every sample of a data set, rows (n, *shape), in the order of its file.
+    """Return all samples of a data set, (n, *shape), in the order of its file.
 
     Raises:
         DatasetUnavailable: scikit-learn is not installed.
@@ -53,35 +53,40 @@ def read_bundled_dataset(facts: catalog.Dataset) -> LabelledTable:
 
 
 def _read_labelled_table(folder: Path, name: str) -> LabelledTable:
-    """Return a table whose last column is the label; only the digits have no header line."""
+    """Return a table whose last column is the label; every file except the digits has a header line."""
     headings = 0 if name.startswith("digits") else 1
     table = np.loadtxt(folder / name, delimiter=",", dtype=np.float32, skiprows=headings)
     return table[:, :-1], table[:, -1].astype(np.int64)
 
 
 def _diabetes(folder: Path, name: str) -> LabelledTable:
-    """Return patients by the third of their progression."""
+    """Return the patients, labelled with the third of the progression that they belong to."""
     progression = np.loadtxt(folder / "diabetes_target.csv.gz")
     return np.loadtxt(folder / name, dtype=np.float32), np.searchsorted(DIABETES_CUTS, progression).astype(np.int64)
 
 
 DATASETS_FOLDER = sources.folder()
-"""Where torchvision keeps its files."""
+"""Folder of torchvision's files."""
 
 IMAGES_VALIDATION = 10_000
-"""Of torchvision's 60,000 training images; fewer where more than 50,000 are trained on."""
+"""Number of validation images, out of torchvision's 60,000 training images; fewer if more than 50,000 are used for
+training.
+"""
 
 HELD_OUT_SHARE = 5
-"""Synthetic sets draw one validation and one test sample for every five to train on, at least 100."""
+"""Number of validation samples, and of test samples, of a synthetic data set per training sample; at least 100."""
 
 DISC_RADIUS_SQUARED = 1 / (2 * np.pi)
-"""The disc tutorial's code tests x² + y² < 1/(2π) on [0, 1]²; its prose says otherwise, the code is followed."""
+"""Square of the radius: the tutorial's code tests x² + y² < 1/(2π) on [0, 1]².
+
+Its text differs; Crossover follows the code.
+"""
 
 CATEGORIES = 100_000
-"""Categories of each column of the clicks."""
+"""Number of categories in each column of the clicks."""
 
 DOWNLOAD_TIMEOUT_S = 15
-"""A host without internet should say so soon, not hang."""
+"""Seconds after which a download fails on a host without internet access."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +94,7 @@ class Split:
     """Samples with labels.
 
     Attributes:
-        samples: (n, *shape) in the numbers of the training, standardised; tokens are int32 (n, steps) as they are.
+        samples: (n, *shape) in the number format of the training, standardised; tokens are int32 (n, steps), unchanged.
         labels: int64 (n,).
     """
 
@@ -106,12 +111,12 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """One data set, split.
+    """One data set with its three parts.
 
     Attributes:
-        validation: may be empty where every image is trained on.
-        one_by_one: the training samples as the tutorials read them, one at a time with transforms.
-        hash: 16 hexadecimal digits over every sample and label of the three parts.
+        validation: empty if every image is used for training.
+        one_by_one: training samples as in the tutorials, read one at a time with transforms.
+        hash: 16 hexadecimal digits computed from all samples and labels.
     """
 
     train: Split
@@ -122,7 +127,7 @@ class Data:
 
 
 _LOADED: weakref.WeakValueDictionary[tuple[str, int, int, int, int, Path, str], Data] = weakref.WeakValueDictionary()
-"""Data sets that a training still uses; the points of a sweep share them."""
+"""Data sets in use by a training; the points of a sweep share them."""
 
 
 def load_dataset(
@@ -135,16 +140,16 @@ def load_dataset(
     dtype: str = "float32",
     folder: Path | None = None,
 ) -> Data:
-    """Load and split one data set, or return the same object if it is in use already.
+    """Load and split one data set, or return the loaded one if it is in use.
 
     Args:
         name: key of `core.question.catalog.DATASETS`.
-        samples: training samples.
-        seed: of the random numbers and of the split.
-        sequence_length: tokens of each sample, where samples are tokens.
-        embedding_rows: how many numbers categories have, where samples are categories.
-        dtype: of samples that are no whole numbers; those of float64 are the same numbers, and have the same hash.
-        folder: of torchvision's files, `DATASETS_FOLDER` unless given.
+        samples: number of training samples.
+        seed: seed of the random numbers and of the split.
+        sequence_length: number of tokens per sample, if samples are tokens.
+        embedding_rows: number of distinct values of a category, if samples are categories.
+        dtype: number format of samples other than integers; it changes neither values nor hash.
+        folder: folder of torchvision's files, `DATASETS_FOLDER` by default.
 
     Raises:
         DatasetUnavailable: files are missing and could not be downloaded.
@@ -184,7 +189,7 @@ def _convert_dtype(data: Data, dtype: torch.dtype) -> Data:
 
 
 class _Converted(TorchDataset[tuple[Tensor, int]]):
-    """Samples one at a time, in other numbers."""
+    """Samples one at a time, converted to another number format."""
 
     def __init__(self, source: TorchDataset[Any], dtype: torch.dtype) -> None:
         self._source, self._dtype = source, dtype
@@ -211,7 +216,7 @@ def _load(name: str, samples: int, seed: int, sequence_length: int, embedding_ro
 
 
 class _Rows(TorchDataset[tuple[Tensor, int]]):
-    """Rows of an array, converted and standardised one at a time, as a tutorial's data set class does."""
+    """Rows of an array, converted and standardised one at a time, like the data set class of a tutorial."""
 
     def __init__(self, rows: np.ndarray, labels: np.ndarray, prepare: Callable[[np.ndarray], Tensor]) -> None:
         self._rows, self._labels, self._prepare = rows, labels, prepare
@@ -241,8 +246,8 @@ def _disc(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]
 def _signal(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Simulate events, half of them signal; (count, 20) float32 and (count,) int64.
 
-    Eight momenta-like features with exponential tails, harder for the signal; one mass-like feature with a
-    peak over a falling background; eleven angle-like features of which three are correlated in the signal.
+    Eight features resemble momenta with exponential tails, harder for the signal; one resembles a mass with a peak over
+    a falling background; eleven resemble angles, three of them correlated in the signal.
     """
     labels = rng.integers(0, 2, count)
     momenta = rng.exponential(30.0 + 8.0 * labels[:, None], (count, 8))
@@ -255,7 +260,7 @@ def _signal(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarra
 def _token_order(
     facts: catalog.Dataset, length: int, rng: np.random.Generator, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences of tokens, and in which order 0, 1 and 2 come in each; (count, length) int32 and (count,) int64."""
+    """Return sequences of tokens, labelled with the order of 0, 1 and 2; (count, length) int32 and (count,) int64."""
     tokens = rng.integers(3, facts.vocabulary, (count, length), dtype=np.int32)
     labels = rng.integers(0, len(facts.classes), count)
     places = np.sort(rng.integers(0, length - 2, (count, 3)), axis=1) + np.arange(3)
@@ -265,9 +270,9 @@ def _token_order(
 
 
 def _clicks(facts: catalog.Dataset, rows: int, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Categories as numbers below `rows`, (count, columns) int32, and whether their effects add up to a purchase.
+    """Return categories below `rows`, (count, columns) int32, and whether their effects add up to a purchase.
 
-    How often a category comes falls off as one over its rank. A hash gives it its number and its effect.
+    The frequency of a category is proportional to one over its rank. A hash determines its number and effect.
     """
     columns = np.arange(facts.shape[0], dtype=np.uint64)
     ranks = np.floor(CATEGORIES ** rng.random((count, len(columns)))).astype(np.uint64)
@@ -282,7 +287,7 @@ _DRAW = {"disc": _disc, "signal": _signal}
 
 
 def _load_bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
-    """Load a bundled data set; a fifth is the test set, a tenth the validation set."""
+    """Load a bundled data set; a fifth of it is the test set and a tenth the validation set."""
     rows, labels = read_bundled_dataset(facts)
     test_end, validation_end = math.ceil(len(rows) / 5), math.ceil(len(rows) / 5) + math.ceil(len(rows) / 10)
     test, validation, train = np.split(np.random.default_rng(seed).permutation(len(rows)), [test_end, validation_end])
@@ -292,7 +297,7 @@ def _load_bundled(facts: catalog.Dataset, samples: int, seed: int) -> Data:
 def _split_rows(
     rows: np.ndarray, labels: np.ndarray, train: np.ndarray, validation: np.ndarray, test: np.ndarray
 ) -> Data:
-    """Tables are standardised column by column, images as a whole, tokens not at all."""
+    """Split rows and standardise them: tables by column, images as a whole, tokens not at all."""
     prepare = torch.from_numpy if rows.dtype == np.int32 else _standardising(rows[train])
 
     def split(indices: np.ndarray) -> Split:

@@ -1,11 +1,9 @@
-"""The devices PyTorch sees: describe, first use, synchronize, memory; failures that end one contender only.
+"""The devices of PyTorch: description, first use, synchronization, memory, and failures that end one contender only.
 
-All through `torch.accelerator`; where PyTorch answers for a kind in its own way, that way is in `_BACKENDS`. Before a
-device is timed, `check_synchronization` verifies that waiting for it really waits.
-
-Variants that a kind of device supports on this machine, and how the host reuses freed memory.
-
-Finding them runs no variant. The words of a refusal follow "cannot be run:".
+Everything goes through `torch.accelerator`; `_BACKENDS` has the exceptions. Before a device is timed,
+`check_synchronization` verifies that synchronizing really waits. The module also finds the variants that a device
+supports on this machine, without running any, and sets how the host reuses freed memory. The text of a refusal follows
+"cannot be run:".
 """
 
 import contextlib
@@ -43,29 +41,33 @@ from . import gpu_telemetry, missing_gpu
 from .timer import Clock, Synchronizable
 
 WORK_S = 0.3
-"""Work that is queued, in seconds: so long that neither queueing it nor reading one value passes for it."""
+"""Duration of the queued work in seconds: much longer than queueing it or reading one value."""
 
 NOTICEABLE = 0.1
-"""Share of the work that may be left: reading a value takes far less than a tenth of `WORK_S` on any bus."""
+"""Maximum share of unfinished work: reading a value takes far less than a tenth of `WORK_S` on any bus."""
 
 TRIES = 3
-"""Tries before a device is refused: on a busy machine reading a value may wait, but not every time."""
+"""Number of tries before a device is refused: on a busy machine reading a value may be delayed, but not every time."""
 
 SIZES = 512, 4096
-"""Rows and columns of the products that are tried first, and of the largest, whose matrices take 64 MiB each."""
+"""Number of rows of the first matrices and of the largest ones, which need 64 MiB each."""
 
 MOST_PRODUCTS = 512
-"""Products in a row; a launch queue is full at about a thousand, and queueing more waits without a synchronization."""
+"""Maximum number of queued products: a launch queue is full at about a thousand, and queueing more waits without a
+synchronization.
+"""
 
 Queue = Callable[[int, int], Callable[[], object]]
-"""Queues products of matrices of a size, so many in a row, each of the one before; returns what reads a value."""
+"""Function that queues a number of products of matrices of a size, each of the previous result; returns a function that
+reads a value of the last.
+"""
 
 
 def check_synchronization(device: Synchronizable, handle: torch.device) -> None:
-    """Refuse a device that is not done when it says so.
+    """Refuse a device that reports to be done too early.
 
     Raises:
-        DeviceUnavailable: work was left.
+        DeviceUnavailable: work was unfinished after a synchronization.
     """
     queue = partial(_queue, handle)
     least = 1.0
@@ -80,10 +82,10 @@ def check_synchronization(device: Synchronizable, handle: torch.device) -> None:
 
 
 def share_left(device: Synchronizable, queue: Queue, clock: Clock = time.perf_counter_ns) -> float:
-    """Return the share of its work that a device had left when it reported to be synchronized.
+    """Return the share of unfinished work when the device reported to be synchronized.
 
-    The work is doubled until it takes `WORK_S` up to the value that is read, so an early synchronization cannot make it
-    short.
+    The work is doubled until it takes `WORK_S`, measured up to the reading of a value, so that an early synchronization
+    cannot shorten it.
     """
     (size, largest), products = SIZES, 1
     while True:
@@ -116,23 +118,23 @@ class Device:
     torch: torch.device
 
     def synchronize(self) -> None:
-        """Wait until the device has no work left; a CPU never has, its calls return when they are done."""
+        """Wait until the device has finished all work; calls on a CPU return only when they are done."""
         if self.torch.type != "cpu":
             torch.accelerator.synchronize(self.torch)
 
     def make_current(self) -> None:
-        """Make it the one that PyTorch uses unasked; pinning memory would else occupy the first one too."""
+        """Make this device PyTorch's default; otherwise pinning memory would occupy the first device too."""
         if self.torch.type != "cpu" and self.torch.index is not None:
             torch.accelerator.set_device_index(self.torch.index)
 
     def free_bytes(self) -> int:
-        """Return the free memory in bytes; the host's for a CPU and for devices that share it or do not report it."""
+        """Return the free memory in bytes; the host's for a CPU, or a device that shares it or reports none."""
         return _backend(self.torch.type).free_bytes(self.torch)
 
     def release(self) -> None:
-        """Hand memory that nothing uses back to the device; that of a CPU to the system.
+        """Return unused memory to the device, or for a CPU to the system.
 
-        Never raises: a device in trouble refuses this too, and what was measured on it is worth more.
+        Never raises: a failing device may refuse this too, and its measurements must not be lost.
         """
         if self.torch.type == "cpu":
             set_memory_retention(keep=False)
@@ -142,7 +144,7 @@ class Device:
 
 
 def discover() -> tuple[DeviceInfo, ...]:
-    """Return every device that can be trained on, the CPU first."""
+    """Return all devices that can train, the CPU first."""
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if accelerator is None:
         return (_info("cpu", "cpu"),)
@@ -153,10 +155,10 @@ def discover() -> tuple[DeviceInfo, ...]:
 
 
 def find(device: str) -> DeviceInfo:
-    """Return facts of one device.
+    """Return the description of one device.
 
     Raises:
-        DeviceUnavailable: PyTorch does not see it; the message says what there is.
+        DeviceUnavailable: PyTorch does not see the device; the message lists those that it sees.
     """
     seen = discover()
     for info in seen:
@@ -167,16 +169,16 @@ def find(device: str) -> DeviceInfo:
 
 
 def open_device(device: str) -> Device:
-    """Return a handle on one device.
+    """Return a handle for one device.
 
     Raises:
-        DeviceUnavailable: PyTorch does not see it.
+        DeviceUnavailable: PyTorch does not see the device.
     """
     return Device(to_torch_device(find(device).device))
 
 
 def to_torch_device(device: str) -> torch.device:
-    """Return PyTorch's handle on a device from Crossover's name for it, without using the device; it need not exist."""
+    """Return PyTorch's handle for a device by its name in Crossover, without using the device; it need not exist."""
     kind, _, number = device.partition(":")
     accelerator = torch.accelerator.current_accelerator() if kind == OTHER else None
     return torch.device(accelerator.type, int(number)) if accelerator else torch.device(device)
@@ -184,13 +186,13 @@ def to_torch_device(device: str) -> torch.device:
 
 @functools.cache
 def initialise(device: str) -> float:
-    """Use a device for the first time, and see that it can be timed.
+    """Use a device for the first time, and check that it can be timed.
 
     Returns:
-        Seconds that its first use took in this process; the same value at every later call.
+        The seconds of the first use in this process; later calls return the same value.
 
     Raises:
-        DeviceUnavailable: PyTorch does not see it, or it is not done when it says so.
+        DeviceUnavailable: PyTorch does not see the device, or it reports to be done too early.
     """
     handle = open_device(device)
     seconds = _first_use(handle)
@@ -220,15 +222,15 @@ def _first_use(handle: Device) -> float:
 class Fp32Precision:
     """How fp32 is computed: `ieee`, or with inputs rounded to `tf32` or `bf16`; `none` means ieee.
 
-    Read through `fp32_precision` alone, because the older getters raise where a script has used both. The older setters
-    are called too, so that readers of those, such as torch.compile, find the same.
+    Only `fp32_precision` is read, because the older getters raise an error if a script has used both interfaces. The
+    older setters are called too, for code that reads them, such as torch.compile.
 
     Attributes:
-        general: applies where no other attribute does.
+        general: default of the other attributes.
         matmul: matrix products on NVIDIA GPUs.
-        convolution: likewise.
-        recurrent: recurrent layers, likewise.
-        host: matrix products of a CPU.
+        convolution: convolutions on NVIDIA GPUs.
+        recurrent: recurrent layers on NVIDIA GPUs.
+        host: matrix products on a CPU.
     """
 
     general: str = "none"
@@ -239,7 +241,7 @@ class Fp32Precision:
 
     @classmethod
     def read(cls) -> "Fp32Precision":
-        """Read the setting of this process."""
+        """Return the present setting of this process."""
         backends: Any = torch.backends
         return cls(
             general=backends.fp32_precision,
@@ -250,7 +252,7 @@ class Fp32Precision:
         )
 
     def use(self) -> None:
-        """Set it in this process, unless it is set."""
+        """Apply this setting to the process, unless it is already set."""
         if self.read() == self:
             return
         backends: Any = torch.backends
@@ -310,7 +312,7 @@ def _info(kind: str, torch_type: str, index: int = 0) -> DeviceInfo:
 
 
 _Description = tuple[str, int, tuple[int, int]]
-"""A device's own name, its memory in bytes, and its compute capability."""
+"""Name, memory in bytes, and compute capability of a device."""
 
 
 def _describe_by_properties(torch_type: str, index: int) -> _Description:
@@ -334,7 +336,8 @@ def _cuda_driver(_: str) -> str:
 def _gpu_free_bytes(device: torch.device) -> int:
     """Return the free memory of a GPU, including unused memory that PyTorch has allocated for the next training.
 
-    Drivers of some Intel GPUs do not tell what is free (pytorch#159728): there, all that this process does not use.
+    Drivers of some Intel GPUs do not report it (pytorch#159728); the result is then all memory that this process does
+    not use.
     """
     card = torch.get_device_module(device)
     allocated = card.memory_allocated(device)
@@ -347,11 +350,11 @@ def _gpu_free_bytes(device: torch.device) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Backend:
-    """PyTorch's functions that describe devices of a type, as most types offer them.
+    """PyTorch's functions that describe the devices of a type; the defaults suit most types.
 
     Attributes:
-        describe: from the type and a device's number.
-        driver: driver and runtime, from the type.
+        describe: returns the description of a device from its type and number.
+        driver: returns driver and runtime of a type.
     """
 
     describe: Callable[[str, int], _Description] = _describe_by_properties
@@ -374,7 +377,7 @@ _BACKENDS = {
         driver=lambda _: f"macOS {platform.mac_ver()[0]}",
     ),
 }
-"""By PyTorch's name of the type; those left out answer like most."""
+"""Functions by PyTorch's name of the type; other types use the defaults."""
 
 
 def _backend(torch_type: str) -> _Backend:
@@ -393,7 +396,7 @@ _OUT_OF_MEMORY = (
 """Lower-case texts by which allocators and libraries report missing memory in a bare RuntimeError."""
 
 _MOST_WORDS = 300
-"""Letters of an error that a row's message quotes."""
+"""Maximum number of characters of an error in a row's message."""
 
 _log = logging.getLogger(__name__)
 
@@ -406,11 +409,11 @@ def attempt(
     """Do work that may fail.
 
     Args:
-        work: what to do.
-        interpret: returns the meaning of its error, or None for an unknown error, which is then raised.
+        work: function to call.
+        interpret: returns the meaning of an error, or None for an unknown one, which is then raised.
 
     Returns:
-        Result of `interpret`; None if there was no error. Nothing refers to what had been allocated.
+        The result of `interpret`; None without an error. No reference to allocated memory remains.
     """
     try:
         work()
@@ -424,17 +427,17 @@ def attempt(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an allocator refused: that of the host, of a device, or of one of its libraries."""
+    """Return whether memory was exhausted, by an error of the host's, a device's or a library's allocator."""
     if isinstance(error, OutOfMemory | MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
 def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None:
-    """Return how an error ends this contender alone, and the sentence that says so; None if it concerns the run.
+    """Return the outcome of a contender after an error, and a sentence on it; None if the error concerns the whole run.
 
-    An error in a variant is attributed to the variant: no compiler, a graph that cannot be recorded. It counts as
-    interrupted, an outcome that readers of earlier versions know and do not build on.
+    An error in a variant, such as a missing compiler or a graph that cannot be recorded, belongs to the variant. Its
+    outcome is `interrupted`, which earlier versions know and exclude.
     """
     if is_out_of_memory(error):
         return "out_of_memory", str(error) if isinstance(error, OutOfMemory) else "The device ran out of memory."
@@ -447,9 +450,9 @@ def ending(contender: Contender, error: Exception) -> tuple[Outcome, str] | None
 
 
 def _words(error: Exception) -> str:
-    """Return an error by its kind and its first line.
+    """Return the type and the first line of an error.
 
-    An error that only announces another is described by the latter.
+    An error that only announces another is replaced by the other.
     """
     inner = getattr(error, "inner_exception", None)
     told = inner if isinstance(inner, Exception) else error
@@ -460,17 +463,17 @@ def _words(error: Exception) -> str:
 
 
 VOLTA, AMPERE = (7, 0), (8, 0)
-"""First compute capability that Triton makes code for, and first one with TF32 and bfloat16 in hardware."""
+"""First compute capability that Triton supports, and first one with TF32 and bfloat16 in hardware."""
 
 COMPILERS = ("g++", "clang++", "c++")
 TRITON_COMPILERS = ("gcc", "clang")
-"""Compilers that torch.compile uses for a CPU unless CXX names another, and Triton unless CC does."""
+"""Compilers of torch.compile for a CPU unless CXX names another, and of Triton unless CC does."""
 
 
 def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
-    """Return the kinds of variant that a device does not support, each with the reason.
+    """Return the kinds of variants that a device does not support, each with the reason.
 
-    The device is an NVIDIA GPU of a compute capability, or a device of another kind.
+    The compute capability matters only for an NVIDIA GPU.
     """
     asked = {
         "compiled": _no_compiler(kind, capability),
@@ -486,7 +489,7 @@ def refusals(kind: str, capability: tuple[int, int] = (0, 0)) -> dict[str, str]:
 
 
 def _no_compiler(kind: str, capability: tuple[int, int]) -> str:
-    """Return why torch.compile cannot make code for a device."""
+    """Return why torch.compile cannot generate code for a device; empty if it can."""
     compiler = DEVICE_KINDS[kind].compiler
     if not compiler:
         return f"the training step is not compiled for {kind.upper()}"
@@ -500,7 +503,10 @@ def _no_compiler(kind: str, capability: tuple[int, int]) -> str:
 
 
 def _no_triton(kind: str, capability: tuple[int, int]) -> str:
-    """Return why Triton cannot make code for a device; it has a C compiler build what launches that code."""
+    """Return why Triton cannot generate code for a device; empty if it can.
+
+    Triton builds its launcher with a C compiler.
+    """
     if importlib.util.find_spec("triton") is None:
         return "torch.compile needs the package triton for this device"
     if DEVICE_KINDS[kind].tf32 and capability < VOLTA:
@@ -519,7 +525,7 @@ def _no_headers() -> str:
 
 
 def _first(variable: str, names: Sequence[str]) -> str | None:
-    """Return the first compiler that is here: what a variable names, or else one of these."""
+    """Return the first installed compiler: the one that a variable names, or else one of the given names."""
     return next(filter(None, map(shutil.which, (os.environ.get(variable) or "", *names))), None)
 
 
@@ -562,16 +568,17 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 """Numbers of glibc's parameters (malloc.h)."""
 
 _HANDED_BACK = {_MMAP_MAX: 65_536, _MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 64 << 20}
-"""glibc's default and the highest limits that it moves to by itself, in bytes on 64-bit systems."""
+"""glibc's default number of mappings, and the highest limits that it adapts to by itself, in bytes on 64-bit systems.
+"""
 
 _KEPT = {_MMAP_MAX: 0, _TRIM_THRESHOLD: -1}
-"""No block comes from outside the heap, and the heap never shrinks."""
+"""Limits with which all memory comes from the heap, and the heap never shrinks."""
 
 
 def set_memory_retention(*, keep: bool) -> None:
     """Reuse memory that is freed from now on, or return it to the system together with all that was retained.
 
-    Without glibc nothing happens: `why_not` gives the reason.
+    Without glibc this does nothing: `why_not` returns the reason.
     """
     library = _glibc()
     if library is None or _Now.kept is keep:
@@ -591,7 +598,7 @@ def why_not(kind: str) -> str:
 
 
 class _Now:
-    """Setting of this process; None before the first use."""
+    """The setting of this process; None before the first use."""
 
     kept: bool | None = None
 

@@ -1,13 +1,11 @@
-"""How steps are run: one training step, several compiled into one function, or recorded and replayed as a CUDA graph.
+"""Execution of steps: one training step, several compiled into one function, or recorded and replayed as a CUDA graph.
 
-Cross entropy and SGD without momentum, nothing else. A variant with micro-batches adds up gradients before it updates.
-Nothing here depends on a clock, the source of the data, or the number of steps.
-
-Compiled code on disk, so that this machine need not compile a function again, with the seconds of compiling it.
-
-Each function has a folder: the caches of torch as compiling into empty ones filled them, and the seconds. The start-up
-cost of a variant must not depend on earlier compilations, so a row has those seconds even if the code comes from here.
-Code from a folder is run, so a folder that others can write to is never used.
+The loss is cross entropy, and the optimizer is SGD without momentum. A variant with micro-batches accumulates gradients
+before it updates. Nothing here depends on a clock, the source of the data, or the number of steps. Compiled code is
+cached on disk, so that this machine need not compile a function again. Each function has a folder with torch's caches
+and the seconds that compiling took with empty caches. The start-up cost of a variant must not depend on earlier
+compilations. Its row has these seconds even if the code is cached. Code from a folder is executed, so a folder that
+others can write to is never used.
 """
 
 import contextlib
@@ -39,15 +37,15 @@ from ..question.lanes import PLAIN, Lane
 from ..results import environment
 
 Batch = tuple[Tensor, Tensor]
-"""Samples (batch, *shape) in the numbers of the weights, and labels (batch,) int64."""
+"""Samples (batch, *shape) in the number format of the weights, and labels (batch,) int64."""
 
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
-"""Types of numbers that autocast computes in, by the word of a variant."""
+"""Number format of autocast, by the word of a variant."""
 
 
 class Step:
-    """The step of one network, which is on the device already."""
+    """The training step of one network, which is already on the device."""
 
     def __init__(self, network: nn.Module, *, learning_rate: float, lane: Lane = PLAIN) -> None:
         """Wrap a network, and convert it to the memory format of the variant."""
@@ -63,7 +61,7 @@ class Step:
         self._plain = lane.precision not in AUTOCAST and not lane.micro_batch
 
     def train(self, batch: Batch) -> Tensor:
-        """Train on a batch that is on the device; returns the loss, still there."""
+        """Train on a batch on the device; return the loss, which stays there."""
         for parameter in self.parameters:  # as the optimizer's zero_grad, which also talks to the profiler
             parameter.grad = None
         if not self._plain:
@@ -74,26 +72,29 @@ class Step:
         return loss.detach()
 
     def pieces(self, batch: Batch) -> Sequence[Batch]:
-        """Return the parts of a batch that go forward and backward at once: its micro-batches, or the batch."""
+        """Return the micro-batches of a batch, or the batch itself without micro-batches."""
         size = self.lane.micro_batch
         return list(zip(*(part.split(size) for part in batch), strict=True)) if size else (batch,)
 
     def loss(self, piece: Batch, pieces: int = 1) -> Tensor:
-        """Compute forward pass and loss of one of so many pieces of a batch: its share in the batch's mean."""
+        """Compute the loss of one of several micro-batches, as its share of the mean over the batch."""
         return self.compute_loss(self.network, piece, pieces)
 
     def compute_loss(self, network: Callable[[Tensor], Tensor], piece: Batch, pieces: int) -> Tensor:
-        """Return the loss of the step with its network called in another way."""
+        """Return the loss of the step with another function in place of the network."""
         with self._arithmetic(piece[1].device.type):
             loss = functional.cross_entropy(network(piece[0]), piece[1])
         return loss / pieces if pieces > 1 else loss
 
     def go_backward(self, loss: Tensor) -> None:
-        """Add the gradients of a loss, which is scaled first in fp16."""
+        """Accumulate the gradients of a loss; in fp16 the loss is scaled first."""
         self.scaler.scale(loss).backward()
 
     def update(self) -> None:
-        """Update the weights; in fp16 by unscaled gradients, not at all where one overflowed, with a new scale then."""
+        """Update the weights.
+
+        In fp16 the gradients are unscaled first; after an overflow the update is skipped and the scale reduced.
+        """
         self.scaler.step(self.optimizer)
         self.scaler.update()
 
@@ -107,7 +108,10 @@ class Step:
         return sum(losses[1:], losses[0])
 
     def _arithmetic(self, device_type: str) -> contextlib.AbstractContextManager[Any]:
-        """TF32 is no context but a setting of the process, see `core.measure.devices.use_tf32`."""
+        """Return the autocast context of the variant.
+
+        TF32 is a setting of the process, see `core.measure.devices.use_tf32`.
+        """
         if self.lane.precision not in AUTOCAST:
             return contextlib.nullcontext()
         # without its cache of cast weights, which neither a graph nor a compiled step may keep from step to step
@@ -115,31 +119,33 @@ class Step:
 
 
 Steps = Callable[[list[Tensor], Tensor, Tensor], Tensor]
-"""Weights, changed in place; samples (steps, batch, *shape); labels (steps, batch) → losses (steps,)."""
+"""Compiled function: weights, changed in place; samples (steps, batch, *shape); labels (steps, batch) → losses
+(steps,).
+"""
 
 _CHATTY = ("torch.utils.cpp_extension", "torch._inductor", "torch._dynamo", "torch._functorch")
-"""Loggers that remark on a compilation what concerns nobody here, such as that there is no CUDA."""
+"""Loggers whose messages on a compilation do not matter here, for example that CUDA is missing."""
 
 
 class Compiled:
     """Runs the steps of one network as compiled functions.
 
     Attributes:
-        saved_s: seconds that the last `prepare` spared, as code came from the disk.
+        saved_s: seconds that the last `prepare` saved because code came from the disk.
     """
 
     def __init__(self, step: Step) -> None:
-        """Take a step; nothing is compiled yet."""
+        """Store a step; nothing is compiled yet."""
         self._step = step
         self._functions: dict[tuple[int, int], Steps] = {}
         self.saved_s = 0.0
         self._weights = [parameter.detach() for parameter in step.parameters]
 
     def prepare(self, example: Batch, counts: Sequence[int]) -> float:
-        """Compile functions of so many steps each, for the number of threads that is set; no weight changes.
+        """Compile a function for each number of steps, for the present number of threads; no weight changes.
 
         Returns:
-            Seconds that it takes with empty caches; those of bringing in the compiler are the same at every call in a
+            Seconds of compiling with empty caches; the part for importing the compiler is the same at every call in a
             process.
         """
         begin = time.perf_counter()
@@ -155,13 +161,13 @@ class Compiled:
         return loading_s + time.perf_counter() - begin + self.saved_s
 
     def run(self, batch: Batch, count: int) -> Tensor:
-        """Train `count` steps on as many batches, one after the other in `batch`; returns their losses."""
+        """Train `count` steps on as many batches, concatenated in `batch`; return their losses."""
         samples, labels = batch
         size = len(labels) // count
         return self._call(count, self._weights, samples.view(count, size, *samples.shape[1:]), labels.view(count, size))
 
     def _identity(self, count: int, example: Batch) -> dict[str, object]:
-        """Return all that the function of `count` steps depends on, except the machine."""
+        """Return everything that the function of `count` steps depends on, except the machine."""
         step, (samples, labels) = self._step, example
         tensors = (*step.parameters, samples, labels)
         return {
@@ -185,7 +191,7 @@ class Compiled:
 
 @functools.cache
 def import_compiler() -> float:
-    """Import what compiles; seconds that it took in this process, the same at every later call."""
+    """Import the compiler; return the seconds of its first import in this process."""
     begin = time.perf_counter()
     with _silence():
         for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.utils"):
@@ -194,7 +200,7 @@ def import_compiler() -> float:
 
 
 def _compile(step: Step) -> Steps:
-    """Return a function of whole steps; torch keeps compiled code by code object, so each gets one of its own."""
+    """Return a function of whole steps. Its code object is new, because torch caches compiled code by code object."""
     names = [name for name, _ in step.network.named_parameters()]
     rate = step.learning_rate
 
@@ -221,13 +227,13 @@ def _compile(step: Step) -> Steps:
 
 
 def _device_identity(tensor: Tensor) -> str:
-    """Return the device by what its code depends on: its kind and model, whatever its number."""
+    """Return what compiled code depends on in a device: its kind and model, not its number."""
     return torch.cuda.get_device_name(tensor.device) if tensor.is_cuda else tensor.device.type
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Keep the compiler's remarks out of the log; errors are raised, not logged."""
+    """Silence the compiler's messages in the log; errors are still raised."""
     loggers = [logging.getLogger(name) for name in _CHATTY]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -242,21 +248,23 @@ def _silence() -> Iterator[None]:
 
 
 WARM_UPS = 3
-"""Steps on a side stream before recording, as PyTorch asks for: libraries set themselves up outside the graph."""
+"""Number of steps on a side stream before recording, as PyTorch recommends: libraries then initialize outside the
+graph.
+"""
 
 Gather = Callable[[Tensor], Batch]
-"""Batches of resident samples by their indices."""
+"""Function that returns batches of resident samples by their indices."""
 
 
 class Recorder:
-    """Records work of a device as a CUDA graph, of NVIDIA, and of AMD through ROCm."""
+    """Recorder of CUDA graphs, on NVIDIA GPUs and, through ROCm, on AMD GPUs."""
 
     def __init__(self, device: torch.device) -> None:
         """Take a device."""
         self._device = device
 
     def warm_up(self, work: Callable[[], object]) -> None:
-        """Do work on a stream other than the recording one, and wait for it."""
+        """Do work on another stream than the recording one, and wait for it."""
         with torch.cuda.device(self._device):
             side = torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
@@ -266,7 +274,7 @@ class Recorder:
             torch.cuda.synchronize()
 
     def record(self, work: Callable[[], object]) -> Callable[[], None]:
-        """Record work without doing it; what is returned does it each time it is called."""
+        """Record work without executing it; return a function that replays it."""
         with torch.cuda.device(self._device):
             graph = torch.cuda.CUDAGraph()
             # left out, the stream would be that of whichever device recorded first in this process
@@ -277,10 +285,10 @@ class Recorder:
 
 
 class RecordedSteps:
-    """So many steps, recorded, with the buffers that they read and write."""
+    """A recording of several steps, with the buffers that they read and write."""
 
     def __init__(self, step: Step, recorder: Recorder, example: Batch, count: int, gather: Gather | None) -> None:
-        """Warm up and record; the weights are afterwards what they were before."""
+        """Warm up and record; the weights are restored afterwards."""
         samples, labels = (torch.cat([part] * count) for part in example)
         size, self._gather = len(example[1]), gather
         self.index = torch.zeros(len(labels), dtype=torch.int64, device=labels.device) if gather else None
@@ -305,7 +313,7 @@ class RecordedSteps:
                 parameter.copy_(value)
 
     def load(self, what: Tensor | Batch) -> None:
-        """Copy indices, or batches, to where the graph reads them; waits for nothing."""
+        """Copy indices or batches to the input buffers of the graph, without waiting."""
         if isinstance(what, Tensor):
             assert self.index is not None
             self.index.copy_(what, non_blocking=True)
@@ -318,13 +326,16 @@ class Graph:
     """Runs the steps of one network by replaying graphs of them."""
 
     def __init__(self, step: Step, recorder: Recorder, gather: Gather | None) -> None:
-        """Take a step; nothing is recorded yet. Batches of resident data are gathered, by indices, within the graph."""
+        """Store a step; nothing is recorded yet.
+
+        With resident data, the graph itself gathers the batches by their indices.
+        """
         self._step, self._recorder, self._gather = step, recorder, gather
         self._recordings: dict[int, RecordedSteps] = {}
         self._example: Batch | None = None
 
     def prepare(self, example: Batch, counts: Sequence[int]) -> float:
-        """Record graphs of so many steps each; no weight changes. Returns seconds."""
+        """Record a graph for each number of steps; no weight changes. Return the seconds."""
         begin = time.perf_counter()
         self._example = example
         for count in counts:
@@ -332,7 +343,7 @@ class Graph:
         return time.perf_counter() - begin
 
     def run(self, what: Tensor | Batch, count: int) -> Tensor:
-        """Train `count` steps on indices or batches, one after the other; returns their losses, still on the device."""
+        """Train `count` steps on concatenated indices or batches; return their losses, still on the device."""
         recording = self.recording(count)
         recording.load(what)
         recording.replay()
@@ -352,7 +363,7 @@ COMPILED_VARIABLE = "CROSSOVER_COMPILED"
 """Environment variable that names another folder of compiled code, which only its owner may write to."""
 
 MOST_FUNCTIONS = 100
-"""Functions whose code stays on disk, the most recently used; one needs a few megabytes."""
+"""Maximum number of functions whose code stays on disk, the most recently used; each needs a few megabytes."""
 
 _CODE, _COLD = "code", "cold.json"
 _OURS = [Path(__file__).with_name("execution.py")]
@@ -360,11 +371,11 @@ _OURS = [Path(__file__).with_name("execution.py")]
 
 @dataclass(frozen=True, kw_only=True)
 class Compilation:
-    """How one function was made ready.
+    """Times of compiling or loading one function.
 
     Attributes:
-        cold_s: seconds that it took with empty caches, now or when the code was made.
-        spent_s: seconds that it took now.
+        cold_s: seconds of compiling with empty caches, now or when the cached code was generated.
+        spent_s: seconds spent now.
     """
 
     cold_s: float
@@ -375,7 +386,7 @@ class CompiledCode:
     """The place of one function's code on disk."""
 
     def __init__(self, function: Mapping[str, object]) -> None:
-        """Identify what the function depends on: `function`, this machine, its software, and the project's code."""
+        """Derive the folder from `function`, this machine, its software, and the project's code."""
         here = environment.read_environment()
         ours = hashlib.sha256(b"".join(path.read_bytes() for path in _OURS)).hexdigest()
         all_of_it = {**function, "environment": [here.machine_id, here.python_version, here.torch_version, ours]}
@@ -387,8 +398,7 @@ class CompiledCode:
     def compiling(self) -> Iterator[list[Compilation]]:
         """Compile with the cached code of this function, or else with empty caches that are stored afterwards.
 
-        Yields:
-            A list, which has how the code was made ready afterwards.
+        Yields: A list that contains the times after the block.
         """
         from torch._inductor import utils
 
@@ -409,7 +419,7 @@ class CompiledCode:
             shutil.rmtree(place.parent, ignore_errors=True)  # torch wants none of it
 
     def _place(self, *, empty: bool) -> Path | None:
-        """Return the folder to compile in; None if it cannot be had."""
+        """Return the folder to compile in; None if it cannot be created."""
         if self._folder is None:
             return None
         place = self._folder / _CODE
@@ -422,7 +432,7 @@ class CompiledCode:
         return None
 
     def _cold_s(self) -> float | None:
-        """Return the seconds that compiling took when this code was made; None if there is none."""
+        """Return the seconds that compiling this code took; None if it is not cached."""
         try:
             return float(json.loads((self._folder / _COLD).read_bytes())) if self._folder else None
         except (OSError, ValueError, TypeError):
@@ -430,7 +440,7 @@ class CompiledCode:
 
 
 def _keep(folder: Path, seconds: float) -> None:
-    """Say that a function's code is complete, and remove what was not used for longest."""
+    """Mark the code of a function as complete, and remove the least recently used code."""
     with contextlib.suppress(OSError):
         atomic.write_json(folder / _COLD, seconds)
         others = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -439,14 +449,14 @@ def _keep(folder: Path, seconds: float) -> None:
 
 
 def _count_cache_hits() -> int:
-    """Return how many functions torch has loaded from a cache on disk so far."""
+    """Return the number of functions that torch has loaded from a cache on disk so far."""
     from torch._dynamo.utils import counters
 
     return int(counters["inductor"]["fxgraph_cache_hit"])
 
 
 def _root() -> Path | None:
-    """Return the folder of all compiled code; None if it cannot be had, or somebody else may write to it."""
+    """Return the folder of all compiled code; None if it cannot be created, or if others may write to it."""
     root = Path(os.environ.get(COMPILED_VARIABLE) or DATA / "compiled")
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -459,7 +469,7 @@ def _root() -> Path | None:
 
 @contextlib.contextmanager
 def _redirect_caches(folder: Path) -> Iterator[None]:
-    """Let torch find and leave its code in a folder, and remember none of it beyond."""
+    """Let torch read and write its code in a folder only."""
     from torch._inductor import utils
 
     places = {"TORCHINDUCTOR_CACHE_DIR": str(folder), "TRITON_CACHE_DIR": str(folder / "triton")}
