@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 import torch
 
 SLOWING = ("POWER", "THERMAL", "BOARD_LIMIT", "RELIABILITY")
-"""Policies of NVML that lower a card's clocks under load; each has a counter of the time for which it did."""
+"""NVML's policies that lower a card's clocks under load; each has a counter of seconds."""
 
 Value = TypeVar("Value")
 
 
 Columns = dict[str, Any]
-"""Values by the name of their column, None where unknown; empty for a device that is not a GPU."""
+"""Values by the name of their column, None if unknown; empty for a device that is not a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +32,11 @@ class GpuState:
     """A GPU at one moment; unknown values are None.
 
     Attributes:
-        energy_j: used since its driver was loaded.
-        throttle: bits of NVML's `nvmlClocksEventReasons`: what limits its clock.
-        throttled_s: for how long policies of `SLOWING` lowered its clocks since its driver was loaded.
-        use: share of NVML's last sample period, up to a second, in which it worked, for any process.
-        other_processes: processes that compute on it and can be seen from here, without this one.
+        energy_j: energy used since the driver was loaded.
+        throttle: bits of NVML's `nvmlClocksEventReasons`: the limits of its clock.
+        throttled_s: seconds for which policies of `SLOWING` lowered its clocks since the driver was loaded.
+        use: share of NVML's last sample period, up to a second, in which the GPU worked for any process.
+        other_processes: number of visible processes that compute on it, without this one.
     """
 
     clock_mhz: float | None = None
@@ -53,22 +53,22 @@ class GpuMonitor:
     """Reads the state of a device before and after each block.
 
     Attributes:
-        limits: limits that its GPU runs under: `device_…` columns.
+        limits: limits of the GPU, as `device_…` columns.
     """
 
     def __init__(self, device: torch.device, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Find the card of a device; a CPU has none."""
+        """Find the GPU of a device; a CPU has none."""
         self._card, self._clock = _find_gpu(device), clock
         self.limits = self._card.limits() if self._card else {}
         self._before, self._began_s = GpuState(), 0.0
 
     def begin(self) -> None:
-        """Look before the lead-in of a block."""
+        """Read the state before the lead-in of a block."""
         if self._card:
             self._before, self._began_s = self._card.state(), self._clock()
 
     def end(self) -> Columns:
-        """Look after the block: `block_…` columns; what counters say is of the time between the two looks."""
+        """Return the `block_…` columns after the block; counters cover the time between the two readings."""
         if not self._card:
             return {}
         took_s, after, before = self._clock() - self._began_s, self._card.state(), self._before
@@ -91,7 +91,7 @@ def nvml() -> Any:
 
     Raises:
         ImportError: its bindings are missing.
-        Exception: an `NVMLError` where there is no driver, or none that answers.
+        Exception: an `NVMLError` if there is no driver, or if it does not answer.
     """
     import pynvml
 
@@ -110,7 +110,7 @@ def _find_gpu(device: torch.device) -> "_NvidiaGpu | _AmdGpu | None":
 
 
 class _NvidiaGpu:
-    """A card as NVML knows it; of a part of one (MIG), the processes of the part and all else of the whole."""
+    """An NVIDIA GPU in NVML; for a part of a GPU (MIG), processes are those of the part, all else is of the whole."""
 
     def __init__(self, library: Any, properties: Any) -> None:
         self._nvml = library
@@ -176,7 +176,7 @@ class _NvidiaGpu:
 
 @dataclass(frozen=True)
 class _AmdGpu:
-    """A card as PyTorch tells of it by AMD SMI, which writes 0 for what it does not know."""
+    """An AMD GPU, read by PyTorch through AMD SMI, which reports 0 for unknown values."""
 
     device: torch.device
 
@@ -199,9 +199,9 @@ class _AmdGpu:
 
 
 def _others(pids: Collection[int]) -> int | None:
-    """Count the processes except this one, which is always on the GPU; None where no process can be seen.
+    """Count the processes except this one, which is always on the GPU; None if no process is visible.
 
-    In a container some drivers list the pids of the host, of which one is this process under another number.
+    In a container some drivers list process ids of the host, so this process appears with another number.
     """
     return len(pids) - 1 if pids else None
 
@@ -209,7 +209,7 @@ def _others(pids: Collection[int]) -> int | None:
 def _read_or_none(read: Callable[[], Value]) -> Value | None:
     """Return the value that `read` returns, or None if it fails twice: a driver may refuse any of its functions.
 
-    One that is refused for good costs microseconds more; one that is refused once would cost a row its whole column.
+    A second try costs microseconds; without it, a single refusal would empty a whole column.
     """
     for _ in range(2):
         with contextlib.suppress(Exception):

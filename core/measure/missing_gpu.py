@@ -1,4 +1,4 @@
-"""Why an accelerator is not seen, or has no code in this PyTorch, and the command that changes it, in sentences."""
+"""Sentences on why an accelerator is not seen, or not supported by this PyTorch, and the command that helps."""
 
 import contextlib
 import os
@@ -15,37 +15,39 @@ import torch
 from . import gpu_telemetry
 
 HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables that leave a process some of the GPUs, or none."""
+"""Environment variables that hide some or all GPUs from a process."""
 
 STATES = {
     9: "NVIDIA's library is installed, but its driver is not running: in a container, start it with the GPU "
     "(docker run --gpus all); elsewhere, load the driver.",
     18: "NVIDIA's driver was updated, but the old one is still running. Restart the machine.",
 }
-"""By NVML's error: NVML_ERROR_DRIVER_NOT_LOADED and NVML_ERROR_LIB_RM_VERSION_MISMATCH."""
+"""Explanation by NVML's error: NVML_ERROR_DRIVER_NOT_LOADED and NVML_ERROR_LIB_RM_VERSION_MISMATCH."""
 
 WHEELS = "https://download.pytorch.org/whl"
-"""Address of PyTorch's own indexes: one for each build that PyPI does not have."""
+"""Address of PyTorch's indexes, one for each build that is not on PyPI."""
 
 BUILD, OLD_BUILD, OLDEST_DRIVER = "cu130", "cu126", (12, 0)
-"""Builds for NVIDIA GPUs: of CUDA 13, and the one for drivers and cards that CUDA 13 leaves out. A driver that runs a
-CUDA below the third has no build of PyTorch 2.9 or later."""
+"""Builds for NVIDIA GPUs: with CUDA 13, and with CUDA 12.6 for drivers and GPUs that CUDA 13 does not support.
+
+The third is the lowest CUDA version of a driver for which PyTorch 2.9 or later has a build.
+"""
 
 ROCM_BUILD, XPU_BUILD = "rocm7.2", "xpu"
 
 OLDEST_CAPABILITY, TURING = (5, 0), (7, 5)
-"""First compute capabilities for which PyTorch's builds with CUDA 12.6 and with CUDA 13 have code."""
+"""Lowest compute capabilities that PyTorch's builds with CUDA 12.6 and with CUDA 13 support."""
 
 VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
-"""PCI numbers of makers, as Linux writes them."""
+"""PCI numbers of vendors, as Linux writes them."""
 
 AMD_TOOLS = ("amd-smi", "rocm-smi", "rocminfo")
 
 NOTEBOOK_HOSTS = {"COLAB_RELEASE_TAG": "Colab", "KAGGLE_KERNEL_RUN_TYPE": "Kaggle"}
-"""Variables of notebook hosts whose own Python has a PyTorch for their GPU."""
+"""Environment variables of notebook hosts whose Python already has a PyTorch for their GPU."""
 
 _QUOTED = 40
-"""Characters of a variable that are quoted."""
+"""Maximum number of quoted characters of a variable."""
 
 
 def hint() -> str:
@@ -72,7 +74,7 @@ def install_command(build: str) -> str:
 
 
 def _find_vendors(root: Path = Path("/")) -> set[str]:
-    """Return the makers of the GPUs that Linux knows, whether their tools are installed or not."""
+    """Return the vendors of the GPUs that Linux sees, with or without installed tools."""
     found = {"AMD"} if (root / "dev/kfd").exists() else set[str]()
     for vendor in root.glob("sys/class/drm/card*/device/vendor"):
         with contextlib.suppress(OSError):
@@ -92,7 +94,7 @@ def _explain_notebook_host() -> str:
 
 
 def _explain_amd(vendors: set[str]) -> str:
-    """Return why no AMD GPU is seen although there is one, or a tool for it; empty if there is neither."""
+    """Return why an AMD GPU is not seen; empty without an AMD GPU or its tools."""
     if "AMD" not in vendors and not any(map(shutil.which, AMD_TOOLS)):
         return ""
     if torch.version.hip is None:
@@ -105,7 +107,7 @@ def _explain_amd(vendors: set[str]) -> str:
 
 
 def _explain_intel(vendors: set[str]) -> str:
-    """Return why no Intel GPU is seen although there is one; empty if there is none."""
+    """Return why an Intel GPU is not seen; empty without an Intel GPU."""
     if "Intel" not in vendors:
         return ""
     if getattr(torch.version, "xpu", None) is None:
@@ -117,7 +119,7 @@ def _explain_intel(vendors: set[str]) -> str:
 
 
 def no_kernels(index: int) -> str:
-    """Return why this PyTorch has nothing that runs on an NVIDIA or AMD GPU, in a sentence; empty if it has."""
+    """Return a sentence on why this PyTorch has no kernels for an NVIDIA or AMD GPU; empty if it has some."""
     built: Sequence[str] = ()
     with contextlib.suppress(RuntimeError, AssertionError):  # a card in trouble says so when it is used
         built, properties = torch.cuda.get_arch_list(), torch.cuda.get_device_properties(index)
@@ -138,7 +140,7 @@ def no_kernels(index: int) -> str:
 
 
 def _advise_build(properties: Any) -> str:
-    """Return the advice for an NVIDIA GPU that a build of PyTorch has no kernels for."""
+    """Return advice for an NVIDIA GPU without kernels in a build of PyTorch."""
     capability = properties.major, properties.minor
     if capability < OLDEST_CAPABILITY:
         return "No build of PyTorch 2.9 or later has kernels for it."
@@ -149,8 +151,8 @@ def _advise_build(properties: Any) -> str:
 def has_kernels(capability: tuple[int, int], built: Sequence[str]) -> bool:
     """Return whether any built kernel runs on an NVIDIA GPU.
 
-    Machine code (`sm_86`) runs on GPUs of its major version from its minor version on, that for one kind alone
-    (`sm_90a`) on no other; the intermediate code PTX (`compute_90`) is compiled for any later GPU.
+    Machine code (`sm_86`) runs on GPUs of the same major version and the same or a higher minor version. Code for one
+    architecture (`sm_90a`) runs only there. The intermediate code PTX (`compute_90`) is compiled for any later GPU.
     Source: https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/#gpu-compilation.
     """
     return any(_can_run_kernel(capability, name) for name in built)
@@ -169,7 +171,7 @@ def _can_run_kernel(capability: tuple[int, int], name: str) -> bool:
 
 
 def _explain_nvidia() -> str:
-    """Return why no NVIDIA GPU is seen although there is something of NVIDIA; empty if there is nothing."""
+    """Return why an NVIDIA GPU is not seen; empty without an NVIDIA GPU or driver."""
     driver, cuda, capability = "", (0, 0), TURING
     try:
         library = gpu_telemetry.nvml()
@@ -205,7 +207,7 @@ def _explain_nvidia() -> str:
 
 
 def _find_hiding_variable() -> str:
-    """Return which variable leaves PyTorch no GPU; empty if none is set."""
+    """Return a sentence on the variable that hides all GPUs from PyTorch; empty if none is set."""
     for name in HIDING:
         value = os.environ.get(name)
         if value is not None:

@@ -1,6 +1,6 @@
 """Torch modules from the layer descriptions of `core.question.models`, with weights that depend on the seed alone.
 
-Scripts that repeat a run contain the very lines of the classes here.
+Exported scripts contain the source code of these classes unchanged.
 """
 
 import torch
@@ -11,7 +11,7 @@ from ..question import models
 
 
 class Positions(nn.Module):
-    """Adds trained numbers at each place of a sequence."""
+    """Adds a trained vector at each position of a sequence."""
 
     def __init__(self, steps: int, hidden: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Positions(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    """Attention, then two fully connected layers, each of what a norm makes of the sequence, and added to it."""
+    """Transformer encoder block: attention, then two fully connected layers, each after a norm and with a residual."""
 
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
@@ -46,14 +46,14 @@ class EncoderBlock(nn.Module):
 
 
 class Mean(nn.Module):
-    """The mean over all places of a sequence."""
+    """Mean over all positions of a sequence."""
 
     def forward(self, sequence: Tensor) -> Tensor:
         return sequence.mean(1)
 
 
 class FusedLayers(nn.Module):
-    """torch's own layers: the whole sequence in one call."""
+    """torch's recurrent layers, which process the whole sequence in one call."""
 
     def __init__(self, kind: str, inputs: int, hidden: int, depth: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class FusedLayers(nn.Module):
 
 
 class CellLoop(nn.Module):
-    """The same layers with the same weights, one cell after another."""
+    """Recurrent layers with the same weights, computed cell by cell."""
 
     def __init__(self, kind: str, inputs: int, hidden: int, depth: int) -> None:
         super().__init__()
@@ -83,10 +83,10 @@ class CellLoop(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions of 3×3 with a norm each, and a way past them, which has a convolution where its shape changes.
+    """Two 3×3 convolutions with a norm each, and a residual, with a convolution if the shape changes.
 
-    The norms are over groups of channels of one sample: without running statistics, training and testing compute the
-    same on every device. Micro-batches give the same result, and a batch may have one sample.
+    The norms are group norms: without running statistics, training and testing compute the same on every device.
+    Micro-batches give the same result, and a batch may have a single sample.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int, groups: int) -> None:
@@ -113,11 +113,11 @@ class ResidualBlock(nn.Module):
 MODULES: dict[str, type[nn.Module]] = {
     made.__name__: made for made in (FusedLayers, CellLoop, Positions, EncoderBlock, Mean, ResidualBlock)
 }
-"""Modules that torch has none for, by their names."""
+"""Modules that torch does not have, by their names."""
 
 
 def build(network: models.Network, seed: int) -> nn.Sequential:
-    """Build the module of `network` on the host, where weights are initialized, so that every device starts equal.
+    """Build the module of `network` on the host, where its weights are initialized equally for every device.
 
     Returns:
         Module from (batch, *network.input_shape) to logits (batch, network.classes). Weights are generated in fp32 and

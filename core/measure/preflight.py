@@ -1,10 +1,11 @@
 """Checks before the blocks: distinct contenders, enough memory, a step within the budget; fresh trainings.
 
-Limits of a device, and the cost of reading the clock, measured in a process that did nothing before.
+The module also measures the limits of a device, and the cost of reading the clock, in a fresh process:
 
     python -m core.measure.preflight cuda:0
 
-Prints JSON. No step of a training can be faster than these figures allow, so they say whether its times are plausible.
+It prints JSON. No step of a training can be faster than these figures allow, so they show whether its times are
+plausible.
 """
 
 import argparse
@@ -35,16 +36,16 @@ from .timer import MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer
 from .training import Training
 
 _RESIDENT: WeakValueDictionary[tuple[str, str, str], Split] = WeakValueDictionary()
-"""Data that somebody trains on where they are: hash, dtype and device → what the contenders of all points share."""
+"""Resident data in use, by hash, dtype and device; the contenders of all points share it."""
 
 
 @dataclass(kw_only=True)
 class FreshTrainings:
-    """Makes the trainings of one point on one device, all from the same weights on the same batches.
+    """Builds the trainings of one point on one device, all from the same weights and batches.
 
     Attributes:
-        prefetched: batches that the loader of the last feed may have ready.
-        resident: the data on the device, once they were moved there.
+        prefetched: number of batches that the loader of the last feed may have prepared.
+        resident: the data on the device, after it was moved there.
     """
 
     point: Point
@@ -54,12 +55,12 @@ class FreshTrainings:
     resident: Split | None = field(default=None, init=False)
 
     def move_data(self) -> None:
-        """Put all samples on the device, unless somebody trains on them there already."""
+        """Move all samples to the device, unless they are already there for another training."""
         key = self.data.hash, self.point.dtype, str(self.device)
         self.resident = _RESIDENT.setdefault(key, self.data.train.to(self.device))
 
     def training(self, lane: Lane) -> Training:
-        """Return a fresh network in training, with a feed that begins with the first step."""
+        """Return a new training, with a feed that starts at the first step."""
         return Training(self.network(), self.feed(0), learning_rate=self.point.learning_rate, lane=lane)
 
     def build_float32_training(self, lane: Lane) -> Training:
@@ -86,7 +87,7 @@ class FreshTrainings:
         return feed
 
     def example(self) -> Batch:
-        """Return a batch on the device, which is not trained on."""
+        """Return a batch on the device that is not used for training."""
         samples, labels = (
             part[: self.point.batch_size].to(self.device) for part in (self.data.train.samples, self.data.train.labels)
         )
@@ -94,10 +95,10 @@ class FreshTrainings:
 
 
 def check_distinct(contenders: Sequence[Contender], threads: Sequence[int]) -> None:
-    """Refuse a comparison of a training with itself; `threads` are those with which each would train.
+    """Refuse a comparison of a training with itself; `threads` are the thread counts that the contenders would use.
 
     Raises:
-        SameTraining: there are several, and all train on the same device in the same variant on equally many threads.
+        SameTraining: all of several contenders use the same device, variant and number of threads.
     """
     sorts = {(one.device, one.lane, count) for one, count in zip(contenders, threads, strict=True)}
     if len(contenders) < 2 or len(sorts) > 1:
@@ -111,22 +112,22 @@ def check_distinct(contenders: Sequence[Contender], threads: Sequence[int]) -> N
 
 
 FIRST_STEPS = 4 + MIN_BLOCK_STEPS
-"""Steps up to the end of the first block: the first of all, one to warm up, two to lead in."""
+"""Number of steps before the first block: the first one, one of warm-up and two of lead-in."""
 
 PATIENCE = 2.0
-"""How many budgets these may take; the estimate is of matrix products alone, so they take longer still."""
+"""Number of budgets that these steps may take by the estimate, which covers matrix products only."""
 
 SLOWEST_FLOPS = {"cpu": 5e9}
 SLOWEST_ACCELERATOR_FLOPS = 5e11
-"""Operations per second that any device reaches; a training that fits the budget with these needs no check."""
+"""Operations per second that every device reaches; a training that fits the budget at this speed needs no check."""
 
 PRODUCT_SIZE = {"cpu": 1024}
 ACCELERATOR_PRODUCT_SIZE = 4096
-"""Rows and columns of the product that is timed: some 50 ms on a core, a few on an accelerator."""
+"""Number of rows of the timed matrix product: about 50 ms on a core, a few on an accelerator."""
 
 
 def check_speed(flops_per_step: int, budget_s: float, device: Device, called: str) -> None:
-    """Find out whether the first block can be timed within a few budgets on a device, `called` so for people.
+    """Check that the first block can be timed within a few budgets on a device, whose display name is `called`.
 
     Raises:
         TooSlow: it cannot.
@@ -147,7 +148,7 @@ def check_speed(flops_per_step: int, budget_s: float, device: Device, called: st
 
 @functools.cache
 def product_flops(device: Device) -> float:
-    """Return the operations per second of a matrix product in fp32 on a device, the faster of two."""
+    """Return the operations per second of an fp32 matrix product on a device, the faster of two readings."""
     size = PRODUCT_SIZE.get(device.torch.type, ACCELERATOR_PRODUCT_SIZE)
     factor = torch.ones(size, size, device=device.torch)
     quickest_s = min(_product_s(factor, device) for _ in range(2))
@@ -163,20 +164,20 @@ def _product_s(factor: torch.Tensor, device: Device) -> float:
 
 
 SHARE = 0.7
-"""Share of free memory that trainings which stay alive may use; the rest is for what is not counted here."""
+"""Share of free memory that trainings which stay in memory may use; the rest is for everything not counted here."""
 
 SHARING_HOST = ("mps",)
-"""Devices that have no memory of their own."""
+"""Devices that share the memory of the host."""
 
 MOST_WORKERS = 16
-"""Processes of loaders that may wait for their turn at once."""
+"""Maximum number of loader processes that may wait for their turn."""
 
 
 def check_memory(point: Point, contender: Contender, data: Data, device: Device) -> None:
     """Refuse a training that cannot fit.
 
     Raises:
-        OutOfMemory: network, batch and data need more than the device has free.
+        OutOfMemory: network, batch and data need more than the free memory of the device.
     """
     needed, free = estimate_memory_bytes(point, contender, data), device.free_bytes()
     if needed > free:
@@ -185,7 +186,7 @@ def check_memory(point: Point, contender: Contender, data: Data, device: Device)
 
 
 def can_fit_in_memory(new: Sequence[Experiment], alive: Sequence[Experiment] = ()) -> bool:
-    """Return whether trainings can stay alive at once, while others' next step may need as much again as is free.
+    """Return whether all trainings fit into memory at once, with space for the next step of each.
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine.
@@ -205,7 +206,7 @@ def can_fit_in_memory(new: Sequence[Experiment], alive: Sequence[Experiment] = (
 
 
 def _count_training_bytes(experiment: Experiment) -> Counter[str]:
-    """Return device → bytes of the trainings there, without samples that stay."""
+    """Return device → bytes of its trainings, without resident samples."""
     found = Counter[str]()
     for contender in experiment.contenders:
         found[_memory_device(contender)] += _training_bytes(experiment.point, contender)
@@ -213,7 +214,7 @@ def _count_training_bytes(experiment: Experiment) -> Counter[str]:
 
 
 def _samples(experiment: Experiment) -> Iterator[tuple[tuple[str, int, int, str], int]]:
-    """Yield the samples that a training has on the host, and on its devices where they stay there, with their bytes."""
+    """Yield the samples that a training has on the host, and resident on its devices, with their bytes."""
     point = experiment.point
     staying = map(_memory_device, experiment.contenders) if point.data_path == "resident" else ()
     for device in {"cpu", *staying}:
@@ -232,16 +233,16 @@ def _memory_device(contender: Contender) -> str:
 
 
 def estimate_memory_bytes(point: Point, contender: Contender, data: Data) -> int:
-    """Return the bytes that a training needs at once, with its samples where they stay on the device."""
+    """Return the bytes that a training needs at once, including resident samples."""
     samples = data.train.samples
     resident = samples.numel() * samples.element_size() if point.data_path == "resident" else 0
     return _training_bytes(point, contender) + resident
 
 
 def _training_bytes(point: Point, contender: Contender) -> int:
-    """Without samples that stay: the network, of the activations those of the piece of a batch that is trained at once.
+    """Return the bytes of the network, and of the activations of a batch or micro-batch, without resident samples.
 
-    The batches of one call come on top.
+    The batches of one call are added.
     """
     at_once = contender.lane.micro_batch or point.batch_size
     waiting = point.batch_size * contender.lane.steps_per_call - at_once
@@ -249,13 +250,13 @@ def _training_bytes(point: Point, contender: Contender) -> int:
 
 
 READINGS = 15
-"""Readings of each figure, of which the median counts."""
+"""Number of readings of each figure; the median is used."""
 
 SELF_CHECK_SIZE, HOST_PRODUCT_SIZE = 4096, 1024
-"""Edge of the square matrices; large enough that a device computes as fast as it can."""
+"""Number of rows of the square matrices; large enough for the full speed of a device."""
 
 PASS_BYTES, HOST_PASS_BYTES = 2**30, 2**27
-"""Bytes of the numbers that a memory pass reads and writes; more than a device's caches hold."""
+"""Bytes that a memory pass reads and writes; larger than the caches of a device."""
 
 
 def check_device(name: str) -> dict[str, float]:
@@ -263,7 +264,8 @@ def check_device(name: str) -> dict[str, float]:
 
     Returns:
         `drain_share`: share of the shortest block that two synchronizations and clock readings of an idle device take;
-        `flops`: operations per second of a product of fp32 matrices; `bytes_per_s`: of memory, read and written.
+        `flops`: operations per second of an fp32 matrix product; `bytes_per_s`: bytes read and written in memory per
+        second.
     """
     device = devices.open_device(name)
     on_host = device.torch.type == "cpu"

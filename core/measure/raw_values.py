@@ -1,4 +1,4 @@
-"""Every raw value read off one contender while it is measured: what its row will say, and nothing worked out of it."""
+"""All raw values of one contender, as its row stores them, and nothing derived from them."""
 
 import dataclasses
 import statistics
@@ -12,7 +12,7 @@ from .timer import Reading
 
 @dataclass(kw_only=True)
 class RawValues:
-    """Raw values of one contender, named as the columns they become."""
+    """Raw values of one contender, named like their columns."""
 
     device_power_limit_w: float | None = None
     device_clock_limit_mhz: float | None = None
@@ -107,14 +107,14 @@ class RawValues:
 
     @property
     def step_s(self) -> float | None:
-        """Median seconds a step over the blocks, or over the last warm-up block before there is one."""
+        """Median seconds per step of the blocks, or of the last warm-up block before the first one."""
         if self.block_steps:
             readings = zip(self.block_begin_ns, self.block_end_ns, self.block_steps, strict=True)
             return statistics.median((end - begin) / 1e9 / steps for begin, end, steps in readings)
         return self.warmup_s[-1] / self.warmup_steps[-1] if self.warmup_s else None
 
     def choose_threads(self, step_s: Mapping[int, float]) -> None:
-        """Take the thread count that trains fastest, of all that were tried."""
+        """Use the fastest of the thread counts that were tried."""
         self.threads = min(step_s, key=step_s.__getitem__)
         self.threads_tried, self.threads_tried_step_s = list(step_s), list(step_s.values())
 

@@ -2,11 +2,10 @@
 
     python -m core.measure.startup cuda:0+bf16 --layers convolution
 
-The measuring process cannot measure it. A look at the devices starts the driver before any clock, and one device
-profits from what another loaded. Fully connected layers would pay for the libraries of convolutions. A training adds
-more
-(moving its data, building its network, its first step). That depends on its size, and is timed where it is trained.
-A CPU needs none of this; it is ready with the process.
+The measuring process cannot measure this. Listing the devices starts the driver before any clock. One device profits
+from libraries that another loaded, and fully connected layers would pay for those of convolutions. The remaining
+start-up of a training (moving its data, building its network, its first step) depends on its size and is timed there. A
+CPU needs none of this.
 """
 
 import argparse
@@ -34,7 +33,7 @@ SMALL = {
     "recurrent": Point(dataset="digits", model="lstm", hidden_size=16, depth=1).network,
     "attention": Point(dataset="digits", model="transformer", hidden_size=16, depth=1).network,
 }
-"""Networks of a kind of layers, so small that their step costs nothing but what it loads."""
+"""Networks by kind of layers, so small that a step only costs the loading of libraries."""
 
 LAYER_KINDS = {
     "Conv2d": "convolution",
@@ -42,15 +41,15 @@ LAYER_KINDS = {
     "CellLoop": "recurrent",
     "EncoderBlock": "attention",
 }
-"""Module of a layer → key of `SMALL`; other layers are fully connected, or compute nothing."""
+"""Module of a layer → key of `SMALL`; other layers are fully connected or compute nothing."""
 
 BATCH = 4
 
 PATIENCE_S = 60.0
-"""Seconds after which a process is ended: importing torch from a cold disk takes ten, a first use seldom more."""
+"""Seconds after which a process is ended: importing torch from a cold disk takes ten, and so may a first use."""
 
 READINGS, READINGS_S = 3, 20.0
-"""Processes that are started one after the other, and seconds after which no further one is."""
+"""Number of processes to start one after the other, and seconds after which no further one starts."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +57,9 @@ _log = logging.getLogger(__name__)
 def cold_s(contender: Contender, network: Network) -> tuple[float, ...]:
     """Return the seconds of a device's first use in each of three fresh processes, with one kind of layers.
 
-    The processes are started once for each device, kind of layers and variant; the first may have read its libraries
-    from a cold disk. None on a CPU, of what has no layers, and where it failed: then the measuring process must do.
+    The processes are started once per device, kind of layers and variant; the first may read its libraries from a cold
+    disk. The result is empty on a CPU, without layers, and after a failure; the measuring process then times the first
+    use.
     """
     if contender.on_host or not network.layers:
         return ()
@@ -75,7 +75,7 @@ def layers(network: Network) -> str:
 
 @functools.cache
 def _measure_in_fresh_processes(contender: Contender, kind: str) -> tuple[float, ...]:
-    """Return one reading after another, until there are three, one fails, or their total time is over."""
+    """Return up to three readings; fewer if one fails or their total time is over."""
     began, readings = time.monotonic(), list[float]()
     while len(readings) < READINGS and time.monotonic() - began < READINGS_S:
         reading = _measure_in_fresh_process(contender, kind)
@@ -108,8 +108,9 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
     """Use a device in this process, which must not have used one before.
 
     Returns:
-        Seconds once torch is imported; what the device imports itself counts, as on a CPU. `context_s`: until it holds
-        a number (driver, context, memory); `step_s`: after that, a network and its first step (libraries, kernels).
+        Seconds after the import of torch; imports for the device itself count, as on a CPU. `context_s`: up to the
+        first number on the device (driver, context, memory); `step_s`: a network and its first step after that
+        (libraries, kernels).
     """
     device = Device(devices.to_torch_device(contender.device))
     devices.use_tf32(contender.lane.precision == "tf32")
@@ -128,7 +129,7 @@ def first_use(contender: Contender, kind: str) -> dict[str, float]:
 
 
 def report_first_use(arguments: Sequence[str] | None = None) -> None:
-    """Say what the first use took, as JSON."""
+    """Print the seconds of the first use as JSON."""
     parser = argparse.ArgumentParser(prog=f"{__package__}.startup", description="Time the first use of a device.")
     parser.add_argument("contender", type=Contender.parse, help="device and variant, such as cuda:0 or cuda:0+bf16")
     parser.add_argument("--layers", choices=tuple(SMALL), default="fully connected")

@@ -1,7 +1,7 @@
-"""Search for the number of CPU threads that trains fastest: which counts to try, when to drop one, how to time one.
+"""Search for the fastest number of CPU threads: which counts to try, when to drop one, and how to time one.
 
-The choice is a rule that is given a way to time one count. So it can be applied to a simulated processor as well as to
-this one (`tests.benchmarks.thread_choice`). Counts take turns, so that a disturbance affects all of them.
+The rule gets a function that times one count, so it also works with a simulated processor
+(`tests.benchmarks.thread_choice`). Counts take turns, so a disturbance affects all of them.
 """
 
 import math
@@ -15,35 +15,35 @@ from .timer import Timer
 from .training import Training
 
 LOST, LOSSES = 1.1, 2
-"""A count that takes so many times as long as the fastest has lost; after so many losses in a row no more is tried."""
+"""Time relative to the fastest count above which a count has lost; losses in a row after which the search ends."""
 
 ROUNDS = 10
-"""Each count is tried so often at most."""
+"""Maximum number of readings per count."""
 
 FIRST_ROOM, ROOM, GAIN = 2.0, 0.3, 0.04
 """Limits beyond which a count is dropped.
 
-A count that takes twice as long in the first reading is dropped. Later one that is slower by more than 0.3 / √rounds
-less 4 % is dropped. A reading of 30 ms varies by 2 to 10 %, and to win or lose 4 % is not worth more readings.
+A count that takes twice as long in the first reading is dropped, and later a count that is slower by more than 0.3 /
+√rounds minus 4 %. A reading of 30 ms varies by 2 to 10 %, and a difference of 4 % is not worth more readings.
 """
 
 MOST_FINALISTS = 3
-"""Counts that stay beyond the second round."""
+"""Maximum number of counts after the second round."""
 
 LOOK_S = 0.03
-"""A count is trained for so long, or one step."""
+"""Seconds of one reading, at least one step."""
 
 LONG_S = 0.5
-"""Steps of so long need none before them that is not timed: caches are full again after a small part of one."""
+"""Seconds of a step above which no untimed step precedes it: caches are refilled within a small part of it."""
 
 COMPILED_FOR = 2
-"""Number of thread counts for which a CPU variant is compiled, those with which eager steps train fastest."""
+"""Number of thread counts for which a CPU variant is compiled: the fastest ones of eager steps."""
 
 Late = Callable[[], bool]
-"""Asked between rounds whether the choice must do with what is known."""
+"""Function called between rounds; returns whether the time for the search is over."""
 
 Times = Mapping[int, Sequence[float]]
-"""Thread count → seconds a step, each time that it was tried."""
+"""Thread count → seconds per step, one entry per reading."""
 
 
 def require_usable(threads: int) -> None:
@@ -59,7 +59,7 @@ def candidates() -> tuple[int, ...]:
 
 
 def list_thread_counts(usable: int, *cores: int) -> tuple[int, ...]:
-    """Powers of two and, from 6 on, what lies midway between them, up to `usable`; and numbers of cores that count."""
+    """Return the powers of two up to `usable`, from 6 on also their midpoints, and the given numbers of cores."""
     powers = {2**power for power in range(usable.bit_length())}
     midway = {3 * 2**power for power in range(1, usable.bit_length())}
     return tuple(sorted(count for count in powers | midway | {usable, *cores} if 0 < count <= usable))
@@ -73,7 +73,7 @@ def no_deadline() -> bool:
 def choose_thread_times(
     counts: Sequence[int], look: Callable[[int], float], *, late: Late = no_deadline
 ) -> Generator[None, None, Times]:
-    """Time ascending thread counts, each once, then in rounds those that may be the fastest; yields before each."""
+    """Time each thread count once in ascending order, then possible winners in rounds; yield before each reading."""
     times: dict[int, list[float]] = {}
     lost = 0
     for count in counts:
@@ -94,18 +94,18 @@ def choose_thread_times(
 
 
 def median_times(times: Times) -> dict[int, float]:
-    """Return the median of each, the lower of two: disturbances only ever make a step longer."""
+    """Return the median of each count, the lower of two: disturbances only make a step longer."""
     return {count: statistics.median_low(readings) for count, readings in times.items()}
 
 
 def rank_thread_counts(times: Times) -> list[int]:
-    """Return the counts that were tried, the fastest first."""
+    """Return the tried counts, the fastest first."""
     step_s = median_times(times)
     return sorted(step_s, key=step_s.__getitem__)
 
 
 def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
-    """Return counts that may still be the fastest after so many rounds, ascending."""
+    """Return the counts that may still be the fastest after some rounds, ascending."""
     room = FIRST_ROOM if rounds == 1 else 1 + ROOM / math.sqrt(rounds) - GAIN
     near = [count for count, seconds in step_s.items() if seconds <= room * min(step_s.values())]
     return near if rounds == 1 else sorted(sorted(near, key=step_s.__getitem__)[:MOST_FINALISTS])
@@ -113,11 +113,12 @@ def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
 
 @dataclass(kw_only=True)
 class Look:
-    """Trains a little with a number of threads.
+    """Trains for a short time with a number of threads.
 
     Attributes:
-        prepare: makes the variant ready for the current number of threads; seconds. Most variants do not need it.
-        prepare_s: thread count → seconds that it took.
+        prepare: prepares the variant for the present number of threads and returns the seconds; most variants do not
+            need it.
+        prepare_s: thread count → seconds of the preparation.
     """
 
     training: Training

@@ -1,8 +1,8 @@
 """The synchronized timer: synchronize, read, work, synchronize, read; one host clock for every device.
 
 An accelerator only queues its work, so a clock read without waiting for it times the queueing. Both readings therefore
-follow a synchronization of the device. Events are not used: a CPU has none and MPS's cannot be relied on, and two
-clocks cannot be compared as one. The timer knows nothing of training.
+follow a synchronization of the device. Events are not used: a CPU has none, those of MPS are unreliable, and all
+devices need the same clock. The timer does not depend on training.
 """
 
 import gc
@@ -13,32 +13,37 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MIN_BLOCK_S = 0.1
-"""Shortest block that is timed: a synchronization costs up to tens of microseconds, here at most 1 in 10³."""
+"""Minimum duration of a timed block in seconds: a synchronization takes up to tens of microseconds, at most 1/1,000 of
+it.
+"""
 
 MIN_BLOCK_STEPS = 5
-"""Fewest steps of a block, so that a block is a mean over steps also where steps are slow."""
+"""Minimum number of steps of a block, so that a block averages over steps even if steps are slow."""
 
 BLOCK_MARGIN = 1.1
-"""Blocks are sized a tenth longer than the minimum, so that noise leaves them above it."""
+"""Factor by which blocks are sized longer than the minimum, so that noise does not make them too short."""
 
 LEAD_IN_S = 0.02
 LEAD_IN_STEPS = 2
-"""Untimed training before each block: caches refill, and a device wakes up that idled through the others' blocks."""
+"""Number of untimed steps before each block: they refill caches, and wake a device that idled during other blocks."""
 
 LEAD_IN_SHARE, LONGEST_LEAD_IN_S = 0.1, 0.5
-"""An accelerator lowers its clocks while it idles, the further the longer, and raises them within tenths of a second
-under load. A tenth of the time idled costs a run a tenth more at most; after the longest lead-in, clocks have risen.
-Both figures are assumed; `tests.benchmarks.block_length` looks at them on a real one."""
+"""Lead-in of an accelerator: share of the idle time, and maximum seconds.
+
+An accelerator lowers its clocks while it idles, more after a longer time, and raises them within tenths of a second
+under load. A tenth of the idle time makes a run at most a tenth longer; after the maximum, clocks have risen. Both
+figures are assumptions; `tests.benchmarks.block_length` checks them on a real device.
+"""
 
 Clock = Callable[[], int]
 """Monotonic nanoseconds."""
 
 
 class Synchronizable(Protocol):
-    """Anything with a queue of work that can be waited for."""
+    """A device with a queue of work."""
 
     def synchronize(self) -> None:
-        """Return when no work is left."""
+        """Wait until no work is left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +63,8 @@ class Timer:
     """Times work on one device.
 
     Attributes:
-        device: synchronized before each reading.
-        clock: `time.perf_counter_ns`, the highest-resolution monotonic clock (PEP 418), unless a test says otherwise.
+        device: device that is synchronized before each reading.
+        clock: `time.perf_counter_ns`, the monotonic clock with the highest resolution (PEP 418); tests use others.
     """
 
     device: Synchronizable
@@ -71,7 +76,7 @@ class Timer:
         return self.clock()
 
     def time(self, work: Callable[[], object]) -> Reading:
-        """Do `work` once between two synchronized readings; the garbage collector rests meanwhile, as in timeit."""
+        """Do `work` once between two synchronized readings, without garbage collection, as in timeit."""
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -95,7 +100,7 @@ def lead_in_steps(step_s: float, *, idle_s: float = 0.0) -> int:
 
     Args:
         step_s: seconds of one step.
-        idle_s: for how long an accelerator had no work; 0 for a CPU, which the others' blocks keep awake.
+        idle_s: seconds for which an accelerator had no work; 0 for a CPU, which works during other blocks.
     """
     if step_s <= 0:
         return LEAD_IN_STEPS

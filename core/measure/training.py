@@ -1,6 +1,6 @@
-"""The training loop: whole steps, in any variant. It uses no file and no screen, and reads no clock.
+"""The training loop: whole steps, in any variant. It uses no files, prints nothing, and reads no clock.
 
-Losses stay on the device as the loop runs; reading them waits for the device, so that happens between blocks.
+Losses stay on the device while the loop runs; reading them waits for the device, so they are read between blocks.
 """
 
 import math
@@ -19,19 +19,19 @@ from .datasets import Split
 from .execution import Batch, Compiled, Graph, Recorder, Step
 
 CURVE_SEGMENTS = 200
-"""Points of a stored loss curve; the grid depends on the number of steps alone, so curves of devices line up."""
+"""Number of points of a stored loss curve; the grid depends only on the number of steps, so curves of devices match."""
 
 EVALUATION_BATCH = 4096
-"""Samples that are classified at once, fewer where they do not fit; bounds memory, changes no result."""
+"""Number of samples classified at once, fewer if they do not fit; this limits memory and changes no result."""
 
 ROUNDINGS = 8
-"""By which weights are moved, to see how far training carries rounding on."""
+"""Number of roundings by which weights are perturbed, to see how training amplifies rounding."""
 
 MOST_JOINED = 512
-"""Losses that one operation joins: MPS builds a graph of all its inputs, which takes long for thousands."""
+"""Maximum number of losses joined by one operation: MPS builds a graph of its inputs, which is slow for thousands."""
 
 Classifier = Callable[[Tensor], Tensor]
-"""From samples to a number for each class, (samples, classes), of which the highest wins; a network is one."""
+"""Function from samples to a score for each class, (samples, classes), such as a network; the highest score wins."""
 
 
 Engine = Compiled | Graph
@@ -39,7 +39,7 @@ Engine = Compiled | Graph
 
 
 class Training:
-    """One network in training, on its device; `steps` are done so far."""
+    """One network in training, on its device; `steps` counts the steps so far."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Training:
         lane: Lane = PLAIN,
         recorder: Recorder | None = None,
     ) -> None:
-        """Take over a network, and a feed that begins with its first step."""
+        """Store a network, and a feed that starts at its first step."""
         self.parts = Step(network, learning_rate=learning_rate, lane=lane)
         self.network, self.optimizer = network, self.parts.optimizer
         self.lane = lane
@@ -60,15 +60,15 @@ class Training:
         self.rewind(feed, 0)
 
     def use_threads(self, count: int) -> None:
-        """Train with so many threads of the CPU from here on, as everything in this process does."""
+        """Use this number of CPU threads from now on; it applies to the whole process."""
         torch.set_num_threads(count)
 
     def prepare(self, example: Batch, *, remainder: bool) -> float:
         """Compile or record what the variant needs, before the first step.
 
         Args:
-            example: a batch on the device, which is not trained on.
-            remainder: whether single steps will be trained as well, besides whole calls.
+            example: batch on the device that is not used for training.
+            remainder: whether single steps will be trained in addition to whole calls.
 
         Returns:
             Seconds; 0 in an eager variant.
@@ -80,11 +80,11 @@ class Training:
 
     @property
     def saved_s(self) -> float:
-        """Seconds that the last `prepare` spared, as code came from the disk; 0 where none did."""
+        """Seconds that the last `prepare` saved because code came from the disk; 0 otherwise."""
         return self._engine.saved_s if isinstance(self._engine, Compiled) else 0.0
 
     def advance(self, steps: int) -> None:
-        """Train `steps` whole steps; on an accelerator this returns before they are done.
+        """Train `steps` whole steps; on an accelerator, return before they are done.
 
         Steps that do not fill a call of the variant are trained one by one, in the same variant.
         """
@@ -95,7 +95,7 @@ class Training:
         self.steps += steps
 
     def rewind(self, feed: Feed, steps: int) -> None:
-        """Go on from another place in the order, after `set_weights`; losses that were not read are dropped."""
+        """Continue from another step after `set_weights`; losses that were not read are dropped."""
         self._feed, self.steps = feed, steps
         # a graph reads indices where samples are resident, and gathers them itself
         by_index = self.lane.execution == "graph" and feed.indices is not None
@@ -103,7 +103,7 @@ class Training:
         self._losses.clear()
 
     def draw(self) -> Batch:
-        """Return the next batch as the loader makes it, not yet placed."""
+        """Return the next batch of the loader, which is not yet on the device."""
         return next(self._feed.batches)
 
     def place(self, batch: Batch) -> Batch:
@@ -111,7 +111,7 @@ class Training:
         return self._feed.place(batch)
 
     def rehearsal(self) -> Callable[[], object]:
-        """Return work that trains one call's steps on data that is on the device already.
+        """Return a function that trains the steps of one call on data on the device.
 
         Weights change, and no loss is recorded.
         """
@@ -162,10 +162,10 @@ class Training:
         return [parameter.detach().to(device, copy=True) for parameter in self.network.parameters()]
 
     def set_weights(self, weights: list[Tensor]) -> None:
-        """Put earlier weights back.
+        """Restore earlier weights.
 
         Raises:
-            ValueError: they are not of this network.
+            ValueError: the weights do not belong to this network.
         """
         with torch.no_grad():
             for parameter, value in zip(self.network.parameters(), weights, strict=True):
@@ -173,9 +173,10 @@ class Training:
 
 
 def nudge_weight(weight: Tensor) -> Tensor:
-    """Return a weight with each number moved by up to `ROUNDINGS` roundings, up or down, the same each time.
+    """Return a weight with each number perturbed by up to `ROUNDINGS` roundings, the same way each time.
 
-    Sums of some hundred products in another order differ by as much. One rounding is less than the effect of a variant.
+    Sums of some hundred products in another order differ by as much. A single rounding would be less than the effect of
+    a variant.
     """
     draw = torch.rand(weight.shape, generator=torch.Generator().manual_seed(0), dtype=weight.dtype).to(weight.device)
     return weight * (1 + ROUNDINGS * torch.finfo(weight.dtype).eps / 2 * (2 * draw - 1))
@@ -193,11 +194,11 @@ def _engine(step: Step, feed: Feed, recorder: Recorder | None) -> Engine | None:
 
 @dataclass(kw_only=True)
 class LossCurve:
-    """Mean loss over equal segments of a training; steps past its end are left out.
+    """Mean loss over equal segments of a training; steps after its end are ignored.
 
     Attributes:
-        steps: steps added so far.
-        sums: sum of losses of each segment begun.
+        steps: number of steps added so far.
+        sums: sum of losses of each started segment.
     """
 
     total_steps: int
@@ -206,11 +207,11 @@ class LossCurve:
 
     @property
     def segment(self) -> int:
-        """Steps of one segment; the last may be shorter."""
+        """Number of steps of one segment; the last may be shorter."""
         return math.ceil(self.total_steps / CURVE_SEGMENTS)
 
     def add(self, losses: list[float]) -> None:
-        """Take in the losses of the next steps."""
+        """Add the losses of the next steps."""
         for loss in losses[: self.total_steps - self.steps]:
             if self.steps % self.segment == 0:
                 self.sums.append(0.0)
@@ -231,7 +232,7 @@ class LossCurve:
 
     @property
     def diverged(self) -> bool:
-        """Whether some loss was NaN or infinite; both stay in a sum for good."""
+        """Whether a loss was NaN or infinite; either one persists in a sum."""
         return not all(math.isfinite(total) for total in self.sums)
 
 

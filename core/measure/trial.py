@@ -1,7 +1,7 @@
 """One measurement: every contender of an experiment trained in interleaved blocks, then profiled and examined.
 
-The training itself is what is timed. Contenders start from the same weights and see the same batches; they take turns
-block by block, in balanced orders, so that who goes first, or after whom, decides nothing. Rows are built here and
+The training itself is timed. Contenders start from the same weights, see the same batches, and take turns block by
+block. Orders are balanced, so the position of a contender and its predecessor have no effect. Rows are built here and
 written elsewhere.
 """
 
@@ -35,15 +35,15 @@ Taker = TypeVar("Taker")
 
 
 class Orders(Generic[Taker]):
-    """Orders of one round after another.
+    """Orders of the contenders in each round.
 
-    Rounds come in twos, the second the first reversed, so of any two takers each goes before the other equally often.
-    In a Williams square each is also in every place and after every other equally often (Williams 1949,
-    https://doi.org/10.1071/CH9490149). Its rows and the assignment of contenders are random.
+    Rounds come in pairs, the second in reverse order, so each of two contenders precedes the other equally often. In a
+    Williams square each contender is also in every position, and after every other contender, equally often (Williams
+    1949, https://doi.org/10.1071/CH9490149). The order of its rows and the assignment of contenders are random.
     """
 
     def __init__(self, seed: str) -> None:
-        """Begin with a first square; orders of the same seed are the same."""
+        """Start with a first square; the same seed gives the same orders."""
         self._draw = random.Random(seed)
         self._takers: list[Taker] = []
         self._coming: list[list[Taker]] = []
@@ -65,7 +65,7 @@ class Orders(Generic[Taker]):
 
 
 def final_outcome(measured: MeasuredContender, experiment: Experiment, pairs: int, *, cut: bool) -> tuple[Outcome, str]:
-    """Outcome of a contender that was measured to the end, and the message of its row; `cut` if not all was trained."""
+    """Return the outcome and the message of a contender measured to its end; `cut` if epochs are missing."""
     if measured.curve.diverged:
         return "diverged", "The loss became NaN or infinite. Try a smaller learning rate."
     if experiment.pairs != EVERY_EPOCH and pairs >= experiment.pairs:
@@ -81,10 +81,11 @@ def final_outcome(measured: MeasuredContender, experiment: Experiment, pairs: in
 
 
 def common_test_step(contenders: Sequence[MeasuredContender]) -> int:
-    """Return the step after which all are tested, so that their accuracy is comparable; 0 for none.
+    """Return the step after which all contenders are tested, so that their accuracies are comparable; 0 for none.
 
-    A budget ends for each after another step. Of these it is the one that all reach in the least time: who is behind
-    trains on, who is ahead trains anew up to there. For two that takes at most a third of the time of their blocks.
+    A budget ends the contenders after different steps. The result is the one that all reach in the shortest time:
+    contenders behind it continue, and those ahead train again up to it. For two contenders this takes at most a third
+    of the time of their blocks.
     """
 
     def extra_s(step: int) -> float:
@@ -97,7 +98,7 @@ def common_test_step(contenders: Sequence[MeasuredContender]) -> int:
 def row(
     experiment: Experiment, measured: MeasuredContender, data: Data, outcome: Outcome, *, run_id: str, started_at: str
 ) -> Trial:
-    """Return the row as it is if the measurement ends now."""
+    """Return the row that results if the measurement ends now."""
     point = experiment.point
     return Trial(
         trial_id=f"{run_id}-{experiment.contenders.index(measured.contender)}",
@@ -137,31 +138,34 @@ def _device_columns(measured: MeasuredContender) -> dict[str, Any]:
 
 
 TARGET_PAIRS = 20
-"""Rounds of blocks of a whole training, even where it is over sooner; it then goes on beyond its last epoch.
+"""Number of rounds of a whole training; a shorter training continues beyond its last epoch.
 
-At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices."""
+At a noise of 5 % twenty pairs give the speedup to about ±4 % (95 %), in about five seconds for two devices.
+"""
 
 MOST_PAIRS = LOOKS[-1]
 """Maximum number of rounds of an undecided measurement, unless all epochs were requested and some are left."""
 
 THREADS_SHARE = 0.15
-"""Share of the budget, for all contenders together, after which the thread counts that are known suffice."""
+"""Share of the budget, for all contenders, after which the search for thread counts ends."""
 
 WARM_UP_SHARE = 0.25
-"""Share of the budget after which slow contenders count as warm, all together."""
+"""Share of the budget, for all contenders, after which slow contenders count as warm."""
 
 SCRIPT_BUDGETS, COMPILING_S = 1.8, 300.0
-"""Budgets that a custom script may run, all its calls together, and seconds more where it is compiled: so the whole
-measurement ends within two budgets whatever the script does."""
+"""Number of budgets that all calls of a custom script may take, and further seconds if it is compiled.
+
+The whole measurement thus ends within two budgets, whatever the script does.
+"""
 
 PAUSE_S = 0.2
-"""Between two rounds, in which nothing is timed: the system may move threads and memory, and change clocks."""
+"""Pause between two rounds in seconds, in which the system may move threads and memory, and change clocks."""
 
 ROUND_SHARE = 10
-"""A round has at least one of so many parts of all pairs so far, so that long trainings do not pause all the time."""
+"""A round has at least the pairs so far divided by this number, so that long trainings do not pause too often."""
 
 KEEP_EVERY_S = 5.0
-"""How often the rows so far are given away, in case the measuring process is killed."""
+"""Seconds between two copies of the rows so far, in case the measuring process is killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,14 +173,14 @@ class Hooks:
     """Callbacks of a measurement; all are called between timed blocks.
 
     Attributes:
-        progress: receives how far it is.
-        should_stop: returns whether a user wants it stopped.
-        keep: given the rows every few seconds as they would be if it ended now, with the outcome `interrupted`.
-        enough: receives such rows now and then, and returns whether they answer the question; a whole training is over
-            by then.
+        progress: receives the progress.
+        should_stop: returns whether a user requested a stop.
+        keep: receives the rows so far every few seconds, with the outcome `interrupted`.
+        enough: receives the rows so far from time to time, and returns whether they answer the question; not called
+            before the end of a whole training.
         machine_shift: column of the rows, as `machine_repeats`; None without repeated runs.
         folder: working folder of a custom script; by default the folder of its file.
-        give_up: ends this process with a sentence, where a custom script cannot be interrupted.
+        give_up: ends this process with a sentence if a custom script cannot be interrupted.
     """
 
     progress: Callable[[Progress], None] = lambda _: None
@@ -190,15 +194,15 @@ class Hooks:
 
 
 class _Stopped(BaseException):
-    """Someone wants the measurement to end now: no failure, and nobody shall take it for one."""
+    """Signals a requested stop, which is not a failure."""
 
 
 class _BudgetSpent(BaseException):
-    """The budget was over before the first pair could be timed; no failure either."""
+    """Signals that the budget was over before the first pair was timed, which is not a failure."""
 
 
 def limit_script(experiment: Experiment) -> float:
-    """Return the seconds that a custom script may run, all its calls together."""
+    """Return the maximum seconds for all calls of a custom script."""
     compiled = any(contender.lane.execution == "compiled" for contender in experiment.contenders)
     return SCRIPT_BUDGETS * experiment.budget_s + COMPILING_S * compiled
 
@@ -212,7 +216,7 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
         run_id: name of the run, 12 hexadecimal digits; a new one unless given.
 
     Returns:
-        A row for each contender of which something was measured, in the experiment's order.
+        One row per contender with measurements, in the order of the experiment.
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine; nothing was run.
@@ -220,7 +224,7 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
         DatasetUnavailable: the files of the data set are missing.
         InvalidValue: more threads or samples were requested than there are.
         TooSlow: not even the first blocks could be timed within the budget; nothing was run.
-        SameTraining: all contenders train alike, on equally many threads; nothing was timed.
+        SameTraining: all contenders are the same training with the same number of threads; nothing was timed.
     """
     measurement = Measurement(experiment, hooks, run_id or uuid.uuid4().hex[:12])
     while measurement.run_round():
@@ -230,12 +234,12 @@ def measure(experiment: Experiment, *, hooks: Hooks, run_id: str = "") -> list[T
 
 @dataclass
 class Measurement:
-    """A measurement that is made visit by visit, a round of blocks each; what goes on in between is not its time.
+    """A measurement made in rounds of blocks; the time between rounds does not count.
 
     Attributes:
         run_id: name of the run, 12 hexadecimal digits.
-        started_at: when it was made.
-        all_measured: the contenders, once the data were loaded.
+        started_at: start of the measurement.
+        all_measured: the contenders, after the data was loaded.
     """
 
     experiment: Experiment
@@ -256,20 +260,20 @@ class Measurement:
         self._course = self._run()
 
     def run_round(self) -> bool:
-        """Measure one more round, the first time after the start and the warm-up, and conclude after the last.
+        """Measure one more round; the first includes start-up and warm-up, the last the measurements after the blocks.
 
         Returns:
-            Whether there are more rounds to come; once there are none, its memory is free.
+            Whether more rounds follow; after the last one, the memory is released.
 
         Raises:
-            CrossoverError: as `measure`, at the first visit.
+            CrossoverError: as `measure`, in the first round.
         """
         return next(self._course, False)
 
     def rows(self) -> list[Trial]:
-        """Return a row for each contender of which something was measured.
+        """Return one row per contender with measurements.
 
-        `interrupted` where it has not come to its end.
+        The outcome is `interrupted` before the end.
         """
         run = {"run_id": self.run_id, "started_at": self.started_at}
         return [
@@ -279,7 +283,7 @@ class Measurement:
         ]
 
     def release(self) -> None:
-        """Give the memory of the trial back, wherever it is; there is nothing more to come."""
+        """Release all memory of the measurement, which has ended."""
         self._course.close()
 
     def _run(self) -> Generator[bool, None, None]:
@@ -326,7 +330,7 @@ class Measurement:
             measured.raw.startup_device_s = statistics.median(readings) if readings else None
 
     def _limits(self) -> Limits:
-        """Return the limits of a custom script, with the function that reports its line while it takes long."""
+        """Return the limits of a custom script, with the function that reports its line during long calls."""
         return Limits(seconds=limit_script(self.experiment), report=self._report, give_up=self.hooks.give_up)
 
     def _prepare(self) -> None:
@@ -362,7 +366,7 @@ class Measurement:
         self._drive(tried(lambda: self._read_elapsed_s() >= ends_s))
 
     def _train(self) -> Generator[bool, None, None]:
-        """Run rounds of blocks until every contender has all the requested ones; yield between them."""
+        """Run rounds of blocks until every contender has the requested number; yield between them."""
         orders = Orders[MeasuredContender](self.run_id)
         while self._read_elapsed_s() < self.experiment.budget_s:
             due = self._due()
@@ -385,7 +389,7 @@ class Measurement:
 
     @property
     def _has_rounds(self) -> bool:
-        """Return whether it goes in rounds of its own: sizes of a sweep take turns with each other."""
+        """Return whether the measurement pauses between rounds; the sizes of a sweep alternate instead."""
         return self.experiment.pairs == EVERY_EPOCH
 
     @property
@@ -393,7 +397,7 @@ class Measurement:
         return self._has_rounds and self.pairs - self._round_began >= max(ROUND_PAIRS, self.pairs // ROUND_SHARE)
 
     def _begin_round(self, due: Sequence[MeasuredContender]) -> None:
-        """Pause, and build those that have blocks to come anew, in another order each time."""
+        """Pause, and rebuild the contenders with remaining blocks, in a different order each time."""
         self._round, self._round_began = self._round + 1, self.pairs
         self._tell("pausing between rounds")
         sleep(PAUSE_S)
@@ -406,9 +410,9 @@ class Measurement:
             measured.raw.block_round.append(self._round)
 
     def _due(self) -> list[MeasuredContender]:
-        """Return the contenders that have another block to come.
+        """Return the contenders with a remaining block.
 
-        Rounds go on until enough is timed, and until all epochs are trained if these were requested.
+        Rounds continue until enough is timed, and until all epochs are trained if these were requested.
         """
         asked, alive = self.experiment, self._active_contenders()
         if asked.pairs != EVERY_EPOCH:
@@ -424,9 +428,9 @@ class Measurement:
         return []
 
     def _is_enough(self) -> bool:
-        """Return whether more pairs would say no more.
+        """Return whether the pairs so far suffice.
 
-        Checked only now and then, as each check makes the next less certain.
+        This is checked only from time to time, because each check makes the next one less certain.
         """
         if self.pairs >= MOST_PAIRS:
             return True
@@ -437,7 +441,7 @@ class Measurement:
 
     @property
     def _times_suffice(self) -> bool:
-        """Return whether nothing is tested: only times were requested, or training ended once they sufficed."""
+        """Return whether no network is tested: only times were requested, or training ended when the times sufficed."""
         return self._cut or self.experiment.pairs != EVERY_EPOCH
 
     def _conclude(self) -> None:
@@ -464,7 +468,7 @@ class Measurement:
         measured.end(*final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
 
     def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
-        """Do a part of one contender's measurement; missing memory or a failing variant ends this contender alone."""
+        """Do a part of one contender's measurement; missing memory or a failing variant ends only this contender."""
         if failed := devices.attempt(work, partial(devices.ending, measured.contender)):
             measured.end(*failed)
             measured.release()
@@ -473,14 +477,14 @@ class Measurement:
         return [measured for measured in self.all_measured if measured.outcome is None]
 
     def _drive(self, work: Iterator[None], *, hurried: bool = True) -> None:
-        """Do a part of the preparation as far as the budget reaches, or to its end what is left once that is spent."""
+        """Do a part of the preparation to its end; if `hurried`, end the measurement once the budget is spent."""
         for _ in work:
             self._raise_if_stopped()
             if hurried:
                 self._require_time()
 
     def _require_time(self) -> None:
-        """End a preparation after which no pair could be timed."""
+        """End the measurement if the preparation has used the whole budget."""
         if self._read_elapsed_s() >= self.experiment.budget_s:
             raise _BudgetSpent
 
@@ -504,7 +508,7 @@ class Measurement:
         )
 
     def _read_elapsed_s(self) -> float:
-        """Return the spent seconds of the budget, from the start-up on, without compiling and recording."""
+        """Return the spent seconds of the budget since the start-up, without compiling and recording."""
         if not self._began:
             return 0.0
         return perf_counter() - self._began - sum(measured.compiling_s for measured in self.all_measured)

@@ -1,4 +1,4 @@
-"""A contender that trains a custom script: the same blocks, of steps of which nothing is known beforehand."""
+"""A contender that trains a custom script: the same blocks, but of unknown steps."""
 
 import dataclasses
 import math
@@ -27,17 +27,17 @@ from .watchdog import Limits, LineSampler, find_long_line
 
 WATCHED_STEPS = (3, 12)
 WATCHED_S = 0.2
-"""Fewest and most steps in which operations are counted, and how long they would take uncounted."""
+"""Minimum and maximum number of steps in which operations are counted, and their target seconds without counting."""
 
 LOADER_SHARE = 0.1
-"""Of a step, that batches and placing them take, from which on other loaders are tried."""
+"""Share of a step spent on batches and on placing them above which other loaders are tried."""
 
 LOADER_BUDGET_SHARE = 0.15
-"""Of the budget, that other loaders and larger batches may take for each contender."""
+"""Maximum share of the budget for other loaders and larger batches, per contender."""
 
 LINE_STEPS, LINE_LEAST_S, LINE_MOST_S, LINE_EXCESS = 40, 0.5, 3.0, 1.1
-"""Steps in which long ones are looked for, in so many seconds; and how much longer than the usual step the mean must
-be."""
+"""Search for long steps: number of steps, minimum and maximum seconds, minimum ratio of the mean step to the usual one.
+"""
 
 COMPILED = "The steps are compiled, and compiled code does not report single operations."
 
@@ -47,15 +47,15 @@ Build = Callable[[int, torch.device], Any]
 def build_custom_contenders(
     experiment: Experiment, working_folder: str = "", limits: Limits | None = None
 ) -> tuple[list["CustomContender"], Data]:
-    """Return the contenders of an experiment with a custom script, and data of which nothing is known.
+    """Return the contenders of an experiment with a custom script, and empty data.
 
     Args:
-        experiment: with the script.
-        working_folder: that it runs in; by default the folder of its file.
-        limits: in time.
+        experiment: experiment with the script.
+        working_folder: working folder of the script; by default the folder of its file.
+        limits: time limits of the script.
 
     Raises:
-        CustomTrainingFailed: its file is not there, is another by now, or cannot be imported.
+        CustomTrainingFailed: the file is missing, was changed, or cannot be imported.
     """
     point = experiment.point
     foreign, build = load_builder(experiment.folder, point.training, point.source_hash, working_folder, limits)
@@ -67,12 +67,12 @@ def build_custom_contenders(
 
 @dataclass(kw_only=True)
 class CustomTrainings(FreshTrainings):
-    """Makes trainings of custom scripts, which have their own batches.
+    """Builds trainings of custom scripts, which provide their batches.
 
     Attributes:
-        build: makes one for a size on a device.
+        build: builds a training for a size on a device.
         foreign: runs the user's code.
-        now: the training whose batches count.
+        now: the present training, whose batches are used.
     """
 
     build: Build
@@ -80,12 +80,12 @@ class CustomTrainings(FreshTrainings):
     current_training: Callable[[], CustomTraining]
 
     def training(self, lane: Lane) -> CustomTraining:
-        """Return a fresh training."""
+        """Return a new training."""
         built = self.build(self.point.size, self.device)
         return self.foreign.call(lambda: CustomTraining(built, self.foreign, lane, self.device))
 
     def feed(self, first_step: int) -> Feed:
-        """Return the batches of the training, which continue where they are."""
+        """Return the batches of the training, which continue from their present position."""
         feed = self.current_training().feed
         self.prefetched = feed.prefetched
         return feed
@@ -95,7 +95,7 @@ class CustomContender(MeasuredContender):
     """One contender in the measurement of a custom script."""
 
     def __init__(self, contender: Contender, point: Point, data: Data, foreign: UserCode, build: Build) -> None:
-        """Take a contender whose device was found; nothing is built yet."""
+        """Store a contender whose device was found; nothing is built yet."""
         super().__init__(contender, point, data)
         self._foreign = foreign
         device = self._device.torch
@@ -113,7 +113,7 @@ class CustomContender(MeasuredContender):
 
     @property
     def custom_training(self) -> CustomTraining:
-        """The training, once it was started."""
+        """The training, after `start`."""
         training = self.training
         if not isinstance(training, CustomTraining):
             raise TypeError("the training has not started, or is no custom script")
@@ -121,11 +121,11 @@ class CustomContender(MeasuredContender):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the facts that the training reports of itself; 0 where it reports nothing."""
+        """Return the facts that the training reports; 0 for those that it does not report."""
         return self._facts
 
     def progress(self) -> ContenderProgress:
-        """Return its progress; the number of steps is unknown."""
+        """Return the progress; the total number of steps is unknown."""
         return dataclasses.replace(super().progress(), steps=self.steps, total_steps=0)
 
     def require_memory(self) -> None:
@@ -135,14 +135,14 @@ class CustomContender(MeasuredContender):
         """Do nothing: the speed of a script is unknown."""
 
     def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
-        """Choose the thread count that trains fastest, on steps of a training that is thrown away afterwards."""
+        """Choose the fastest thread count, on steps of a separate training."""
         yield from super().try_threads(late)
         if self.raw.threads_tried:
             self._build()
             self.curve = CustomCurve(total_steps=self._point.total_steps, steps_now=lambda: self.steps)
 
     def start(self) -> None:
-        """As of any other contender; what it says of itself is read when it has trained its first step."""
+        """Start like any other contender; read the facts that the training reports after its first step."""
         compiled_before = op_counter.count_compiled_frames()
         self._foreign.is_starting = True
         try:
@@ -159,7 +159,7 @@ class CustomContender(MeasuredContender):
         self._facts = {"parameters": self.custom_training.parameters, "flops_per_step": self.custom_training.flops}
 
     def _find_compiling(self, compiled: bool) -> None:
-        """Record the first step's extra time over the second as compile time, as modules compile at their first call.
+        """Record the extra time of the first step as compile time, because modules compile at their first call.
 
         Raises:
             LaneUnavailable: nothing was compiled.
@@ -174,13 +174,13 @@ class CustomContender(MeasuredContender):
         self.compiling_s += self.raw.startup_compile_s
 
     def warm_up(self, allowance_s: float) -> Iterator[None]:
-        """Train until warm, as any other; then single steps are clocked, which only a CPU finishes as it returns."""
+        """Train until warm; then clock single steps on a CPU, where a call returns when its work is done."""
         yield from super().warm_up(allowance_s)
         if self.contender.on_host:
             self.custom_training.clock_steps(self.raw.step_s or 0.0)
 
     def block(self, pair: int) -> None:
-        """Time one block, and see whether the script has changed the number of threads."""
+        """Time one block, and check whether the script has changed the number of threads."""
         training = self.custom_training
         del training.clocked_ns[:]
         super().block(pair)
@@ -195,7 +195,7 @@ class CustomContender(MeasuredContender):
         """Do nothing: the state of a script cannot be restored, so only a pause separates its rounds."""
 
     def profile(self, budget_s: float, *, whole_epoch: bool = True, turns: bool = True) -> None:
-        """Measure afterwards: the step breakdown, the operations of steps, and whether the script learns."""
+        """Measure after the blocks: the step breakdown, the operations of steps, and whether the script learns."""
         self._use_settings()
         self.custom_training.clocked_steps = 0
         self._attempt("The step breakdown is", self._sample)
@@ -208,7 +208,7 @@ class CustomContender(MeasuredContender):
             self._attempt("The effect of other batch sizes is", lambda: self._try_batches(budget_s))
 
     def _find_long_steps(self) -> None:
-        """Find the line at which steps are that take several times as long as the others."""
+        """Find the line that runs during steps that take several times as long as the others."""
         single_s = self.raw.own_single_s or self.raw.breakdown_step_s
         if sum(single_s) <= 0 or statistics.fmean(single_s) < LINE_EXCESS * statistics.median(single_s):
             return
@@ -230,7 +230,7 @@ class CustomContender(MeasuredContender):
         self.raw.own_heavy_at = find_long_line(training.call(train).samples, times_s)
 
     def _try_batches(self, budget_s: float) -> None:
-        """Time larger batches in turns with the script's own, and other loaders where its own takes time."""
+        """Time larger batches alternating with those of the script, and other loaders if its loader takes long."""
         own, step_s = self.custom_training, self._step_s
         parts = (self.raw.breakdown_loader_s, self.raw.breakdown_transfer_s)
         slow = own.has_batches and sum(statistics.median(part) for part in parts if part) >= LOADER_SHARE * step_s
@@ -249,7 +249,7 @@ class CustomContender(MeasuredContender):
             self._afterwards.left_out += loaders.explain_skipped_loaders(own.source, tried, begun, timed, most_s)
 
     def _attempt(self, subject: str, work: Callable[[], object]) -> None:
-        """Do what may fail by itself, or come too late, foreign code too: its blocks are worth more."""
+        """Do a measurement that may fail or run out of time, so that the blocks are not lost."""
         try:
             self._afterwards.attempt(subject, work)
         except OutOfTime:
@@ -265,7 +265,7 @@ class CustomContender(MeasuredContender):
 
     @property
     def _step_s(self) -> float:
-        """Seconds of an undisturbed step; infinite if unknown, so that the fewest steps are done."""
+        """Seconds of an undisturbed step; infinite if unknown, so that the minimum number of steps is done."""
         return self.raw.step_s or math.inf
 
     def _one_step(self) -> tuple[float, float, float]:
@@ -309,7 +309,7 @@ class CustomContender(MeasuredContender):
         self.raw.own_floor_s = (least.call_s, least.inside_s, least.read_s)
 
     def _count_step(self, one: op_counter.OperationCounter) -> None:
-        """Count what placing and step do; loader and placing were timed before, and their time is no part of this."""
+        """Count the operations of placing and step; loader and placing were timed before and are not timed here."""
         drawn = self.custom_training.draw()
         with one:
             batch = self.custom_training.place(drawn)
@@ -318,7 +318,7 @@ class CustomContender(MeasuredContender):
             one.add_host_time()
 
     def _compare_with_plain(self) -> None:
-        """Compare first losses as other contenders do, but with trainings built anew: a script cannot be rewound."""
+        """Compare first losses like other contenders, but with new trainings, because a script cannot be rewound."""
         self._use_settings()
         laned = self._fresh.training(self.contender.lane)
         self.raw.lane_loss = _first_losses(laned)
@@ -336,20 +336,20 @@ class CustomContender(MeasuredContender):
         super()._build()
 
     def _use_precision(self) -> None:
-        """Leave it as the script has set it, which its training sees to at each call."""
+        """Keep the precision that the script has set, which its training restores at each call, and record it."""
         if self._training is not None:
             precision = self.custom_training.fp32_precision
             self.raw.fp32_precision = precision.describe(on_host=self.contender.on_host)
 
     def _prepare(self) -> float:
-        """Nothing is compiled; the batches that its workers may have ready are known from here on."""
+        """Return 0 seconds, because nothing is compiled here; the number of prefetched batches is known from now on."""
         self._fresh.feed(0)
         self._foreign.stage = f"the first step on {self.contender.spoken}"
         return 0.0
 
 
 def _first_losses(training: CustomTraining, led_in: int = 0) -> tuple[float, ...]:
-    """Return losses of the first steps, after some that do not count; none where it tells none."""
+    """Return the losses of the first steps, after some lead-in steps; empty if the script reports none."""
     training.advance(led_in)
     losses: list[float] = []
     for _ in range(CHECKED_STEPS):

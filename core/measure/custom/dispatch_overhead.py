@@ -1,6 +1,6 @@
-"""Dispatch overhead: the time of operations that have nothing to compute, counted and timed as in any other training.
+"""Dispatch overhead: the time of operations without computation, counted and timed as in any other training.
 
-A step of many small operations consists of this overhead, whatever they compute. The rest of its time is arithmetic.
+A step of many small operations consists of this overhead, whatever they compute. The remaining time is arithmetic.
 """
 
 import functools
@@ -17,7 +17,7 @@ from torch.nn import functional
 from .op_counter import Clock, OperationCounter
 
 TAKES_NS = 2e7
-"""Nanoseconds that finding the overhead takes."""
+"""Target duration of the search for the overhead, in nanoseconds."""
 
 LAYERS = 3
 WARM_UP, STEPS, REPEATS, WATCHED, READS = 5, 10, 5, 5, 100
@@ -25,12 +25,12 @@ WARM_UP, STEPS, REPEATS, WATCHED, READS = 5, 10, 5, 5, 100
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchOverhead:
-    """Seconds of one operation of a training that computes next to nothing.
+    """Seconds of one operation of a training that computes almost nothing.
 
     Attributes:
-        call_s: of a step, by the number of its operations: the operation and what Python does for it.
-        inside_s: within the operation, with the device synchronized after it, while it is counted.
-        read_s: for the host to read a value that is there already.
+        call_s: seconds of a step divided by the number of its operations, including Python.
+        inside_s: seconds within the operation while it is counted, with a synchronization after it.
+        read_s: seconds for the host to read a value that is already computed.
     """
 
     call_s: float
@@ -41,12 +41,12 @@ class DispatchOverhead:
 def measure_dispatch_overhead(
     device: torch.device, synchronize: Callable[[], object], clock: Clock = time.perf_counter_ns
 ) -> DispatchOverhead:
-    """Measure it on a device, in some hundredths of a second. Draws no random number.
+    """Measure the dispatch overhead of a device, in some hundredths of a second, without random numbers.
 
     Args:
-        device: that trains.
-        synchronize: waits for it.
-        clock: monotonic nanoseconds.
+        device: device of the training.
+        synchronize: function that waits for the device.
+        clock: clock in monotonic nanoseconds.
     """
     with _as_usual(device):
         step = _build_tiny_step(device)
@@ -87,9 +87,9 @@ _KNOWN: dict[tuple[str, int], DispatchOverhead] = {}
 
 @functools.cache
 def rehearse() -> None:
-    """Count a step of it on the CPU, once in a process: what counting needs once is no part of others' first step.
+    """Count a step on the CPU, once per process, so that the start-up of counting is not part of a later step.
 
-    Touches no other device, whose work somebody may be recording, and draws no random number.
+    This uses no other device, whose work may be recorded at the moment, and no random numbers.
     """
     host = torch.device("cpu")
     with _as_usual(host):
@@ -98,7 +98,7 @@ def rehearse() -> None:
 
 @contextmanager
 def _as_usual(device: torch.device) -> Iterator[None]:
-    """Record gradients in float32 without autocast, whatever the user's code has set."""
+    """Record gradients in float32 without autocast, whatever the script has set."""
     with torch.inference_mode(False), torch.enable_grad(), torch.autocast(device.type, enabled=False):
         yield
 
@@ -124,7 +124,7 @@ def _build_tiny_step(device: torch.device) -> Callable[[], object]:
 
 
 def _time_work(work: Callable[[], object], times: int, synchronize: Callable[[], object], clock: Clock) -> float:
-    """Return the seconds of doing something once."""
+    """Return the seconds of one call."""
     synchronize()
     begin = clock()
     for _ in range(times):

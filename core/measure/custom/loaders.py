@@ -1,7 +1,7 @@
 """Alternatives to the loader of a custom training: other workers, pinned memory, resident or larger batches.
 
-Each takes turns with the loader as it is, on the same training. Only the source of its batches differs, or the number
-of samples in a batch.
+Each alternative alternates with the original loader in the same training. Only the source of the batches or the number
+of samples in a batch differs.
 """
 
 import itertools
@@ -22,18 +22,18 @@ from ..timer import MIN_BLOCK_S, Timer
 from .training import CustomTraining
 
 TURNS = 7
-"""As many as an interval of the median needs, and one more."""
+"""Number of turns: one more than an interval of the median needs."""
 
 MOST_S = 10.0
-"""Seconds that all turns may take; beyond, nothing is tried."""
+"""Maximum seconds of all turns; alternatives that need more are not tried."""
 
 RESIDENT = 8
-"""Batches that are put on the device, and gone through over and over: a step takes as long with any."""
+"""Number of batches on the device that are used repeatedly: a step takes equally long with each."""
 
 WORKERS = (0, 2)
 
 LARGER_BATCH_FACTOR = 4
-"""Times the samples of a batch that a larger one has."""
+"""Ratio of the samples of a larger batch to those of the original one."""
 
 GIVEN, LARGER = "given", "larger"
 
@@ -52,9 +52,9 @@ class AlternativeSource:
     """Source of batches in place of a DataLoader.
 
     Attributes:
-        source: gives them.
-        placed: whether they are on the device already.
-        work: samples of one, as a multiple of those that the DataLoader's have.
+        source: iterable of the batches.
+        placed: whether the batches are already on the device.
+        work: number of samples in a batch, relative to the DataLoader.
     """
 
     source: Iterable[Any]
@@ -67,8 +67,8 @@ def list_alternative_loaders(
 ) -> dict[str, AlternativeSource]:
     """List alternatives to a DataLoader, with the same samples in a batch.
 
-    Empty unless the source is a DataLoader of PyTorch: other sources have nothing that could be changed from outside.
-    Workers stay from epoch to epoch, because starting some takes as long as hundreds of small batches.
+    The list is empty unless the source is a DataLoader of PyTorch: other sources cannot be changed from outside.
+    Workers persist across epochs, because starting them takes as long as hundreds of small batches.
     """
     if type(source) is not DataLoader:
         return {}
@@ -86,9 +86,9 @@ def list_alternative_loaders(
 
 
 def list_larger_batches(source: Any) -> dict[str, AlternativeSource]:
-    """Return batches of more samples from the same DataLoader.
+    """Return larger batches from the same DataLoader.
 
-    Empty where that is impossible, or the loader is not PyTorch's.
+    The result is empty if this is impossible, or if the loader is not PyTorch's.
     """
     if type(source) is not DataLoader or type(source.batch_sampler) is not BatchSampler:
         return {}
@@ -104,12 +104,12 @@ def list_larger_batches(source: Any) -> dict[str, AlternativeSource]:
 def select_affordable(
     tried: Mapping[str, AlternativeSource], step_s: float, most_s: float = MOST_S
 ) -> dict[str, AlternativeSource]:
-    """Select the alternatives whose turns fit into the time, the first ones where not all do.
+    """Select the alternatives whose turns fit into the time; if not all fit, the first ones.
 
     Args:
         tried: the alternatives.
-        step_s: seconds of a step with the loader as it is.
-        most_s: seconds that all turns may take.
+        step_s: seconds of a step with the original loader.
+        most_s: maximum seconds of all turns.
     """
     spent_s, fitting = _turns_s(1.0, step_s), dict[str, AlternativeSource]()
     for name, other in tried.items():
@@ -127,12 +127,12 @@ def measure(
     step_s: float,
     most_s: float = MOST_S,
 ) -> dict[str, tuple[float, ...]]:
-    """Return the seconds for the samples of a step with each and with the loader as it is, an entry a turn.
+    """Return the seconds per step of each alternative and of the original loader, one entry per turn.
 
-    Loaders that cannot be used in training are left out; a loader whose first turn takes too long has no entries.
+    Alternatives that fail in training are omitted; one whose first turn takes too long has no entries.
 
     Raises:
-        OwnTrainingFailed: by its own code with the loader that it has.
+        OwnTrainingFailed: the script failed with its original loader.
     """
     given, chance = training.feed, random.Random(0)
     feeds = {name: training.build_feed(other.source, placed=other.placed) for name, other in tried.items()}
@@ -164,14 +164,14 @@ def explain_skipped_loaders(
     timed: Mapping[str, Sequence[float]],
     most_s: float = MOST_S,
 ) -> list[str]:
-    """Return why other loaders were not timed, a sentence each; empty where all were.
+    """Return a sentence for each alternative that was not timed; empty if all were timed.
 
     Args:
-        source: of its batches.
-        tried: what could be tried.
-        begun: of these, what there seemed to be time for.
-        timed: what `measure` found of these.
-        most_s: as in `measure`.
+        source: source of the script's batches.
+        tried: all alternatives.
+        begun: alternatives for which the time seemed to suffice.
+        timed: result of `measure`.
+        most_s: maximum seconds of all turns.
     """
     tried, begun = list(tried), list(begun)
     said = []
@@ -189,17 +189,17 @@ def explain_skipped_loaders(
 
 
 def _steps_per_turn(work: float, step_s: float) -> int:
-    """Return steps of a turn, which has about as many samples with any."""
+    """Return the number of steps of a turn, which has about the same number of samples with every alternative."""
     return max(1, math.ceil(MIN_BLOCK_S / step_s / work))
 
 
 def _turns_s(work: float, step_s: float) -> float:
-    """Return the seconds of all turns, at least with the loader as it is."""
+    """Return the minimum seconds of all turns, estimated from a step with the original loader."""
     return TURNS * _steps_per_turn(work, step_s) * work * step_s
 
 
 def _works(training: CustomTraining, feed: Feed) -> bool:
-    """Return whether a loader can be trained from: workers cannot load from a device, and memory may be short."""
+    """Return whether training with a loader works: workers cannot load from a device, and memory may be exhausted."""
     training.use(feed)
     return devices.attempt(lambda: training.advance(1), _is_loader_failure) is None
 
@@ -226,7 +226,7 @@ def _rebuild_loader(source: DataLoader[Any], batches: BatchSampler | None = None
 
 
 class _Resident:
-    """The first batches of a loader as they are once they were placed."""
+    """The first batches of a loader, after they were placed on the device."""
 
     def __init__(self, source: Iterable[Any], place: Callable[[Any], Any]) -> None:
         self._source, self._place = source, place

@@ -1,8 +1,8 @@
 """Operations of a custom training's steps: how many, host-device synchronizations, copies, float64, retained tensors.
 
-Counting happens where PyTorch dispatches them, in separate steps, because counting makes steps slower. Backward
-passes count too. CUDA's own debug mode counts the waits that CUDA reports. The time that counting adds is subtracted
-where rows are read, by `core.measure.custom.dispatch_overhead`.
+Operations are counted in PyTorch's dispatcher, including those of backward passes. This takes separate steps, because
+counting makes steps slower. CUDA's debug mode counts the waits that CUDA reports. The time that counting adds is
+subtracted when rows are read, by `core.measure.custom.dispatch_overhead`.
 """
 
 import gc
@@ -25,7 +25,7 @@ from torch.utils.weak import TensorWeakRef
 from ...files.project import PACKAGE
 
 READS = "aten::_local_scalar_dense"
-"""A value is read by the host, as by `.item()`, `float()`, a comparison or `print`."""
+"""Operations in which the host reads a value, as in `.item()`, `float()`, a comparison or `print`."""
 
 WAITS = {
     READS: "",
@@ -40,20 +40,20 @@ WAITS = {
     "aten::bincount": "bincount",
     "aten::repeat_interleave": "repeat_interleave",
 }
-"""Operations that make an accelerator's host wait, as it reads a value or needs the size of the result.
+"""Operations that make the host of an accelerator wait, because it reads a value or needs the size of the result.
 
-The values are their names for people; empty where the operation only reads a value.
+The values are their display names; empty for operations that only read a value.
 """
 
 INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
-"""Operations that are waited for where an index is a boolean mask, whose number of true values sets the size."""
+"""Operations that make the host wait if an index is a boolean mask, because its true values determine the size."""
 
 MASK = "boolean mask"
 
 COPIES = frozenset({"aten::_to_copy", "aten::copy_"})
 
 LONG_S = 1e-4
-"""Seconds between two operations from which on the host counts as busy with something else than calling the next."""
+"""Seconds between two operations above which the host counts as busy with other work."""
 
 Clock = Callable[[], int]
 
@@ -68,7 +68,7 @@ _BETWEEN = (
 )
 _OF_LOADERS = "torch/utils/data/"
 _OF_OPTIMIZERS = "torch/optim/"
-"""PyTorch's own updates read their step counters, which lie on the host: nobody waits for these."""
+"""Files of PyTorch's optimizers, which read step counters on the host, without a wait."""
 
 _DEEPEST = 12
 
@@ -80,16 +80,16 @@ class Counts:
     """Counts of the counted steps, one entry per step.
 
     Attributes:
-        operations: of PyTorch.
-        waits: times that the host needed a value, or a tensor on the host.
+        operations: operations of PyTorch.
+        waits: number of times that the host needed a value or a tensor from the device.
         copies: tensors copied from the host to the device.
-        elsewhere: operations with their result on another device.
-        float64: operations with their result in float64.
+        elsewhere: operations whose result is on another device.
+        float64: operations whose result is in float64.
         kept: tensors alive after each of some steps.
         inside_s: seconds in operations.
-        float64_s: seconds of these in operations with their result in float64.
-        between_s: seconds of the long stretches between operations.
-        places: where it waited, each with how often.
+        float64_s: seconds in operations whose result is in float64.
+        between_s: seconds of the long intervals between operations.
+        places: lines at which the host waited, with counts.
     """
 
     operations: list[int] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Counts:
     places: Counter[str] = field(default_factory=Counter)
 
     def add(self, watching: "OperationCounter", steps: int = 1) -> None:
-        """Take in what was counted in so many steps, as one entry."""
+        """Add the counts of several steps as one entry."""
         for name in NUMBERS:
             getattr(self, name).append(round(watching.counts[name] / steps))
         for name in TIME_COLUMNS:
@@ -122,12 +122,12 @@ TIME_COLUMNS = ("inside_s", "float64_s", "between_s")
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts the operations that are dispatched while it is entered.
+    """Context that counts the dispatched operations.
 
     Attributes:
-        inside_ns: in operations, up to the synchronization after each.
-        float64_ns: in those with their result in float64.
-        between_ns: in long stretches between them.
+        inside_ns: nanoseconds in operations, including the synchronization after each.
+        float64_ns: nanoseconds in operations whose result is in float64.
+        between_ns: nanoseconds of the long intervals between operations.
     """
 
     def __init__(
@@ -138,15 +138,15 @@ class OperationCounter(TorchDispatchMode):
         clock: Clock = time.perf_counter_ns,
         earlier: list[TensorWeakRef] | None = None,
     ) -> None:
-        """Count for a device.
+        """Prepare counting for a device.
 
         Args:
-            device: that should do the work.
-            place: returns the current place in the user's code.
-            synchronize: waits for the device.
-            clock: monotonic nanoseconds.
-            earlier: results of the steps counted earlier, to which those of this step are added; None if they are
-                not tracked.
+            device: device that should do the work.
+            place: returns the present line of the user's code.
+            synchronize: function that waits for the device.
+            clock: clock in monotonic nanoseconds.
+            earlier: results of the steps counted earlier, to which those of this step are added; None if they are not
+                tracked.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._device, self._place, self._synchronize, self._clock = device, place, synchronize, clock
@@ -157,27 +157,27 @@ class OperationCounter(TorchDispatchMode):
 
     @property
     def alive(self) -> int:
-        """Results of earlier steps that somebody still has."""
+        """Number of results of earlier steps that are still referenced."""
         alive = (each() for each in self._earlier or ())
         return len({id(each) for each in alive if each is not None})
 
     def follow(self) -> None:
-        """Treat the results of this step as earlier ones from here on."""
+        """Treat the results of this step as earlier ones from now on."""
         if self._earlier is not None:
             self._earlier += self._results
 
     def begin(self) -> None:
-        """Discard what was timed so far, and follow the host from now on."""
+        """Discard the times so far, and time the host from now on."""
         self._synchronize()
         self.inside_ns = self.float64_ns = self.between_ns = 0
         self.resume()
 
     def resume(self) -> None:
-        """Follow the host from now on."""
+        """Time the host from now on."""
         self._since = self._clock()
 
     def add_host_time(self) -> None:
-        """Close the stretch of host time; what the host does from now on is not counted."""
+        """End the interval of host time; later host time is not counted."""
         self._add_stretch(self._clock())
 
     def _add_stretch(self, now: int) -> None:
@@ -187,7 +187,7 @@ class OperationCounter(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Do one operation, and count it."""
+        """Do one operation and count it."""
         begin = self._clock()
         self._add_stretch(begin)
         result = func(*args, **(kwargs or {}))
@@ -224,13 +224,13 @@ class OperationCounter(TorchDispatchMode):
             self.counts["copies"] += 1
 
     def _is_waited_for(self, name: str, args: tuple[Any, ...]) -> bool:
-        """Return whether the host waits for an operation that may make it wait."""
+        """Return whether the host really waits for an operation that may make it wait."""
         if name in INDEXING and not _has_mask(args):
             return False
         return self._is_of_the_device(args) and not _is_optimizer_call() and not _is_in_loader()
 
     def _is_of_the_device(self, args: tuple[Any, ...]) -> bool:
-        """Return whether a value that is read is on the device; the host does not wait for its own values."""
+        """Return whether a value that is read is on the device; the host does not wait for values in its memory."""
         return any(each.device.type == self._device.type for each in _tensors(args))
 
     def _count_wait(self, what: str = "") -> None:
@@ -240,7 +240,7 @@ class OperationCounter(TorchDispatchMode):
 
 
 def on_top(mode: TorchDispatchMode) -> bool:
-    """Return whether this mode was entered last."""
+    """Return whether this mode is the innermost one."""
     return _get_current_dispatch_mode() is mode
 
 
@@ -250,7 +250,7 @@ def is_library(file: str) -> bool:
 
 
 def find_user_line() -> str:
-    """Return file and line of the innermost frame in the user's code; empty if there is none."""
+    """Return file and line of the innermost frame of the user's code; empty if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -261,13 +261,13 @@ def find_user_line() -> str:
 
 
 def count_compiled_frames() -> int:
-    """Return the number of functions that were compiled in this process."""
+    """Return the number of functions compiled in this process so far."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return dynamo.counters["frames"]["ok"] if dynamo is not None else 0
 
 
 def compiles() -> bool:
-    """Return whether something was compiled in this process; counting would compile it again."""
+    """Return whether functions were compiled in this process; counting would compile them again."""
     return count_compiled_frames() > 0
 
 
@@ -277,13 +277,13 @@ def count_step_operations(
     plain: Callable[[], object],
     steps: int,
 ) -> Counts:
-    """Do some steps and count the operations of each, then as many again and count the tensors alive after each.
+    """Count the operations of some steps, then the tensors alive after each of as many further steps.
 
     Args:
-        watching: makes the counter of one step.
-        step: trains one; it enters the counter for the part that counts.
-        plain: trains one without a counter.
-        steps: how many.
+        watching: creates the counter of one step.
+        step: trains one step and enters the counter for the relevant part.
+        plain: trains one step without a counter.
+        steps: number of steps.
     """
     counts = Counts()
     for _ in range(steps):
@@ -297,7 +297,7 @@ def count_step_operations(
 
 
 def tensors_alive() -> int:
-    """Count the tensors that Python knows of, by their types alone, as some objects answer to any attribute."""
+    """Count the tensors in Python's memory by their types alone, because some objects have any attribute."""
     return sum(issubclass(type(each), Tensor) for each in gc.get_objects())
 
 
@@ -310,7 +310,7 @@ def _tensors(values: Any) -> Iterator[Tensor]:
 
 
 def _has_mask(args: tuple[Any, ...]) -> bool:
-    """Return whether an index is a boolean mask; writing one number at its places needs no waiting."""
+    """Return whether an index is a boolean mask; writing a single number with it needs no wait."""
     given = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else ()
     masks = any(each.dtype in (torch.bool, torch.uint8) for each in _tensors(given))
     is_one_number = len(args) > 2 and isinstance(args[2], Tensor) and args[2].numel() == 1
@@ -318,7 +318,7 @@ def _has_mask(args: tuple[Any, ...]) -> bool:
 
 
 def _is_in_loader() -> bool:
-    """Return whether a data set is being read, whose values are on the host, such as labels that become numbers."""
+    """Return whether a data set is being read: its values, such as labels, are on the host."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _OF_LOADERS not in frame.f_code.co_filename.replace("\\", "/"):
         frame = frame.f_back
@@ -326,7 +326,7 @@ def _is_in_loader() -> bool:
 
 
 def _is_optimizer_call() -> bool:
-    """Return whether PyTorch's optimizer made the call, and no other code called in between."""
+    """Return whether PyTorch's optimizer made the call directly."""
     frame = sys._getframe(2)
     for _ in range(_DEEPEST):
         name = frame.f_code.co_filename.replace("\\", "/")
@@ -347,8 +347,8 @@ class Syncs:
     """Host waits of the counted steps, one entry per step.
 
     Attributes:
-        times: that the host had to wait.
-        places: where, each with how often.
+        times: number of waits.
+        places: lines of the waits, with counts.
     """
 
     times: list[int] = field(default_factory=list)
@@ -356,18 +356,18 @@ class Syncs:
 
     @property
     def place(self) -> str:
-        """File and line of most waits; empty if unknown."""
+        """File and line with the most waits; empty if unknown."""
         return self.places.most_common(1)[0][0] if self.places else ""
 
 
 def count_syncs(step: Callable[[], object], steps: int, device: torch.device, owns: Callable[[str], bool]) -> Syncs:
-    """Do some steps, and count how often each makes the host wait; nothing on devices other than CUDA's.
+    """Count the host waits of some steps; empty on devices other than CUDA's.
 
     Args:
-        step: trains one.
-        steps: how many.
-        device: that it trains on.
-        owns: whether a file is one of those that are reported as a place.
+        step: trains one step.
+        steps: number of steps.
+        device: device of the training.
+        owns: returns whether a file may be reported as the place of a wait.
     """
     found = Syncs()
     if device.type != "cuda" or torch.version.hip:

@@ -1,8 +1,8 @@
-"""The steps of a custom training script, in the loop that all trainings have.
+"""The steps of a custom script, in the same loop as all trainings.
 
-`build` returned a function that trains a batch, or an object with a `step` and any of `batches`, `place`,
-`loss`, `parameters`, `flops` and `evaluate`. Or it returned a loop with a `yield` after each step, which may give
-the loss. Anything else stays unknown, and nothing is put in its place.
+`build` returned a function that trains a batch, or an object with a `step` and any of `batches`, `place`, `loss`,
+`parameters`, `flops` and `evaluate`. Or it returned a loop with a `yield` after each step, which may yield the loss.
+Everything else stays unknown.
 """
 
 import itertools
@@ -28,27 +28,26 @@ from . import variants
 from .user_code import Settings, UserCode
 
 CLOCK_NS, CLOCK_SHARE = 250, 0.01
-"""Nanoseconds that clocking one step takes, and the share of a step that it may take; shorter steps are clocked in
-groups."""
+"""Nanoseconds needed to clock one step, and their maximum share of a step; shorter steps are clocked in groups."""
 
 MOST_STORED, MOST_KEPT = 1_000, 4_096
-"""Times of single steps in a row, and in memory; beyond, half of them are dropped at random."""
+"""Maximum number of single step times in a row of the store, and in memory; above it, a random half is dropped."""
 
 MOST_READINGS = 400
-"""Losses in memory; beyond, every second of them is dropped."""
+"""Maximum number of losses in memory; above it, every second one is dropped."""
 
 WITNESSES, WITNESSED = 100, 1_000
-"""Parameters, and numbers of each, that tell whether training changes anything."""
+"""Number of parameters, and of values of each, that show whether training changes anything."""
 
 Result = TypeVar("Result")
 
 
 @dataclass
 class StepTimes:
-    """Times of single steps, a random part of them where there are many.
+    """Times of single steps; a random sample if there are many.
 
     Attributes:
-        taken_ns: the times in memory.
+        taken_ns: the times in memory, in nanoseconds.
     """
 
     taken_ns: "array[int]" = field(default_factory=lambda: array("q"))
@@ -56,7 +55,7 @@ class StepTimes:
     _each: int = 1
 
     def add(self, taken_ns: int) -> None:
-        """Take in the time of one step."""
+        """Add the time of one step."""
         if self._each == 1 or self._chance.random() * self._each < 1:
             self.taken_ns.append(taken_ns)
             if len(self.taken_ns) >= MOST_KEPT:
@@ -64,34 +63,34 @@ class StepTimes:
                 self._each, self.taken_ns = 2 * self._each, array("q", kept)
 
     def sample_s(self) -> tuple[float, ...]:
-        """Return seconds of at most `MOST_STORED` of them, chosen at random."""
+        """Return the seconds of at most `MOST_STORED` steps, chosen at random."""
         few = len(self.taken_ns) <= MOST_STORED
         kept = self.taken_ns if few else random.Random(0).sample(list(self.taken_ns), MOST_STORED)
         return tuple(each / 1e9 for each in kept)
 
     def clear(self) -> None:
-        """Forget them."""
+        """Drop all times."""
         del self.taken_ns[:]
 
 
 class CustomTraining(Training):
-    """One built training; its batches and its step are its own.
+    """One training of a custom script.
 
     Attributes:
-        has_batches: whether it has batches of its own.
-        has_place: whether it has a function that puts them on the device.
-        source: of its batches, as it gave them; None if it has none.
-        own_place: what puts a batch on the device.
-        led_in: eager steps that were trained before its variant began: the first of a loop makes what is compiled.
-        clocked_steps: steps that are clocked together in `advance`; 0 for none.
-        clocked_ns: times of these, each without waiting for its batch.
+        has_batches: whether it provides batches.
+        has_place: whether it provides a function that moves batches to the device.
+        source: its iterable of batches; None without one.
+        own_place: function that moves a batch to the device.
+        led_in: eager steps trained before the variant starts: the first step of a loop creates what is compiled.
+        clocked_steps: number of steps that `advance` clocks as a group; 0 for none.
+        clocked_ns: nanoseconds of the groups, without waiting for batches.
     """
 
     def __init__(self, built: Any, foreign: UserCode, lane: Lane = PLAIN, device: torch.device | None = None) -> None:
         """Wrap the object that `build` returned.
 
         Raises:
-            CustomTrainingFailed: it has no step.
+            CustomTrainingFailed: the object has no step.
             LaneUnavailable: it cannot be run in the variant.
         """
         bare = built
@@ -125,18 +124,18 @@ class CustomTraining(Training):
 
     @property
     def fp32_precision(self) -> devices.Fp32Precision:
-        """Precision of its fp32 operations, as its code or its variant has set it."""
+        """Precision of its fp32 operations, as set by its code or its variant."""
         return self._settings.fp32
 
     @property
     def feed(self) -> Feed:
-        """Its batches."""
+        """The batches of the training."""
         return self._feed
 
     def build_feed(self, source: Iterable[Any] | None, *, placed: bool = False) -> Feed:
-        """Return batches of a source, over and over, which only their own step understands.
+        """Return the batches of a source in an endless loop; only the script's step understands them.
 
-        None for a step without any.
+        The batches are None for a step without batches.
         """
         batches: Any = itertools.repeat(None) if source is None else _endless(source, self._foreign.file.name)
         return Feed(
@@ -148,16 +147,16 @@ class CustomTraining(Training):
         )
 
     def use(self, feed: Feed) -> None:
-        """Train from these batches from here on."""
+        """Use these batches from now on."""
         super().rewind(feed, self.steps)
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Do something that runs its code, with its modules and the settings of PyTorch as it left them.
+        """Call a function that runs the script's code, with its modules and its settings of PyTorch.
 
-        Others that take turns with it have theirs.
+        Alternating trainings have other modules and settings.
 
         Raises:
-            OwnTrainingFailed: with its own traceback.
+            OwnTrainingFailed: the script failed; the error has its traceback.
         """
         self._settings.use()
         sys.modules.update(self._modules)
@@ -169,7 +168,7 @@ class CustomTraining(Training):
             Settings().use()
 
     def advance(self, steps: int) -> None:
-        """Train whole steps; raises OwnTrainingFailed with its own traceback."""
+        """Train whole steps; raises OwnTrainingFailed with the script's traceback."""
         self.call(lambda: super(CustomTraining, self).advance(steps))
 
     def _advance_by_steps(self, steps: int) -> None:
@@ -192,26 +191,26 @@ class CustomTraining(Training):
                 note.append((clock() - begin) // count)
 
     def clock_steps(self, step_s: float) -> None:
-        """Clock single steps from here on, or groups of them where that would take too much of their time."""
+        """Clock single steps from now on, or groups of them if clocking would take too large a share."""
         self.clocked_steps = max(1, math.ceil(CLOCK_NS / 1e9 / CLOCK_SHARE / step_s)) if step_s > 0 else 1
 
     def rewind(self, feed: Feed, steps: int) -> None:
-        """Do nothing: a script's steps cannot be undone. It is built anew instead."""
+        """Do nothing: the steps of a script cannot be undone. It is built again instead."""
 
     def weights(self, device: str | None = None) -> list[Tensor]:
         """Return no weights, as the script owns them."""
         return []
 
     def set_weights(self, weights: list[Tensor]) -> None:
-        """Do nothing, as `rewind`."""
+        """Do nothing: the script owns the weights."""
 
     def rehearsal(self) -> Callable[[], object]:
-        """Work that trains one step on what is on the device already."""
+        """Return a function that trains one step on data on the device."""
         placed = self.call(lambda: self.place(self.draw()))
         return partial(self.call, partial(self.step, placed))
 
     def read_losses(self) -> list[float]:
-        """Return its present loss, if it reports one. Waits for the device."""
+        """Return the present loss, if the script reports one. Waits for the device."""
         self._losses.clear()
         loss = self._read_attribute("loss")
         if isinstance(loss, Tensor):
@@ -220,36 +219,36 @@ class CustomTraining(Training):
 
     @property
     def parameters(self) -> int:
-        """Trainable numbers; 0 if it does not tell."""
+        """Number of trainable parameters; 0 if the script does not report it."""
         said = self._read_attribute("parameters")
         return max(0, said) if isinstance(said, int) else sum(tensor.numel() for tensor in self._tensors())
 
     @property
     def flops(self) -> int:
-        """Operations of a step; 0 if it does not tell."""
+        """Number of operations per step; 0 if the script does not report it."""
         said = self._read_attribute("flops")
         return max(0, int(said)) if isinstance(said, int | float) and math.isfinite(said) else 0
 
     def evaluate(self) -> float | None:
-        """Return the script's own evaluation of its training; None if it gives none, or no number."""
+        """Return the result of the script's evaluation; None without an evaluation or if the result is not a number."""
         said = self._read_attribute("evaluate")
         number = said.item() if isinstance(said, Tensor) and said.numel() == 1 else said
         return float(number) if isinstance(number, int | float) else None
 
     @property
     def learns(self) -> bool | None:
-        """Whether its parameters have changed since it was built; None if it does not tell them."""
+        """Whether the parameters have changed since the training was built; None if the script does not expose them."""
         if not self._witnesses:
             return None
         pairs = zip(self._witnesses, self._witness(), strict=False)
         return any(not torch.equal(before, now) for before, now in pairs)
 
     def _read_attribute(self, name: str) -> Any:
-        """Return an attribute, or what it returns if it is a function; a module is neither."""
+        """Return an attribute, or its result if it is a function; modules are ignored."""
         return self.call(partial(_read_built_attribute, self._own, name))
 
     def nudge(self) -> bool:
-        """Change each of its parameters by some roundings; whether it tells them."""
+        """Perturb each parameter by some roundings; return whether the script exposes its parameters."""
         tensors = [each for each in self._tensors() if each.is_floating_point()]
         with torch.no_grad():
             for each in tensors:
@@ -269,18 +268,18 @@ class CustomTraining(Training):
 
 @dataclass(kw_only=True)
 class CustomCurve(LossCurve):
-    """Losses as they were read between blocks.
+    """Losses read between blocks.
 
     Attributes:
-        steps_now: says how many steps were trained.
-        readings: steps and loss.
+        steps_now: returns the number of trained steps.
+        readings: pairs of steps and loss.
     """
 
     steps_now: Callable[[], int]
     readings: list[tuple[int, float]] = field(default_factory=list)
 
     def add(self, losses: list[float]) -> None:
-        """Take in the loss that was read last."""
+        """Add the last loss that was read."""
         self.readings += [(self.steps_now(), loss) for loss in losses[-1:]]
         if len(self.readings) > MOST_READINGS:
             self.readings = self.readings[::2]
@@ -299,20 +298,20 @@ class CustomCurve(LossCurve):
 
 
 class Loop:
-    """A loop that gives way after each step: somebody's own, with a `yield` in it.
+    """A training loop with a `yield` after each step.
 
     Attributes:
-        loss: what it gave with the last step.
+        loss: value yielded with the last step.
     """
 
     def __init__(self, steps: Iterator[Any], file: str) -> None:
         self._steps, self._file, self.loss = steps, file, None
 
     def step(self) -> None:
-        """Go on to the next `yield`.
+        """Continue to the next `yield`.
 
         Raises:
-            OwnTrainingFailed: there is none.
+            OwnTrainingFailed: the loop has ended.
         """
         try:
             self.loss = next(self._steps)
@@ -322,7 +321,7 @@ class Loop:
 
 
 def witness(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """Return copies of a part of some parameters, which show later whether training changed anything."""
+    """Return copies of parts of some parameters, which show later whether training changed them."""
     return [each.detach().reshape(-1)[:WITNESSED].clone() for each in itertools.islice(parameters, WITNESSES)]
 
 
@@ -334,7 +333,7 @@ def _read_built_attribute(built: Any, name: str) -> Any:
 
 
 def _step_without_batch(step: Callable[[], object], _batch: None) -> None:
-    """Train a step that gets its batches itself; its result is dropped, so that it does not stay alive."""
+    """Train a step that loads its batches itself; its result is dropped to free memory."""
     step()
 
 
@@ -365,6 +364,6 @@ def _endless(source: Iterable[Any], file: str) -> Iterator[Any]:
 
 
 def _count_prefetched(source: Any) -> int:
-    """Return batches that the workers of a DataLoader may have ready."""
+    """Return the number of batches that the workers of a DataLoader may have prepared."""
     workers, each = getattr(source, "num_workers", 0), getattr(source, "prefetch_factor", None)
     return workers * each if isinstance(workers, int) and isinstance(each, int) else 0

@@ -1,8 +1,8 @@
-"""The user's code in this process: imported, called, and reported as if Crossover were not there.
+"""The user's code in this process: imported, called, and reported without frames of Crossover.
 
-Every exception becomes one error with its own traceback, also an attempt to end the process. Processes that it forks
-end here, as two processes would write one row. Its output is counted and discarded. This is no sandbox: its process
-is replaced afterwards.
+Every exception becomes one error with the script's traceback, also an attempt to end the process. Processes that the
+script forks end here, because two processes would write one row. Its output is counted and discarded. This is not a
+sandbox: the process is replaced afterwards.
 """
 
 import contextlib
@@ -28,26 +28,26 @@ from .. import devices
 from .watchdog import Limits, Overtime, Stopwatch
 
 LIBRARIES = frozenset({"site-packages", "dist-packages"})
-"""Folders of what is installed, which may lie within that of the file."""
+"""Folders of installed packages, which may be inside the folder of the script."""
 
 SEED = 0
-"""Seed of random numbers before each `build`; a script may set another."""
+"""Seed of the random numbers before each `build`; a script may set another."""
 
 MOST_LETTERS = 6_000
-"""Letters of a traceback in a message; its end says most."""
+"""Maximum number of characters of a traceback in a message, from its end."""
 
 LAST_LETTERS = 1_000
-"""Letters of the printed text in memory; an argument parser prints why it ends the process."""
+"""Maximum number of characters of printed text in memory, because an argument parser prints why it ends the process."""
 
 Result = TypeVar("Result")
 
 
 class Printed(io.TextIOBase):
-    """A destination of text that is discarded.
+    """A text stream that discards its text.
 
     Attributes:
-        lines: that were written.
-        last: the end of what was written.
+        lines: number of lines written.
+        last: end of the text.
     """
 
     lines, last = 0, ""
@@ -61,13 +61,13 @@ class Printed(io.TextIOBase):
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of PyTorch that a whole process has, so that trainings which take turns would change each other's.
+    """Settings of PyTorch for the whole process, which alternating trainings would change for each other.
 
     Attributes:
-        dtype: of new tensors.
-        device: of new tensors.
-        gradients: whether they are recorded.
-        fp32: how operations on numbers in fp32 are computed.
+        dtype: default number format of new tensors.
+        device: default device of new tensors.
+        gradients: whether gradients are recorded.
+        fp32: precision of fp32 operations.
     """
 
     dtype: torch.dtype = torch.float32
@@ -77,7 +77,7 @@ class Settings:
 
     @classmethod
     def capture(cls) -> Self:
-        """Capture the present settings."""
+        """Return the present settings."""
         return cls(
             torch.get_default_dtype(),
             torch.get_default_device(),
@@ -86,7 +86,7 @@ class Settings:
         )
 
     def use(self) -> None:
-        """Set those that differ."""
+        """Apply the settings that differ."""
         if torch.get_default_dtype() != self.dtype:
             torch.set_default_dtype(self.dtype)
         if torch.get_default_device() != self.device:
@@ -98,14 +98,14 @@ class Settings:
 
 @dataclass
 class UserCode:
-    """Code of one file.
+    """Code of one script.
 
     Attributes:
-        file: that it begins with.
-        working_folder: that it runs in.
-        printed: what it printed.
-        limits: in time.
-        is_starting: whether it is in its build or its first step, whose errors may be of the size alone.
+        file: main file of the script.
+        working_folder: folder in which it runs.
+        printed: its output.
+        limits: its time limits.
+        is_starting: whether it is in its build or first step, where an error may depend on the size.
     """
 
     file: Path
@@ -116,7 +116,7 @@ class UserCode:
 
     @property
     def stage(self) -> str:
-        """The present stage of the script, for people."""
+        """The present stage of the script, for display."""
         return self.stopwatch.stage
 
     @stage.setter
@@ -125,17 +125,17 @@ class UserCode:
 
     @functools.cached_property
     def stopwatch(self) -> Stopwatch:
-        """The time that it takes."""
+        """The stopwatch of the script."""
         return Stopwatch(owns=functools.cache(self.owns), limits=self.limits)
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Do something that runs code of the file.
+        """Call a function that runs code of the script.
 
         Raises:
-            CustomTrainingFailed: it raised, or wanted to end the process.
+            CustomTrainingFailed: the script raised an error, or tried to end the process.
             SizeNotBuilt: it did so in its build or its first step.
-            OutOfTime: it has run for as long as it may.
-            Exception: memory ran out, in whatever form.
+            OutOfTime: its time is over.
+            Exception: memory was exhausted; the type depends on the allocator.
         """
         process = os.getpid()
         try:
@@ -161,7 +161,7 @@ class UserCode:
                 os._exit(0)
 
     def _format_traceback(self, error: BaseException) -> str:
-        """Return the traceback from the file on."""
+        """Return the traceback, starting at the script."""
         told = traceback.TracebackException.from_exception(error)
         frames = list(told.stack)
         theirs = [place for place, frame in enumerate(frames) if self.owns(frame.filename)]
@@ -172,12 +172,12 @@ class UserCode:
         return hint + ("".join(told.format()).rstrip() + printed)[-MOST_LETTERS:].rstrip()
 
     def owns(self, name: str) -> bool:
-        """Return whether a file is one of its folder, and none of a library that is installed in there."""
+        """Return whether a file is in the folder of the script, but not in a library installed there."""
         path = Path(name)
         return path.is_relative_to(self.file.parent) and not LIBRARIES & set(path.parts)
 
     def modules(self) -> dict[str, ModuleType]:
-        """Return the loaded modules of the file and of its imports from its folder."""
+        """Return the loaded modules of the script and of its imports from the same folder."""
         try:
             files, ours = {str(path) for path in sources.find_source_files(self.file)}, _list_initial_modules()
         except OSError:  # it took itself away
@@ -186,7 +186,7 @@ class UserCode:
         return {name: module for name, module in found.items() if getattr(module, "__file__", None) in files}
 
     def place(self) -> str:
-        """Return the running file and line of the file's folder, as `my_training.py:12`; empty if none is running."""
+        """Return the running line in the script's folder, as `my_training.py:12`; empty if none is running."""
         frame = sys._getframe(1)
         while frame is not None:
             if self.owns(frame.f_code.co_filename):
@@ -199,12 +199,12 @@ DEVICE_HINT = "The argument `device` is a torch.device. Write str(device) where 
 
 
 def _is_of_device(error: Exception) -> bool:
-    """Return whether an error comes from a `torch.device` in place of a string, as in `"cuda" in device`."""
+    """Return whether an error comes from a `torch.device` used as a string, as in `"cuda" in device`."""
     return "'torch.device'" in str(error) or "type device is not JSON" in str(error)
 
 
 def reset_torch_state() -> None:
-    """Reset seeds and settings of PyTorch to those of a fresh process, so that each `build` begins alike."""
+    """Reset seeds and settings of PyTorch to those of a new process, so that each `build` starts equally."""
     random.seed(SEED)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(SEED)
@@ -219,14 +219,14 @@ def load_builder(
     """Return the function that builds a training, imported as `python script.py` would import it.
 
     Args:
-        folder: where the file lies.
+        folder: folder of the file.
         training: name of the file and of the function.
-        source_hash: of the file and its imports when the measurement was requested.
-        working_folder: that it runs in; `folder` where it is empty or gone.
-        limits: in time.
+        source_hash: hash of the file and its imports when the measurement was requested.
+        working_folder: folder in which the script runs; `folder` if empty or missing.
+        limits: time limits of the script.
 
     Raises:
-        OwnTrainingFailed: it is not there, is another by now, or cannot be imported.
+        OwnTrainingFailed: the file is missing, was changed, or cannot be imported.
     """
     name, _, function = training.rpartition(":")
     file = Path(folder) / name
@@ -261,7 +261,7 @@ def _is_still(file: Path, source_hash: str) -> bool:
 
 
 def _function(foreign: UserCode, name: str) -> Callable[[int, torch.device], Any]:
-    """Return a function of the file, whose module is imported anew: each training has its own globals."""
+    """Return a function of the file. The module is imported again, so each training has separate globals."""
     module = _import_module(foreign)
     made = getattr(module, name, None)
     if not callable(made):
@@ -275,7 +275,7 @@ def _function(foreign: UserCode, name: str) -> Callable[[int, torch.device], Any
 
 @functools.cache
 def _list_initial_modules() -> frozenset[str]:
-    """Modules that were here before any of a file, some of which may lie in its folder."""
+    """Return the modules loaded before the script; some of them may be in its folder."""
     return frozenset(sys.modules)
 
 

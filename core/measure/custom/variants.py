@@ -1,7 +1,7 @@
-"""Variants of a custom training that leave its code as it is: autocast, compiled modules, other libraries' threads.
+"""Variants of a custom script without a change of its code: autocast, compiled modules, threads of other libraries.
 
-Autocast wraps its steps, and the modules that it exposes are compiled in place. NumPy, scikit-learn and XGBoost have
-threads of their own, which `torch.set_num_threads` leaves as they are; here they get the contender's number.
+Autocast wraps the steps, and the modules that the script exposes are compiled in place. NumPy, scikit-learn and XGBoost
+have separate threads, which `torch.set_num_threads` does not change; here they get the contender's number.
 """
 
 import sys
@@ -19,14 +19,14 @@ _PYTORCH = "/torch/lib/"
 
 
 class Pools:
-    """The pools of threads in this process, and how many threads they were given."""
+    """The thread pools of this process, with the number of threads that was set."""
 
     def __init__(self) -> None:
         self._found: ThreadpoolController | None = None
         self._modules = self._count = 0
 
     def use(self, count: int) -> None:
-        """Give each as many threads; it costs milliseconds only where that is another number, or there are new ones."""
+        """Set the threads of every pool; this takes milliseconds only if the number changes or a pool is new."""
         if (len(sys.modules), count) == (self._modules, self._count):
             return
         if self._found is None or len(sys.modules) != self._modules:
@@ -41,7 +41,7 @@ POOLS = Pools()
 
 
 def apply_thread_count() -> None:
-    """Give all the number of threads that PyTorch has in this thread."""
+    """Set the number of threads of all pools to PyTorch's number in this thread."""
     POOLS.use(torch.get_num_threads())
 
 
@@ -49,12 +49,14 @@ NO_MODULE = "nothing that build returns shows a module of PyTorch, as an attribu
 NOT_CALLED = "the module that build shows is not what its steps call, so nothing was compiled"
 
 MOST_VERSIONS = 1_000
-"""Versions of compiled code that may be alive: trainings that take turns share the code of PyTorch's own modules, of
-which it would keep eight and silently run the rest as it is."""
+"""Maximum number of versions of compiled code: alternating trainings share the code of PyTorch's modules.
+
+PyTorch's default is eight, above which it silently runs code without compilation.
+"""
 
 
 def wrap_in_bf16(step: Callable[[Any], object], device: torch.device) -> Callable[[Any], object]:
-    """Return a step with autocast around it, without its cache of weights, which change within."""
+    """Return a step wrapped in autocast, without its cache of weights, because they change during the step."""
 
     def cast(batch: Any) -> None:
         with torch.autocast(device.type, dtype=torch.bfloat16, cache_enabled=False):
@@ -64,16 +66,16 @@ def wrap_in_bf16(step: Callable[[Any], object], device: torch.device) -> Callabl
 
 
 def compile_modules(built: Any, files: Iterable[ModuleType]) -> None:
-    """Compile the modules that a built training shows, in place, where they are called for the first time.
+    """Compile the modules that a training exposes, in place, at their first call.
 
     Random numbers, for example of dropout, are the same as in PyTorch without compilation.
 
     Args:
-        built: what `build` returned.
-        files: modules of its files, whose globals may be what it trains.
+        built: object that `build` returned.
+        files: modules of the script, whose globals may contain the network.
 
     Raises:
-        LaneUnavailable: it shows none.
+        LaneUnavailable: the training exposes no module.
     """
     found = modules(built, files)
     if not found:
@@ -88,14 +90,14 @@ def compile_modules(built: Any, files: Iterable[ModuleType]) -> None:
 
 
 def modules(built: Any, files: Iterable[ModuleType]) -> list[nn.Module]:
-    """Return the modules that a built training shows, without those that are part of another."""
+    """Return the modules that a training exposes, without those that are part of another module."""
     shown = {id(each): each for each in _iterate_reachable(built, files) if isinstance(each, nn.Module)}
     within = {id(part) for each in shown.values() for part in each.modules() if part is not each}
     return [each for name, each in shown.items() if name not in within]
 
 
 def _iterate_reachable(built: Any, files: Iterable[ModuleType]) -> Iterator[Any]:
-    """Iterate over objects that a built training can reach: attributes, closures, frame locals and module globals."""
+    """Iterate over objects reachable from a training: attributes, closures, frame locals and module globals."""
     yield from vars(built).values() if hasattr(built, "__dict__") else ()
     yield from vars(bound).values() if hasattr(bound := getattr(built, "__self__", None), "__dict__") else ()
     for cell in getattr(built, "__closure__", None) or ():

@@ -1,7 +1,7 @@
-"""Where a custom script is while it runs: its line by samples of its stack, reports of long steps, and a limit in time.
+"""Supervision of a running custom script: its present line, reports of long steps, and a time limit.
 
-One thread serves the whole process. It only reads a clock four times a second until the script has run for a second
-without a break, so that it costs nothing within timed blocks.
+One thread serves the whole process and finds the line by sampling the stack. It only reads a clock four times a second
+until the script has run for a second without a break, so it has no cost within timed blocks.
 """
 
 import contextlib
@@ -22,19 +22,19 @@ from ...errors import OutOfTime
 from ...question.custom import ACTIVITIES
 
 POLL_S, SAMPLE_S = 0.25, 0.05
-"""How often the clock is read, and how often the stack of a script that is being sampled."""
+"""Seconds between two readings of the clock, and between two samples of the stack."""
 
 SAMPLED_AFTER_S, REPORTED_AFTER_S = 1.0, 5.0
-"""Seconds without a break after which a script is sampled, and after which that is reported."""
+"""Seconds without a break after which a script is sampled, and after which its line is reported."""
 
 GRACE_S = 5.0
-"""Seconds that a script has to end after it was interrupted; then its process ends."""
+"""Seconds that a script has to end after an interrupt, before its process is ended."""
 
 CAN_INTERRUPT = hasattr(signal, "pthread_kill")
-"""Whether a thread can be interrupted here, which Windows does not allow."""
+"""Whether a thread can be interrupted on this system; not on Windows."""
 
 FAST_SAMPLE_S = 0.0005
-"""How often the stack is sampled where steps last milliseconds."""
+"""Seconds between two samples of the stack if steps take milliseconds."""
 
 SHOWN_BY: tuple[tuple[str, str], ...] = (
     ("compilation", r"torch/(_inductor/|_dynamo/convert_frame\.py)"),
@@ -42,7 +42,7 @@ SHOWN_BY: tuple[tuple[str, str], ...] = (
     ("a download", r"urllib/request\.py|http/client\.py|/requests/|/huggingface_hub/|torch/hub\.py"),
     ("an evaluation", r":(\w*(eval|valid|estimate_loss|test_)\w*|test|generate|sample)$"),
 )
-"""Activity that often takes long → pattern that shows it: the file or, after a colon, the function of a frame."""
+"""Activity that often takes long → pattern that identifies it: the file or, after a colon, the function of a frame."""
 
 
 _CALLER = str(Path(__file__).with_name("user_code.py"))
@@ -50,11 +50,11 @@ _CALLER = str(Path(__file__).with_name("user_code.py"))
 
 @dataclass(frozen=True)
 class Place:
-    """Where a script is.
+    """Present place of a script.
 
     Attributes:
         line: file, line and function of its innermost frame, as `train.py:12 in step`; empty if it has none.
-        activity: key of `core.question.custom.ACTIVITIES`; empty if nothing shows what it does.
+        activity: key of `core.question.custom.ACTIVITIES`; empty if unknown.
     """
 
     line: str = ""
@@ -65,11 +65,11 @@ class Place:
 
 
 def find_place(thread: int, owns: Callable[[str], bool]) -> Place:
-    """Return where a thread is.
+    """Return the present place of a thread.
 
     Args:
-        thread: its number.
-        owns: whether a file is one of the script.
+        thread: number of the thread.
+        owns: returns whether a file belongs to the script.
     """
     frame: FrameType | None = sys._current_frames().get(thread)
     line, activity, names = "", "", set[str]()
@@ -87,17 +87,17 @@ def find_place(thread: int, owns: Callable[[str], bool]) -> Place:
 
 
 class Overtime(BaseException):
-    """The time of a script is over; raised in the midst of it."""
+    """Signals that the time of a script is over; raised within the script."""
 
 
 @dataclass
 class Limits:
-    """Limits of a script, and functions that hear of it.
+    """Time limit of a script, and functions that handle long calls.
 
     Attributes:
-        seconds: that it may run, all its calls together.
-        report: called with its line while it takes long, from another thread.
-        give_up: ends this process with a sentence, where the script cannot be interrupted.
+        seconds: maximum seconds of all calls.
+        report: called from another thread with the present line during a long call.
+        give_up: ends this process with a sentence if the script cannot be interrupted.
     """
 
     seconds: float = float("inf")
@@ -107,13 +107,13 @@ class Limits:
 
 @dataclass
 class Stopwatch:
-    """The time of one script in this process, and where it spent the call that lasts or ended last.
+    """The time of one script in this process, and where it spent its present or last call.
 
     Attributes:
-        owns: whether a file is one of the script.
-        limits: in time.
-        stage: what it does now, for people: "the first step".
-        spent_s: seconds of all calls that ended.
+        owns: returns whether a file belongs to the script.
+        limits: time limits of the script.
+        stage: present stage for display, such as "the first step".
+        spent_s: seconds of all finished calls.
         places: samples by stage.
     """
 
@@ -131,10 +131,10 @@ class Stopwatch:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """Let the script run.
+        """Time a call of the script.
 
         Raises:
-            OutOfTime: it has had its time before, or has it now.
+            OutOfTime: the time was over before, or ran out in the call.
         """
         if self._depth:
             yield
@@ -166,23 +166,23 @@ class Stopwatch:
 
     @property
     def is_running(self) -> bool:
-        """Whether the script runs now."""
+        """Whether the script is running."""
         return self._depth > 0
 
     def find_longest_place(self) -> Place:
-        """Return where most of the present stage was spent; an empty place if its calls were too short to tell."""
+        """Return the place where most of the present stage was spent; empty if its calls were too short for samples."""
         samples = self.places.get(self.stage)
         return samples.most_common(1)[0][0] if samples else Place()
 
     def out_of_time(self) -> OutOfTime:
-        """Return the error that says where the time went."""
+        """Return the error with the place where the time was spent."""
         place, limit = self.find_longest_place(), units.format_duration(self.limits.seconds)
         where = f"; most of it was spent at {place}" if place.line else ""
         advice = ACTIVITIES.get(place.activity, "Allow more time, or leave out slow parts.")
         return OutOfTime(f"the script reached its limit of {limit} in {self.stage}{where}", advice)
 
     def look(self, now: float) -> bool:
-        """Sample and report if it is time for that; return whether to look again soon."""
+        """Sample the stack and report if due; return whether to check again soon."""
         with self._lock:
             if self._entered is None:
                 return False
@@ -200,7 +200,7 @@ class Stopwatch:
             return True
 
     def _interrupt(self, now: float) -> None:
-        """Interrupt the script, again and again if it goes on; end the process if it still does after a while."""
+        """Interrupt the script, repeatedly if it continues; end the process if that does not help in time."""
         if self._interrupted is None:
             self._interrupted = now
         if now - self._interrupted >= GRACE_S and self.limits.give_up is not None:
@@ -209,20 +209,20 @@ class Stopwatch:
             signal.pthread_kill(self._thread, signal.SIGUSR2)
 
     def raise_if_over(self) -> None:
-        """Raise in the midst of the script, if it runs and its time is over."""
+        """Raise an error within the script, if it is running and its time is over."""
         if self._depth and self._interrupted is not None:
             raise Overtime
 
 
 class Watchdog:
-    """The thread that looks after the script that runs now."""
+    """The thread that supervises the running script."""
 
     def __init__(self) -> None:
         self._watched: Stopwatch | None = None
         self._thread: threading.Thread | None = None
 
     def watch(self, stopwatch: Stopwatch | None) -> None:
-        """Look after a script from now on; after none while none runs."""
+        """Supervise a script from now on; None for no script."""
         self._watched = stopwatch
         if stopwatch is None:
             return
@@ -251,14 +251,15 @@ _WATCHDOG = Watchdog()
 
 
 LONG, FEWEST_SAMPLES, ONE_LINE = 3, 5, 0.5
-"""Times the usual from which on a step is long; samples of long steps that are enough; their share at one line."""
+"""Ratio to the usual step above which a step is long; minimum samples of long steps; minimum share of them at one line.
+"""
 
 
 def find_long_line(samples: Sequence[tuple[int, str]], times_s: Sequence[float]) -> str:
-    """Return the line at which long steps were for longest, and usual steps were not; empty if there is none.
+    """Return the line with most samples of long steps but few of usual steps; empty if there is none.
 
     Args:
-        samples: number of a step, and the line at which it was.
+        samples: pairs of the number of a step and its line.
         times_s: seconds of each step.
     """
     usual_s = statistics.median(times_s) if times_s else 0.0
@@ -274,11 +275,11 @@ def find_long_line(samples: Sequence[tuple[int, str]], times_s: Sequence[float])
 
 
 class LineSampler(threading.Thread):
-    """Notes at which line a script is in each step, for as long as it is entered.
+    """Context that samples the line of a script in each step.
 
     Attributes:
-        step: number of the step that is being trained.
-        samples: steps and places.
+        step: number of the present step.
+        samples: pairs of step and place.
     """
 
     def __init__(self, owns: Callable[[str], bool]) -> None:
@@ -298,7 +299,7 @@ class LineSampler(threading.Thread):
         sys.setswitchinterval(self._interval_s)
 
     def run(self) -> None:
-        """Sample until the end."""
+        """Sample until the context ends."""
         while not self._ended.wait(FAST_SAMPLE_S):
             number, place = self.step, find_place(self._sampled, self._owns)
             if place.line:

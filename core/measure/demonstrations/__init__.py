@@ -1,6 +1,6 @@
-"""From a demonstration to its exhibit: the devices are found, the lesson is given, and what it showed is dated.
+"""From a demonstration to its exhibit: find the devices, run the lesson, and date the result.
 
-As with `core.measure.trial`, no file is read or written here but those of the data set.
+As in `core.measure.trial`, only files of the data set are read or written here.
 """
 
 import uuid
@@ -25,10 +25,10 @@ LESSON_RUNNERS: dict[Kind, Callable[[Demonstration, Stage], Content]] = {
 
 
 def run_demonstration(demonstration: Demonstration, *, hooks: Hooks) -> Exhibit | None:
-    """Run one demonstration on this machine, and report progress by `hooks`, which can stop it.
+    """Run one demonstration on this machine, and report progress to `hooks`, which can stop it.
 
     Returns:
-        Its result; None if it was stopped.
+        The exhibit; None if it was stopped.
 
     Raises:
         DeviceUnavailable: a contender's device is not on this machine; nothing was run.

@@ -1,9 +1,8 @@
-"""Where a demonstration is given: it tells how far it is, heeds a stop, and knows what is left of its budget.
+"""The clock lesson: one training timed correctly, with one shortcut of the clock at a time, and as in tutorials.
 
-The clock lesson: one training timed correctly, with one shortcut of the clock at a time, and as tutorials time it.
-
-Recipes that time blocks take turns in random order, so a disturbance meets all of them; those that time whole epochs
-or trainings follow. A recipe's training is a fresh network and knows no clock.
+Recipes that time blocks take turns in random order, so a disturbance affects all of them; recipes that time whole
+epochs or trainings follow. Each recipe trains a new network that does not use the clock. The module also has the stage
+on which all demonstrations run, with progress, stop and budget.
 """
 
 import io
@@ -43,8 +42,8 @@ class Stage:
     """One demonstration in progress.
 
     Attributes:
-        hooks: receive progress and can request a stop; nothing is saved to go on from.
-        threads: contender → CPU threads that serve it, once they are settled.
+        hooks: callbacks that receive progress and can request a stop; intermediate results are not saved.
+        threads: contender → number of its CPU threads, after it was chosen.
     """
 
     demonstration: Demonstration
@@ -53,10 +52,10 @@ class Stage:
     _began: float = field(default_factory=time.perf_counter)
 
     def tell(self, phase: str, *, done: int = 0, total: int = 0) -> None:
-        """Say what is being done and how many of all parts are, all contenders together; then heed a stop.
+        """Report the phase and the finished parts of all contenders, then end if a stop was requested.
 
         Raises:
-            Stopped: someone wants it to end.
+            Stopped: a stop was requested.
         """
         contenders = tuple(
             ContenderProgress(contender=str(each), steps=done, total_steps=total, threads=self.threads.get(each))
@@ -67,16 +66,16 @@ class Stage:
         self.raise_if_stopped()
 
     def raise_if_stopped(self) -> None:
-        """End here if someone wants that.
+        """Raise an error if a stop was requested.
 
         Raises:
-            Stopped: someone does.
+            Stopped: a stop was requested.
         """
         if self.hooks.should_stop():
             raise Stopped
 
     def use_threads(self, contender: Contender, threads: int = BEST_THREADS) -> None:
-        """Let a contender use `threads` CPU threads from here on; all usable ones if no argument gives a number."""
+        """Let a contender use `threads` CPU threads from now on; by default those requested, or all usable ones."""
         self.threads[contender] = threads or contender.threads or environment.usable_cores()
         if torch.get_num_threads() != self.threads[contender]:
             torch.set_num_threads(self.threads[contender])
@@ -87,12 +86,12 @@ class Stage:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds of the budget that are left; none below 0."""
+        """Remaining seconds of the budget, at least 0."""
         return max(0.0, self.demonstration.budget_s - self.elapsed_s)
 
 
 WATCHED = {"item_every_step", "accuracy_every_step", "errors_printed"}
-"""Shortcuts for which a step must be looked into."""
+"""Shortcuts that need access to the parts of a step."""
 
 
 class RecipeTraining:
@@ -103,7 +102,7 @@ class RecipeTraining:
     """
 
     def __init__(self, recipe: Recipe, point: Point, data: Data, resident: Split, device: torch.device) -> None:
-        """Build the network on the device, where `resident` is; the data path of the point does not matter."""
+        """Build the network on the device of `resident`; the data path of the point does not matter."""
         self._point, self._data, self._device = point_for_recipe(recipe, point), data, device
         self._switched: Collection[str] = recipe.switched
         network = networks.build(point.network, point.seed).to(device)
@@ -113,7 +112,7 @@ class RecipeTraining:
         self._errors, self._paper = torch.zeros((), dtype=torch.int64, device=device), io.StringIO()
 
     def advance(self, steps: int) -> None:
-        """Train so many steps, looking at each as the recipe does."""
+        """Train a number of steps, with the shortcuts of the recipe in each."""
         if not WATCHED.intersection(self._switched):
             self._training.advance(steps)
             return
@@ -121,7 +120,7 @@ class RecipeTraining:
             self._step(self._training.place(self._training.draw()))
 
     def end_epoch(self) -> None:
-        """Do what the recipe does after an epoch: print, test, or nothing."""
+        """Do the work of the recipe after an epoch: print, test, or nothing."""
         if "errors_printed" in self._switched:
             print(int(self._errors), file=self._paper)
             self._errors.zero_()
@@ -129,11 +128,11 @@ class RecipeTraining:
             self._test()
 
     def settle(self) -> None:
-        """Read the losses between timings; waits for the device."""
+        """Read the losses between timings; this waits for the device."""
         self._training.read_losses()
 
     def _step(self, batch: Batch) -> None:
-        """Train a step of `core.measure.training`, with scores at hand."""
+        """Train a step as in `core.measure.training`, but with access to its outputs."""
         samples, labels = batch
         self._training.optimizer.zero_grad()
         scores = self._training.network(samples)
@@ -149,7 +148,7 @@ class RecipeTraining:
 
     @torch.no_grad()
     def _test(self) -> None:
-        """Read and classify as many samples one by one as validation and test have."""
+        """Read samples one by one, as many as in validation and test, and classify them."""
         count, train = count_held_out(self._data), len(self._data.train)
         source = Subset(self._data.one_by_one, [index % train for index in range(count)])
         for samples, labels in DataLoader(source, batch_size=self._point.batch_size):
@@ -158,7 +157,7 @@ class RecipeTraining:
 
 
 def point_for_recipe(recipe: Recipe, point: Point) -> Point:
-    """Return the training with the data path of the recipe; workers of a loader only where the training has some."""
+    """Return the training with the data path of the recipe; it has loader workers only if the training has."""
     path = recipe.loader or "resident"
     workers = point.loader_workers if path in LOADER_PATHS and point.data_path in LOADER_PATHS else 0
     return replace(point, data_path=path, loader_workers=workers)
@@ -170,23 +169,23 @@ def count_held_out(data: Data) -> int:
 
 
 REPEATS = 9
-"""Readings of each block: enough for a median that one disturbance does not move."""
+"""Number of readings of each block: enough for a median that a single disturbance does not change."""
 
 TRY_STEPS = 2
-"""Steps that say how long an epoch will take, on a network that is thrown away."""
+"""Number of steps, on a separate network, from which the duration of an epoch is estimated."""
 
 WARM_UP_SHARE = 0.05
 """Share of a contender's time after which a slow training counts as warm."""
 
 BLOCKS_SHARE = 0.5
-"""Share of a contender's time for blocks, where whole epochs or trainings are to follow."""
+"""Share of a contender's time for blocks, if whole epochs or trainings follow."""
 
 
 class _UnsynchronizedDevice:
-    """A device that nobody waits for: the mistake."""
+    """A device without synchronization, which is the mistake to demonstrate."""
 
     def synchronize(self) -> None:
-        """Do not wait."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,9 +193,9 @@ class Stopwatch:
     """The clocks of the recipes.
 
     Attributes:
-        device: synchronized where the recipe does so.
-        clock: monotonic nanoseconds, as Crossover uses.
-        wall: nanoseconds of the time of day.
+        device: device to synchronize, if the recipe does so.
+        clock: Crossover's clock in monotonic nanoseconds.
+        wall: clock in nanoseconds of the time of day.
     """
 
     device: Synchronizable
@@ -204,7 +203,7 @@ class Stopwatch:
     wall: Nanoseconds = time.time_ns
 
     def seconds(self, work: Callable[[], object], switched: Sequence[str] = ()) -> float:
-        """Return how long `work` takes by a clock with these shortcuts; without any it is `core.measure.timer`'s."""
+        """Return the seconds of `work` by a clock with these shortcuts; without any it is `core.measure.timer`'s."""
         clock = self.wall if "wall_clock" in switched else self.clock
         if not {"no_drain_before", "no_drain_after"}.intersection(switched):
             return Timer(device=self.device, clock=clock).time(work).seconds
@@ -222,9 +221,9 @@ class Lesson:
     """All recipes on one contender.
 
     Attributes:
-        fresh: a fresh network in training as a recipe wants it.
-        readings: recipe → seconds an epoch, one entry a reading.
-        steps: recipe → steps of a reading.
+        fresh: builds a new training for a recipe.
+        readings: recipe → seconds per epoch, one entry per reading.
+        steps: recipe → number of steps of a reading.
         notes: a sentence for each recipe that was left out.
     """
 
@@ -236,11 +235,11 @@ class Lesson:
     notes: list[str] = field(default_factory=list)
 
     def time_blocks(self, recipes: Sequence[Recipe], *, late: Callable[[], bool], allowance_s: float) -> Iterator[None]:
-        """Time blocks of every recipe in turns. Yields between timings.
+        """Time blocks of all recipes in turns. Yields between timings.
 
         Args:
-            recipes: of the span `block`, `ours` the first.
-            late: whether the time for this is over; one round is timed all the same.
+            recipes: recipes with the span `block`; `ours` comes first.
+            late: returns whether the time is over; one round is always timed.
             allowance_s: seconds after which a slow training counts as warm.
         """
         warm: dict[str, tuple[RecipeTraining, int]] = {}
@@ -265,13 +264,13 @@ class Lesson:
                 yield
 
     def time_epochs(self, recipe: Recipe, share_s: float, remaining_s: float, *, tested: float) -> Iterator[None]:
-        """Time whole epochs, or a whole training, of a fresh network. Yields between timings.
+        """Time whole epochs, or a whole training, of a new network. Yields between timings.
 
         Args:
-            recipe: of the span `epoch` or `training`.
-            share_s: seconds that it may take; at least one epoch is trained all the same.
-            remaining_s: seconds that are left; if an epoch takes longer, the recipe is left out.
-            tested: samples of validation and test for each one that is trained on.
+            recipe: recipe with the span `epoch` or `training`.
+            share_s: maximum seconds; at least one epoch is always trained.
+            remaining_s: remaining seconds; the recipe is omitted if an epoch takes longer.
+            tested: number of validation and test samples per training sample.
         """
         per_epoch, trial_run = self.point.steps_per_epoch, self.fresh(recipe)
         epoch_s = self.stopwatch.seconds(partial(trial_run.advance, TRY_STEPS)) / TRY_STEPS * per_epoch
@@ -310,7 +309,7 @@ class Lesson:
     _block_steps: int = 0
 
     def _warm_up(self, training: RecipeTraining, allowance_s: float) -> int:
-        """Train until warm as `core.measure.contender` does, and find how many steps make a block and a lead-in."""
+        """Train until warm as in `core.measure.contender`, and find the number of steps of a block and of a lead-in."""
         spent, steps, step_s = 0.0, 1, 0.0
 
         def train(count: int) -> float:
@@ -330,7 +329,7 @@ class Lesson:
         return lead_in_steps(step_s) + training.prefetched
 
     def _block(self, recipe: Recipe, training: RecipeTraining, lead_in: int) -> None:
-        """Lead in, untimed and unsynchronized, then time one block."""
+        """Train an untimed lead-in without synchronization, then time one block."""
         self._synchronize()
         training.advance(lead_in)
         steps = self.steps[recipe.name]
@@ -363,7 +362,7 @@ def run_clock_lesson(demonstration: Demonstration, stage: Stage) -> Clock:
 
 @dataclass(kw_only=True)
 class _Course:
-    """The recipes of a demonstration on all contenders, within its budget; `done` of `total` parts are over."""
+    """The recipes of a demonstration on all contenders, within its budget; `done` of `total` parts are finished."""
 
     stage: Stage
     point: Point
@@ -426,7 +425,7 @@ class _Course:
             self.done += 1
 
     def _threads(self, contender: Contender) -> int:
-        """Return the requested threads, or as many as train fastest, as `MeasuredContender.try_threads` finds."""
+        """Return the requested number of threads, or the fastest one that `MeasuredContender.try_threads` finds."""
         if contender.threads:
             return contender.threads
         measured = MeasuredContender(contender, point_for_recipe(RECIPES["ours"], self.point), self.data)

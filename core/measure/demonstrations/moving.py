@@ -1,7 +1,7 @@
 """Two short demonstrations: moving tensors and modules, and how far two contenders differ after their first step.
 
-Code that is shown is code that was run. Without an accelerator, PyTorch's `meta` device is used: its tensors have a
-shape and no numbers. After one step, rounding explains 1e-7 to 1e-5; more than 1e-3 is a bug or another precision.
+All code shown was run. Without an accelerator, PyTorch's `meta` device is used, whose tensors have a shape but no
+values. After one step, rounding explains differences of 1e-7 to 1e-5; more than 1e-3 means a bug or another precision.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ META_NOTE = (
 )
 
 MAX_OUTPUT = 2_000
-"""Maximum number of stored characters of an output or a message; CUDA's messages go on with advice on debugging."""
+"""Maximum number of stored characters of an output or a message; CUDA's messages end with advice on debugging."""
 
 
 PIECES = {
@@ -83,14 +83,14 @@ loss = nn.functional.mse_loss(nn.Linear(2, 1).to(device)(torch.ones(1, 2).to(dev
 print("with .item():", type(loss.item()).__name__)
 loss.numpy()""",
 }
-"""Question → the code that answers it, in which `DEVICE` is replaced by the quoted name of the device."""
+"""Question → code that answers it; `DEVICE` is replaced by the quoted name of the device."""
 
 LOOKS_ITSELF = "torch.accelerator.current_accelerator()"
-"""Expression by which code finds a device itself; it needs the numbers that the meta device does not have."""
+"""Expression with which code finds a device; it needs values, which the meta device does not have."""
 
 
 def run_moving_lesson(demonstration: Demonstration, stage: Stage) -> Moving:
-    """Run every piece, on the first contender that is no CPU or on `meta`."""
+    """Run all code on the first contender other than a CPU, or on `meta`."""
     accelerators = [contender.device for contender in demonstration.contenders if not contender.on_host]
     device = accelerators[0] if accelerators else META
     snippets = []
@@ -101,7 +101,7 @@ def run_moving_lesson(demonstration: Demonstration, stage: Stage) -> Moving:
 
 
 def _run_snippet(title: str, lines: str, device: str) -> Snippet:
-    """Run the lines as they are shown, and return what they print and raise."""
+    """Run the lines as displayed, and return their output and error."""
     found = torch.accelerator.current_accelerator(check_available=True)
     shown_on = str(found or "cpu") if LOOKS_ITSELF in lines else device
     code, printed, error = lines.replace("DEVICE", repr(device).replace("'", '"')), io.StringIO(), ""
@@ -115,7 +115,7 @@ def _run_snippet(title: str, lines: str, device: str) -> Snippet:
 
 
 def run_first_step_lesson(demonstration: Demonstration, stage: Stage) -> FirstStep:
-    """Take the first step on both contenders and compare loss and gradients.
+    """Train the first step on both contenders and compare loss and gradients.
 
     Raises:
         DatasetUnavailable: the files of the data set are missing.
@@ -141,7 +141,7 @@ def run_first_step_lesson(demonstration: Demonstration, stage: Stage) -> FirstSt
 
 
 def relative(one: Tensor, other: Tensor) -> float:
-    """Return the length of the difference over that of `one`; 0 if equal, 1 if that is no number."""
+    """Return the norm of the difference relative to the norm of `one`; 0 if equal, 1 if it is not a number."""
     difference, length = float((other - one).norm()), float(one.norm())
     if difference == 0:
         return 0.0
