@@ -16,17 +16,18 @@ class DeviceKind:
     """Facts about all devices of a kind.
 
     Attributes:
-        title: name for people.
-        torch_type: PyTorch's name of its devices; AMD's answer to the name of NVIDIA's.
+        title: display name.
+        torch_type: PyTorch's name of the devices; AMD's devices have the same name as NVIDIA's.
         numbered: whether there may be several, distinguished as `cuda:0` and `cuda:1`.
-        colour: of the kind in every chart, distinct with every common colour blindness (Okabe & Ito 2008).
-        further: hues of a second and a third training on devices of the kind, equally distinct from the first.
-        compiler: the compiler that torch.compile needs for it; empty where torch.compile makes no code for it.
-        foreach: whether torch's SGD by default updates all parameters in one operation on it.
-        graphs: whether it replays CUDA graphs.
-        tf32: whether it has NVIDIA's TF32 arithmetic, from compute capability 8.0 on, as bfloat16.
-        bf16: whether autocast to bfloat16 is offered for it here.
-        float64: whether its tensors may be in float64.
+        colour: colour of the kind in every chart, distinct with all common forms of colour blindness (Okabe & Ito
+            2008).
+        further: colours of a second and a third training on devices of the kind, equally distinct from the first.
+        compiler: compiler that torch.compile needs for the device; empty if torch.compile does not support it.
+        foreach: whether torch's SGD by default updates all parameters in one operation.
+        graphs: whether the device replays CUDA graphs.
+        tf32: whether it has NVIDIA's TF32 precision; like bfloat16, from compute capability 8.0 on.
+        bf16: whether autocast to bfloat16 is offered.
+        float64: whether tensors may be in float64.
     """
 
     title: str
@@ -73,23 +74,23 @@ DEVICE_KINDS: dict[str, DeviceKind] = {
         title="another accelerator", torch_type="other", colour="#56B4E9", further=("#5B78C7",), compiler="", bf16=False
     ),
 }
-"""By the name that rows give the kind."""
+"""The kinds of devices, by their name in rows."""
 
 OTHER = "other"
 """Kind and name of any other device of `torch.accelerator`; PyTorch's own name for it is part of the device's name."""
 
 SINGLE = tuple(kind.torch_type for kind in DEVICE_KINDS.values() if not kind.numbered)
-"""Names of devices of which a machine has one at most."""
+"""Names of devices of which a machine has at most one."""
 
 NUMBERED = tuple(dict.fromkeys(kind.torch_type for kind in DEVICE_KINDS.values() if kind.numbered))
 """Names of devices that are followed by a number."""
 
 TITLES = {"cuda": "GPU", "mps": "Apple GPU", "xpu": "Intel GPU", "other": "Accelerator"}
-"""Names for people of the devices of a type; other types use their own name."""
+"""Display names of the devices of a type; other types are displayed by their name."""
 
 
 def kind_from_name(device: str) -> DeviceKind:
-    """Return the kind in a device's name; a device that answers to another's name counts as that."""
+    """Return the kind of a device by its name; AMD's devices have the kind of NVIDIA's."""
     return DEVICE_KINDS[device.partition(":")[0]]
 
 
@@ -97,8 +98,8 @@ def device_title(device: str, threads: int = 0) -> str:
     """Return a device's name for people: `GPU`, `GPU 1`, `CPU`, `1 CPU thread`, `2 CPU threads`.
 
     Args:
-        device: as it is written, with its number.
-        threads: CPU threads that it trains with, or that serve it; 0 to omit them.
+        device: name of the device, with its number.
+        threads: number of CPU threads that train, or that serve the device; 0 to omit them.
     """
     kind, _, number = device.partition(":")
     if kind == "cpu":
@@ -122,12 +123,12 @@ def does(name: str, one: str, several: str) -> str:
 
 
 def capitalize_name(name: str) -> str:
-    """Return words that begin with a device, at the beginning of a sentence.
+    """Return a text that begins with a device, with a capital letter for the beginning of a sentence.
 
-    Foreign names stay unchanged.
+    Names of other origin stay unchanged.
     """
     return f"The{name[3:]}" if name.startswith("the ") else name
 
 
 DEVICES = " or ".join(", ".join((*SINGLE, *(f"{name}, {name}:N" for name in NUMBERED))).rsplit(", ", 1))
-"""How devices are written, for people: `cpu, mps, cuda, cuda:N, xpu or xpu:N`; without a number the first is meant."""
+"""Forms of device names, for messages: `cpu, mps, cuda, cuda:N, xpu or xpu:N`; without a number, the first device."""

@@ -1,7 +1,7 @@
-"""An experiment: one training, and the contenders that it is run on.
+"""An experiment: one training, and the contenders that run it.
 
-An `Experiment` that exists is one that can be tried. Its identity is a hash of its canonical JSON, so that the same
-question always has the same name in links, jobs and the store. Nothing here measures, or knows this machine.
+Every `Experiment` is valid. Its identity is a hash of its canonical JSON, so the same question always has the same name
+in links, jobs and the store. Nothing here measures or depends on this machine.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ PROTOCOL_VERSION = 2
 MAX_CONTENDERS = 8
 
 EVERY_EPOCH = 0
-"""`pairs` of an experiment that trains every epoch."""
+"""Value of `pairs` in an experiment that trains every epoch."""
 
 CUSTOM_PAIRS = 20
 """Default pairs of blocks of a custom script: the number of steps of its epoch is unknown."""
 
 BEST_THREADS = 0
-"""`threads` of a contender that tries several thread counts first and trains with the best."""
+"""Value of `threads` in a contender that tries several thread counts and trains with the best."""
 
 _NUMBERS = tuple(name for name in TRAINING if FIELDS[name].is_number)
 
@@ -41,12 +41,12 @@ _DEVICE = re.compile(rf"({'|'.join(SINGLE)})|({'|'.join(NUMBERED)})(?::(\d{{1,2}
 _CONTENDER = re.compile(
     r"(?P<device>[a-z]{1,8}(?::\d{1,2})?)(?:@(?P<threads>\d{1,4}))?(?P<lane>(?:[+ ]\w{1,32}){0,16})", re.ASCII
 )
-"""A `+` of a link that was typed by hand arrives as a space. Each part is bounded, so no text takes long to read."""
+"""A `+` in a link typed by hand arrives as a space. Each part is bounded, so no text takes long to match."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Training, custom.CustomFields):
-    """One training, without saying where it runs. Sizes that do not shape the model are set to 0."""
+    """One training, without its devices. Sizes that do not affect the model are set to 0."""
 
     def __post_init__(self) -> None:
         custom.check_custom_fields(self)
@@ -60,7 +60,7 @@ class Point(Training, custom.CustomFields):
         self._check()
 
     def _check(self) -> None:
-        """Refuse what is no training; raises InvalidValue."""
+        """Refuse an invalid training; raises InvalidValue."""
         for name in ("data_path", "dtype"):
             require_choice(name, getattr(self, name), FIELDS[name].words)
         if not isinstance(self.shuffle, bool):
@@ -73,12 +73,12 @@ class Point(Training, custom.CustomFields):
 
     @property
     def is_fit(self) -> bool:
-        """Whether a step of it is a whole fit of a library that is no torch."""
+        """Whether a step is a whole fit of another library than torch."""
         return not self.training and bool(models.family(self.model).library)
 
     @property
     def idle(self) -> set[str]:
-        """Fields that mean nothing in it: sizes of other families, workers of no loader, what a fit does not choose."""
+        """Fields without effect: sizes of other families, workers without a loader, settings that a fit ignores."""
         found = set(models.AXES) - set(models.list_model_sizes(self.model, self.dataset))
         found |= set() if self.data_path in LOADER_PATHS else {"loader_workers"}
         return found | set(models.families.SETTLED if self.is_fit else ())
@@ -102,12 +102,12 @@ class Point(Training, custom.CustomFields):
 
     @property
     def steps_per_epoch(self) -> int:
-        """Full batches in the training samples; one where a step has all of them."""
+        """Number of full batches in the training samples; 1 if a step uses all of them."""
         return self.samples // self.batch_size if self.batch_size else 1
 
     @property
     def total_steps(self) -> int:
-        """Steps of the whole training."""
+        """Number of steps of the whole training."""
         return self.steps_per_epoch * self.epochs
 
     @classmethod
@@ -130,7 +130,7 @@ class Point(Training, custom.CustomFields):
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Build a point from `to_json`'s data, which may be of a custom script; no other input may be one.
+        """Build a point from the data of `to_json`; only these may describe a custom script.
 
         Raises:
             InvalidValue: as `parse`.
@@ -139,7 +139,7 @@ class Point(Training, custom.CustomFields):
         return cls(**known, **{name: _convert_field(name, value) for name, value in data.items() if name not in known})
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, as they were written before there were fields that came later and are as they always had been."""
+        """Return data for a JSON file, without defaults of later fields, so that identities stay the same."""
         data = dataclasses.asdict(self)
         if self.training:
             return {name: data[name] for name in custom.FIELDS}
@@ -150,7 +150,7 @@ class Point(Training, custom.CustomFields):
 class Contender:
     """A device, the number of CPU threads that serve it, and its variant.
 
-    Written `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; defaults are left out.
+    Its written form is `cpu`, `cuda:1`, `cpu@1`, `cpu@2+compiled10` or `cuda:0+graph10+bf16`; defaults are omitted.
 
     Attributes:
         device: `cpu`, `cuda:N` (NVIDIA, and AMD through ROCm), `xpu:N`, `mps` or `other:N`.
@@ -176,12 +176,12 @@ class Contender:
 
     @property
     def title(self) -> str:
-        """The contender for people: `2 CPU threads, compiled, 10 steps a call`, `GPU`, `GPU 1, CUDA graph`."""
+        """Display name: `2 CPU threads, compiled, 10 steps a call`, `GPU`, `GPU 1, CUDA graph`."""
         return ", ".join(filter(None, (devices.device_title(self.device, self.threads), self.lane.title)))
 
     @property
     def spoken(self) -> str:
-        """The same within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
+        """Display name within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
         device = devices.inline_device_name(devices.device_title(self.device, self.threads))
         return f"{device} ({self.lane.title})" if self.lane.title else device
 
@@ -210,12 +210,12 @@ class Experiment:
 
     Attributes:
         point: the training.
-        contenders: distinct; the first is the baseline that speedups are relative to.
-        budget_s: seconds after which training is cut short; earlier measurements are saved.
-        pairs: pairs of blocks after which it ends even if epochs are left, when only the times matter; or
-            `EVERY_EPOCH`. A custom script is measured for its times.
+        contenders: distinct contenders; the first is the baseline of speedups.
+        budget_s: seconds after which training is stopped; earlier measurements are saved.
+        pairs: number of pairs of blocks after which it ends even if epochs remain, if only the times matter; or
+            `EVERY_EPOCH`. A custom script is measured only for its times.
         folder: folder of the custom script's file; empty if unknown, as in rows.
-        whole: whether every epoch is trained; else it ends once it is certain which device is faster.
+        whole: whether every epoch is trained; otherwise it ends once the faster device is certain.
     """
 
     point: Point
@@ -244,10 +244,10 @@ class Experiment:
 
     @functools.cached_property
     def id(self) -> str:
-        """Name of the question, 16 hexadecimal digits: the training, who contends, and the protocol.
+        """Name of the question, 16 hexadecimal digits: a hash of training, contenders and methodology version.
 
-        Budget and pairs are not part of it: a training that was completed answers for every budget, and for who wants
-        its times alone.
+        Budget and pairs are not included: a completed training answers the question for every budget, and for times
+        alone.
         """
         return hash_question({"point": self.point.to_json(), "contenders": list(map(str, self.contenders))})
 
@@ -267,7 +267,7 @@ class Experiment:
         """Build an experiment from `to_json`'s data, checked as any other input.
 
         Raises:
-            InvalidValue: the data are not those of an experiment.
+            InvalidValue: the data do not describe an experiment.
         """
         match data:
             case {"point": dict(point), "contenders": list(contenders), "budget_s": int() | float() as budget, **rest}:
@@ -285,14 +285,14 @@ def hash_question(question: Mapping[str, Any], separators: tuple[str, str] = (",
 
 
 def parse_contenders(contenders: str | Iterable[object]) -> tuple[Contender, ...]:
-    """Contenders, also written ones, as files have them; raises InvalidValue where one is not of that form."""
+    """Return contenders, which may be in their written form; raises InvalidValue if one is invalid."""
     listed = contenders.split(",") if isinstance(contenders, str) else contenders
     return tuple(each if isinstance(each, Contender) else Contender.parse(str(each)) for each in listed)
 
 
 @functools.lru_cache(maxsize=4_096)
 def display_name(text: str) -> str:
-    """Return a contender for people, from its form in rows and links; another text unchanged."""
+    """Return the display name of a contender in its written form; other text stays unchanged."""
     try:
         return Contender.parse(text).title
     except InvalidValue:
@@ -301,7 +301,7 @@ def display_name(text: str) -> str:
 
 @functools.lru_cache(maxsize=4_096)
 def inline_name(text: str) -> str:
-    """Return a contender within a sentence, from its form in rows and links; another text unchanged."""
+    """Return the display name within a sentence of a contender in its written form; other text stays unchanged."""
     try:
         return Contender.parse(text).spoken
     except InvalidValue:
@@ -309,7 +309,7 @@ def inline_name(text: str) -> str:
 
 
 def value_range(field: str, *, dataset: str, model: str) -> tuple[float, float]:
-    """Return the lowest and highest value of a number, as the data set and the model family narrow it."""
+    """Return the lowest and highest allowed value of a field, with the limits of data set and model family."""
     if field == "samples":
         return FIELDS[field].low, catalog.dataset(dataset).max_samples
     if field == "depth" and model == "doubling-mlp":
@@ -318,15 +318,15 @@ def value_range(field: str, *, dataset: str, model: str) -> tuple[float, float]:
 
 
 def _settle(instance: object, field: str, value: object) -> None:
-    """Set a field of a frozen dataclass while it is being made."""
+    """Set a field of a frozen dataclass during its construction."""
     object.__setattr__(instance, field, value)
 
 
 def _check_number(field: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """Return a number within the range of its field, and within narrower bounds where there are some.
+    """Return a number within the range of its field, and within narrower bounds if given.
 
     Raises:
-        InvalidValue: it is none, or beyond.
+        InvalidValue: the value is not a number, or out of range.
     """
     entry = FIELDS[field]
     low, high = max(low, entry.low), min(high, entry.high)

@@ -1,8 +1,8 @@
 """Execution variants, in code `Lane`: the ways to run one training, and whether each changes its numerics.
 
 The module contains data and sentences only. `core.measure.execution` runs a variant; `core.measure.devices` checks
-whether a device supports it, and fills in the refusals that `why_not` reads. A word that is left out means its
-default, so that the default eager loop has no name: `cpu` means what it always meant.
+whether a device supports it, and fills in the refusals that `why_not` reads. An omitted word means its default, so the
+default eager loop has no name and `cpu` keeps its meaning.
 """
 
 import functools
@@ -46,10 +46,10 @@ LANE_WORDS: dict[str, dict[str, str]] = {
         "benchmark": "cuDNN benchmark",  # it times all of them at first use, and takes the fastest
     },
 }
-"""Field of a variant → its words, the default first, each with its name for people."""
+"""Field of a variant → its words, the default first, each with its display name."""
 
 LOWER_PRECISION = frozenset({"tf32", "bf16", "fp16"})
-"""Words of variants that do not compute the same numbers; all others agree but for the order of summation."""
+"""Words of variants that compute other numbers; all other variants differ only in the order of summation."""
 
 CUSTOM_LANES = frozenset({"compiled", "bf16", "tf32", "kept"})
 """Kinds of variants of a custom script: those that can be applied to its steps from outside."""
@@ -58,7 +58,7 @@ MAX_STEPS_PER_CALL = 100
 MAX_MICRO_BATCH = 65_536
 
 _CHOSEN = {name: words for name, words in LANE_WORDS.items() if name != "execution"}
-"""Fields whose words have no number; the word of an execution has one."""
+"""Fields whose words have no number; a word of `execution` may have one."""
 
 _TITLES = {word: title for words in LANE_WORDS.values() for word, title in words.items()}
 
@@ -72,13 +72,13 @@ class Lane:
 
     Attributes:
         execution: how a step is run.
-        steps_per_call: whole steps of one compiled call or one replay; 1 for eager execution.
-        optimizer: implementation of its update; `default` if compiled, as the compiled step contains the update.
-        precision: of its arithmetic.
-        memory_format: how images are stored.
+        steps_per_call: number of whole steps in one compiled call or replay; 1 for eager execution.
+        optimizer: implementation of the update; `default` if compiled, because the compiled step contains the update.
+        precision: precision of the computation.
+        memory_format: memory format of images.
         host_memory: whether the process reuses memory that a step frees; only for training on the CPU.
         cudnn: how cuDNN, or AMD's MIOpen, chooses the algorithm of a convolution.
-        micro_batch: samples of each micro-batch, whose gradients are added up; 0 for the batch as a whole.
+        micro_batch: samples per micro-batch, whose gradients are accumulated; 0 for the whole batch.
     """
 
     execution: str = "eager"
@@ -102,7 +102,7 @@ class Lane:
 
     @functools.cached_property
     def words(self) -> tuple[str, ...]:
-        """The words that differ from the default variant, in writing order: `compiled10`, `bf16`."""
+        """The words that differ from the default variant, in the order of writing: `compiled10`, `bf16`."""
         called = f"{self.steps_per_call}" if self.steps_per_call > 1 else ""
         said = (
             ("" if self.execution == "eager" else f"{self.execution}{called}"),
@@ -113,7 +113,7 @@ class Lane:
 
     @property
     def title(self) -> str:
-        """The variant for people: `compiled, 10 steps a call`; empty for the default."""
+        """Display name: `compiled, 10 steps a call`; empty for the default."""
         return ", ".join(_TITLES.get(word) or _title_numbered_word(word) for word in self.words)
 
     @property
@@ -123,16 +123,16 @@ class Lane:
 
     @property
     def has_same_numerics(self) -> bool:
-        """Whether the variant computes the same numbers as the default, but for the order of summation."""
+        """Whether the variant computes the same numbers as the default, except for the order of summation."""
         return not LOWER_PRECISION & set(self.words)
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The variant's fields, named as the columns of a row."""
+        """The variant's fields, named like the columns of a row."""
         return asdict(self)
 
     def round_up_to_calls(self, steps: int) -> int:
-        """Return at least so many steps, in whole calls."""
+        """Round a number of steps up to whole calls."""
         return -(-steps // self.steps_per_call) * self.steps_per_call
 
     @property
@@ -168,7 +168,7 @@ FIELDS = tuple(Lane.__dataclass_fields__)
 """Names of a variant's fields, which are columns of a row as well."""
 
 CACHED_SAMPLES = 256
-"""Samples of a micro-batch worth trying: pieces of about that many fit the cache in the tutorials' networks."""
+"""Samples of a micro-batch worth trying: with the tutorials' networks, about this many fit the cache."""
 
 WORTH_TRYING = {
     True: ("compiled10", "compiled", "kept", "micro", "fused", "bf16", "channels_last", "foreach"),
@@ -185,7 +185,9 @@ WORTH_TRYING = {
         "channels_last",
     ),
 }
-"""By whether the device is the host: words of variants that may help, those that helped most in earlier runs first."""
+"""Words of variants that may help, by whether the device is the host; those that helped most in earlier runs come
+first.
+"""
 
 
 LONG_STEP_S = 2e-3
@@ -228,8 +230,8 @@ def why_not(lane: Lane, refusals: Mapping[str, str], contender: str) -> str:
 
     Args:
         lane: the requested variant.
-        refusals: kind of variant → why not, of one device (`DeviceInfo.refusals`).
-        contender: the contender's name for people within a sentence.
+        refusals: kind of variant → reason, for one device (`DeviceInfo.refusals`).
+        contender: display name of the contender within a sentence.
     """
     reasons = [refusals[kind] for kind in lane.kinds if kind in refusals]
     return f"Training on {contender} is not possible: {reasons[0]}." if reasons else ""

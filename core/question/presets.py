@@ -1,10 +1,11 @@
 """The four tutorials that Crossover grew from, as experiments with their exact settings, and what each varies.
 
-Each comes in two scales: `full`, as it was published, and `class`, the same training made small enough for a lesson on
-a laptop. Facts only: no published number (see `core.question.published`) and no measurement lives here. Where
-text and code of a tutorial disagree, the code is followed, and the note says so.
+Each preset has two scales: `full`, as published, and `class`, small enough for a lesson on a laptop. The module
+contains neither published numbers (see `core.question.published`) nor measurements. If text and code of a tutorial
+disagree, Crossover follows the code, and the note says so.
 
-Default contenders, the variants added to them, and the length of a run, the same on pages and command line.
+It also has the default contenders, the variants added to them, and the length of a run, the same on pages and on the
+command line.
 """
 
 import dataclasses
@@ -25,17 +26,17 @@ SCALES: dict[Scale, str] = {
     "class": "small enough for a lesson: a run and a sweep together take less than a minute on two cores",
     "full": "as the tutorial was published",
 }
-"""Scales of a preset, each with a phrase for people."""
+"""Scales of a preset, each with a display phrase."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How long a preset may take at one scale; generous, so that nothing but a very slow machine meets them.
+    """Time limits of a preset at one scale, which only a very slow machine reaches.
 
     Attributes:
         budget_s: seconds of one training, as in `core.question.experiment.Experiment`.
-        sweep_budget_s: seconds after which a sweep begins no further point.
-        point_budget_s: seconds that one point of a sweep may take.
+        sweep_budget_s: seconds after which a sweep starts no further point.
+        point_budget_s: maximum seconds of one point of a sweep.
     """
 
     budget_s: float
@@ -56,13 +57,13 @@ class Preset:
     Attributes:
         name: key on the command line and in links.
         title: label for people.
-        source: who published it, where and when.
-        point: its settings.
-        note: what differs from the tutorial, or which of its own contradictions is resolved how.
-        axes: what the tutorial itself varies; empty where it trains one model only.
+        source: author, place and date of the publication.
+        point: settings of the training.
+        note: differences from the tutorial, and how its contradictions are resolved.
+        axes: settings that the tutorial varies; empty if it trains a single model.
         class_changes: fields of the point that are smaller at class scale.
-        class_axes: what is varied at class scale.
-        class_note: what is smaller at class scale, in one sentence.
+        class_axes: settings that are varied at class scale.
+        class_note: sentence on what is smaller at class scale.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Preset:
         return dataclasses.replace(self.point, **changes)
 
     def axes_at_scale(self, scale: Scale) -> tuple[Axis, ...]:
-        """Return the axes at one scale; empty where the tutorial trains one model only.
+        """Return the axes at one scale; empty if the tutorial trains a single model.
 
         Raises:
             InvalidValue: there is no such scale.
@@ -93,9 +94,9 @@ class Preset:
         return self.class_axes if require_choice("scale", scale, SCALES) == "class" else self.axes
 
     def on_digits(self) -> "Preset":
-        """Return the same training on scikit-learn's digits, which need no download: fewer and smaller images.
+        """Return the preset on scikit-learn's digits, which need no download: fewer and smaller images.
 
-        The axes of its class scale apply at both scales, as full batches are larger than the whole set.
+        The axes of class scale apply at both scales, because the full batches are larger than the data set.
         """
         digits = catalog.dataset("digits")
         point = self.point_at_scale("class")
@@ -112,10 +113,10 @@ class Preset:
         )
 
     def build_question(self, scale: Scale, contenders: Sequence[Contender]) -> Experiment | Sweep:
-        """Return the question at one scale: a sweep where something is varied, an experiment where nothing is.
+        """Return the question at one scale: a sweep if a setting is varied, otherwise an experiment.
 
         Raises:
-            InvalidValue: there is no such scale, or there are too few contenders for it, or too many.
+            InvalidValue: there is no such scale, or the number of contenders is invalid.
         """
         point, axes, limits = self.point_at_scale(scale), self.axes_at_scale(scale), LIMITS[scale]
         if not axes:
@@ -231,25 +232,27 @@ def preset(name: str) -> Preset:
 
 
 ROUND_PAIRS = 4
-"""Pairs of blocks of one round of a run, between two of which contenders are built anew and nothing is timed."""
+"""Number of pairs of blocks in one round of a run; between two rounds contenders are rebuilt and nothing is timed."""
 
 LOOKS = (12, 20, 40, 60)
-"""Pairs of blocks after which a run looks whether its verdict is certain, and ends if so; after the last it ends at all
-events. Each is the end of a round and is paid for by the interval (`core.answer.rounds`)."""
+"""Numbers of pairs after which a run ends if its verdict is certain; after the last one it always ends.
+
+Each look is at the end of a round and widens the interval (`core.answer.rounds`).
+"""
 
 FEWEST_PAIRS = 10
-"""Pairs of the shortest run of any version that ended by itself; a run with fewer has a requested number."""
+"""Number of pairs of the shortest run of any version that ended early; a run with fewer had a requested number."""
 
 
 def default_contenders(devices: Iterable[str], cores: int) -> tuple[Contender, ...]:
     """Return the CPU against the first accelerator; without one, one thread of the CPU against all of them.
 
-    Both numbers of threads are explicit: a `cpu` that tries several may find that one thread is the fastest, and then
-    both would be the same.
+    Both thread counts are explicit: a `cpu` that tries several may find that one thread is the fastest, and both
+    contenders would then be the same.
 
     Args:
-        devices: of this machine.
-        cores: that the measuring process may use; where it is one, there is nobody to contend with.
+        devices: devices of this machine.
+        cores: number of usable cores; with a single core there is no second contender.
     """
     for device in devices:
         if device != "cpu":
@@ -267,8 +270,8 @@ def with_fair_lanes(
 
     Args:
         contenders: contenders without variants.
-        points: trainings, all of which the variants must fit.
-        refusals: of this machine: device → kind of variant → why the device does not support it.
+        points: trainings that the variants must fit.
+        refusals: device of this machine → kind of variant → reason why it is not supported.
 
     Raises:
         InvalidValue: no contender is a CPU.
@@ -284,7 +287,7 @@ def with_fair_lanes(
 
 
 def _list_fair_lanes(contender: Contender, points: Sequence[Point], refused: Mapping[str, str]) -> list[Contender]:
-    """Return a contender in each variant that may help it, computes the same numbers, and fits all trainings."""
+    """Return a contender in each variant that may help, computes the same numbers, and fits all trainings."""
     worth = lanes.worth_trying(points[0], on_host=contender.on_host)
     fits = [set(lanes.worth_trying(point, on_host=contender.on_host)) for point in points]
     return [
@@ -302,7 +305,7 @@ def with_remedies(
     Args:
         contenders: contenders without variants.
         point: the training.
-        refusals: of this machine: device → kind of variant → why the device does not support it.
+        refusals: device of this machine → kind of variant → reason why it is not supported.
     """
     each = (MAX_CONTENDERS - len(contenders)) // len(contenders)
     told: list[Contender] = []

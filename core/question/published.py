@@ -1,7 +1,7 @@
 """Published results as data: numbers of the four tutorials, and threads on GPUs that were not faster.
 
-Figures are those of their authors, with their addresses; no statistic uses one, and none is a row of the store. The
-facts of cases are in `data/published/cases.toml`. Each case has a substitute training to run here, and its fix.
+All figures are their authors', with addresses; no statistic uses them, and none is a row of the store. The facts of
+cases are in `data/published/cases.toml`. A case may have a substitute training to run here, and its fix.
 """
 
 import functools
@@ -20,14 +20,17 @@ from .models import families
 
 FILE = SHIPPED_DATA / "published" / "cases.toml"
 CASES_FOLDER = PROJECT / "examples" / "cases"
-"""Trainings of cases that the catalogue does not have: the only files of code that the page of cases ever runs."""
+"""Folder of trainings of cases that are not in the catalogue: the only code files that the Cases page runs."""
 
 BUDGET_S = 30.0
-"""Seconds that one training of a case may take."""
+"""Time limit of one training of a case, in seconds."""
 
 FIT_BUDGET_S = 120.0
-"""The same of boosted trees: threads of a fit wait for each other, so that where others use the machine too, a fit that
-takes half a second alone takes twenty; a run ends sooner once its answer is certain."""
+"""Time limit for boosted trees, in seconds.
+
+The threads of a fit wait for each other, so on a busy machine a fit of half a second may take twenty. A run ends
+earlier if its answer is certain.
+"""
 
 CAUSES: dict[str, str] = {
     "small": "too little work in a step",
@@ -41,10 +44,10 @@ CAUSES: dict[str, str] = {
     "float64": "double precision",
     "heat": "a GPU that became too hot",
 }
-"""Kinds of cause, in words that go on after a colon."""
+"""Kinds of causes, in words that follow a colon."""
 
 Answers = Mapping[str, str]
-"""Name of a question of `QUESTIONS` → the answer that was given."""
+"""Name of a question of `QUESTIONS` → the given answer."""
 
 QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
     "symptom": (
@@ -79,12 +82,12 @@ QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
 }
-"""The questionnaire: each question with its answers, by the names that links have of them."""
+"""The questionnaire: each question with its answers, by their names in links."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A number that was reported: of what, and how much in the unit of its case."""
+    """A reported number: its subject, and its value in the unit of the case."""
 
     name: str
     value: float
@@ -92,14 +95,14 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A training in place of the one that was reported, or how the remedy changes it.
+    """A substitute for the reported training, or the changes of its remedy.
 
     Attributes:
-        fields: of a training of the catalogue; of a remedy those that it changes.
-        training: file and function of `examples/cases`, in place of fields.
-        size: what that function is called with; of a remedy 0 for the same.
-        title: of a remedy, in a few words.
-        work: of a remedy, how many times the samples a step of it trains; 0 where the batch sizes tell.
+        fields: fields of a training of the catalogue; for a remedy, the changed fields.
+        training: file and function in `examples/cases`, in place of fields.
+        size: argument of that function; 0 in a remedy for the same size.
+        title: short title of a remedy.
+        work: ratio of the samples of a step with the remedy to those without; 0 if the batch sizes determine it.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
@@ -111,25 +114,25 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One thread.
+    """One public thread.
 
     Attributes:
-        name: in links and commands.
-        title: its subject, in a few words.
+        name: name in links and commands.
+        title: short title of the subject.
         thread: project and number.
-        address: of the thread.
-        date: of the question, ISO 8601; empty if the page has none.
+        address: address of the thread.
+        date: date of the question, ISO 8601; empty if the page has none.
         model: the trained model, with its sizes as far as reported.
         devices: the devices used.
         reported: the observation, in a sentence.
         cause: key of `CAUSES`.
         found: the actual cause, and the person who identified it.
         remedied: advice, or the fix that helped.
-        unit: of the figures; empty without figures.
+        unit: unit of the figures; empty without figures.
         figures: reported numbers.
         open: unknown facts, or facts that could not be looked up; empty if there are none.
-        note: how the training that runs here differs.
-        gpu: why it takes a GPU to see the cause; empty where a CPU shows it.
+        note: differences of the training that runs here.
+        gpu: reason why the cause needs a GPU; empty if a CPU shows it.
         lesson: the lesson that shows the cause; empty without one.
         fits: question of `QUESTIONS` → answers that suggest the same cause.
         here: substitute training here; None without one.
@@ -159,22 +162,22 @@ class Case:
 
     @property
     def runnable(self) -> bool:
-        """Whether something of it runs here that can name its cause."""
+        """Whether a training of the case runs here and can show its cause."""
         return self.here is not None
 
     def point(self) -> Point:
         """Return the training that runs here in place of the reported one.
 
         Raises:
-            InvalidValue: there is none, or its settings cannot be.
-            OSError: its file is gone.
+            InvalidValue: there is none, or its settings are invalid.
+            OSError: its file is missing.
         """
         if self.here is None:
             raise InvalidValue("case", self.name, "one with a training that can be run here")
         return _point(self.here)
 
     def point_with_remedy(self) -> Point | None:
-        """Return the same with the fix; None where there is none. Raises as `point`."""
+        """Return the training with the fix; None without a fix. Raises as `point`."""
         if self.remedy is None or self.here is None:
             return None
         change, here = self.remedy, self.here
@@ -187,8 +190,8 @@ class Case:
         """Return the default contenders, among the devices that can run its training.
 
         Args:
-            devices: of this machine.
-            cores: that the measuring process may use.
+            devices: devices of this machine.
+            cores: number of cores that the measuring process may use.
         """
         library = families.LIBRARIES.get(self.here.fields.get("model", "")) if self.here else None
         able = [name for name in devices if library is None or name.partition(":")[0] in library.devices]
@@ -211,7 +214,7 @@ class Case:
 
     @property
     def more_work(self) -> float:
-        """How many times the samples of a step are trained in one with the remedy."""
+        """Ratio of the samples of a step with the remedy to those of a step without it."""
         if self.remedy is None or self.here is None:
             return 1.0
         if self.remedy.work:
@@ -223,7 +226,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A thread that has no case, and why."""
+    """A thread without a case, and the reason."""
 
     thread: str
     why: str
@@ -236,7 +239,7 @@ class _Listed:
 
 
 def load_cases() -> dict[str, Case]:
-    """Return every case by its name, in the order of the file; raises DamagedFile if that is not what it should be."""
+    """Return all cases by name, in the order of the file; raises DamagedFile if the file is invalid."""
     return {case.name: case for case in _load_case_file().cases}
 
 
@@ -260,7 +263,7 @@ def find_case(name: str) -> Case:
 
 
 def likely(answers: Answers) -> tuple[Case, ...]:
-    """Return the cases that the fewest answers contradict, those that fit most of them first.
+    """Return the cases that contradict the fewest answers, those that fit the most answers first.
 
     Without answers, return all of them.
     """
@@ -272,7 +275,7 @@ def likely(answers: Answers) -> tuple[Case, ...]:
 
 
 def _count_fitting(one: Case, answers: Answers) -> tuple[int, int]:
-    """Return how many answers fit a case, and how many contradict what it says of them."""
+    """Return the number of answers that fit a case, and of those that contradict it."""
     fits = sum(answer in one.fits.get(question, ()) for question, answer in answers.items())
     against = sum(question in one.fits and answer not in one.fits[question] for question, answer in answers.items())
     return fits, against
@@ -312,13 +315,13 @@ class Published:
         value: the number itself, in the unit of its quantity.
         device: `cpu` or `gpu`; empty for a number that is about both.
         device_name: device in the author's words; empty if not reported.
-        axis: axis of the tutorial, as in `core.question.sweep`; empty where nothing is varied.
-        size: value of that axis; None where nothing is varied, and for `wins_from`.
-        plus_minus: error of the number, in its own unit; 0 if it was printed, None if unknown.
+        axis: axis of the tutorial, as in `core.question.sweep`; empty if nothing is varied.
+        size: value on that axis; None if nothing is varied, and for `wins_from`.
+        plus_minus: error of the number, in the same unit; 0 if it was printed, None if unknown.
         per: period of the seconds: `training` or `epoch`; empty elsewhere.
-        epoch: which epoch, counted from 1; None where epochs are not distinguished.
+        epoch: number of the epoch, from 1; None if epochs are not distinguished.
         source: author or page.
-        date: of publication, ISO 8601; empty if the page has no date.
+        date: date of publication, ISO 8601; empty if the page has no date.
         note: how the number was obtained, in one sentence.
     """
 
@@ -338,7 +341,7 @@ class Published:
 
 
 def list_published(preset: str, quantity: Quantity | None = None) -> tuple[Published, ...]:
-    """Everything that one tutorial published, or only its numbers of one quantity; empty for an unknown preset."""
+    """Return all numbers that one tutorial published, or those of one quantity; empty for an unknown preset."""
     return tuple(entry for entry in PUBLISHED if entry.preset == preset and quantity in (None, entry.quantity))
 
 
@@ -355,7 +358,7 @@ _PRINTED = "Printed by the tutorial; an epoch is training, validation and test t
 _CPU_S = {5: 180.0, 10: 180.0, 100: 200.0, 1_000: 680.0, 2_000: 2_430.0}
 _GPU_S = {5: 505.0, 10: 555.0, 100: 505.0, 1_000: 505.0, 2_000: 505.0}
 _READ_OFF_S = 15.0
-"""The signal tutorial: seconds of a training by neurons of each hidden layer, and how far a reading may be off."""
+"""The signal tutorial: seconds of a training by neurons of each hidden layer, and the error of a reading."""
 
 _EPOCHS_S = {"cpu": (14.4, 14.7, 15.2, 14.6, 14.4), "gpu": (14.5, 15.2, 15.8, 14.5, 14.1)}
 _ACCURACY = {1: 0.884, 5: 0.907}

@@ -1,9 +1,9 @@
 """Families of gradient boosting: trees of libraries other than torch, for which one training is one fit.
 
-These families have sizes of their own (boosting rounds and leaves) and neither layers nor batches. The number of
-trained numbers and of operations is unknown, and is not guessed. Nothing here imports one of the libraries.
+These families have their own sizes (boosting rounds and leaves), and neither layers nor batches. The number of trained
+numbers and of operations is unknown, and is not guessed. Nothing here imports one of the libraries.
 
-The one table of model families, and the networks that they make.
+The module also has the table of all model families, and builds their networks.
 """
 
 import importlib.util
@@ -38,9 +38,9 @@ SETTLED: Mapping[str, Any] = {
     "dtype": "float32",
     "shuffle": False,
 }
-"""Values of these fields in a fit, which sees every row in every round.
+"""Values of these fields in a fit, which uses every row in every round.
 
-There are no batches, one step is the whole training, and each fit copies the table to an accelerator anew.
+There are no batches, one step is the whole training, and each fit copies the table to an accelerator again.
 """
 
 
@@ -86,7 +86,7 @@ def field_of_answer_axis(axis: str) -> str:
 
 
 def explain_missing_library(model: str) -> str:
-    """Return how to install the missing library of a family, in a sentence; empty if nothing is missing."""
+    """Return a sentence on how to install the missing library of a family; empty if none is missing."""
     library = LIBRARIES.get(model)
     if library is None or importlib.util.find_spec(library.package) is not None:
         return ""
@@ -94,10 +94,10 @@ def explain_missing_library(model: str) -> str:
 
 
 def check_device(model: str, device: str) -> None:
-    """Refuse a device that the library of a family was not written for; others pass, and so do other families.
+    """Refuse a device that the library of a family does not support; families of torch accept every device.
 
     Raises:
-        InvalidValue: it was not.
+        InvalidValue: the library does not support the device.
     """
     library = LIBRARIES.get(model)
     if library is not None and device.partition(":")[0] not in library.devices:
@@ -157,7 +157,7 @@ FAMILIES: dict[str, Family] = {
 _AXES = (*(entry.axes for entry in FAMILIES.values()), *(entry.axes for entry in catalog.DATASETS.values()))
 
 AXES = tuple(dict.fromkeys(itertools.chain(*_AXES)))
-"""Every size that some network is shaped by: those of families, and of data sets."""
+"""All sizes that shape networks: those of families, and of data sets."""
 
 
 def family(name: str) -> Family:

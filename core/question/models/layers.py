@@ -1,4 +1,4 @@
-"""Layers and networks as data: the cost of each layer, and how torch makes it."""
+"""Layers and networks as data: the cost of each layer, and how torch builds it."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 FLOAT_BYTES = 4
-"""Bytes of one fp32 number; one in float64 has twice as many."""
+"""Bytes of one fp32 number; a float64 number has twice as many."""
 
 INDEX_BYTES = 8
-"""Bytes of one int64 index: labels, and where each max-pool window had its maximum."""
+"""Bytes of one int64 index, such as a label or the position of a maximum in max-pooling."""
 
 Image = tuple[int, int, int]
 """Channels, height and width."""
@@ -17,22 +17,22 @@ Image = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A layer of a network; attributes that are left out cost nothing.
+    """A layer of a network; omitted costs are 0.
 
     Attributes:
-        module: how torch makes it: a class of `torch.nn` or of `core.measure.networks`, and its arguments.
-        parameters: trainable numbers.
-        tensors: parameter tensors, each of which is updated by itself where the optimizer is a loop.
+        module: class of `torch.nn` or `core.measure.networks`, and its arguments.
+        parameters: number of trainable parameters.
+        tensors: number of parameter tensors, which an optimizer in a loop updates separately.
         flops: operations per sample forward and backward, of matrix products and convolutions only, as torch's
-            `FlopCounterMode` counts them. There is one product forward, one for the gradient of the weights and one
-            for that of the input.
-        input_flops: of these, those for the gradient of its input, which the first layer of a network does not need;
-            left out of layers that never come first.
-        launches: operations that PyTorch dispatches forward and backward; views not counted.
-        input_launches: of these, those that the first layer of a network does not need.
-        saved_bytes: per sample, saved for the backward pass, in float32. The layer's input is not included: the layer
-            that produces it counts it.
-        saved_index_bytes: of these, those of whole numbers, whose size is the same in float64.
+            `FlopCounterMode` counts them. There is one product forward, one for the gradient of the weights and one for
+            that of the input.
+        input_flops: part of `flops` for the gradient of the input, which the first layer of a network does not need; 0
+            for layers that never come first.
+        launches: operations that PyTorch dispatches forward and backward, without views.
+        input_launches: part of `launches` that the first layer of a network does not need.
+        saved_bytes: bytes per sample saved for the backward pass, in float32. The layer's input is not included: the
+            layer that produces it counts it.
+        saved_index_bytes: part of `saved_bytes` in integers, whose size is the same in float64.
     """
 
     module: tuple[str, tuple[Any, ...]]
@@ -47,7 +47,7 @@ class Layer:
 
 
 def linear(inputs: int, outputs: int, positions: int = 1) -> Layer:
-    """Build a fully connected layer with bias, (batch, inputs) → (batch, outputs), at each place of a sequence."""
+    """Build a fully connected layer with bias, (batch, inputs) → (batch, outputs), at each position of a sequence."""
     product = 2 * inputs * outputs * positions
     return Layer(
         module=("Linear", (inputs, outputs)),
@@ -63,7 +63,7 @@ def linear(inputs: int, outputs: int, positions: int = 1) -> Layer:
 def conv2d(
     image: Image, channels: int, kernel: tuple[int, int], *, stride: int = 1, padding: int = 0, bias: bool = True
 ) -> tuple[Layer, Image]:
-    """Build a convolution of an image, as long and wide a stride and padding; with the output image."""
+    """Build a convolution with equal stride and padding in both directions; return it with the output image."""
     height, width = (
         (size + 2 * padding - length) // stride + 1 for size, length in zip(image[1:], kernel, strict=True)
     )
@@ -88,7 +88,10 @@ def relu(elements: int) -> Layer:
 
 
 def max_pool(image: Image, kernel: tuple[int, int]) -> tuple[Layer, Image]:
-    """Max-pooling with stride equal to its kernel, which keeps its result and the index of each maximum; with that."""
+    """Build a max-pooling with stride equal to its kernel; return it with the output image.
+
+    It saves its result and the index of each maximum.
+    """
     after = (image[0], image[1] // kernel[0], image[2] // kernel[1])
     elements = math.prod(after)
     layer = Layer(
@@ -111,23 +114,23 @@ def unflatten(*shape: int) -> Layer:
 
 
 Shape = tuple[int, ...]
-"""Of one sample: (features,), (channels, height, width), or of a sequence (steps, features), and (steps,) of tokens."""
+"""Shape of one sample: (features,), (channels, height, width), (steps, features) of a sequence, or (steps,) of tokens.
+"""
 
 Builder = Callable[[Shape, int, Mapping[str, int]], tuple[Layer, ...]]
-"""From the shape of a sample, whose tokens are vectors already, the number of classes and the family's sizes to its
-layers."""
+"""Function from the shape of a sample (tokens as vectors), the number of classes and the family's sizes to layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A network as data, with what it costs.
+    """A network as data, with its cost.
 
     Attributes:
-        input_shape: shape of one sample as the data set delivers it.
+        input_shape: shape of one sample from the data set.
         classes: number of outputs.
-        layers: in order; the last is fully connected with the classes.
+        layers: layers in order; the last one is fully connected with one output per class.
         tokens: whether samples are tokens, which have 32 bits in every network.
-        dtype: in which numbers weights, samples and losses are, `float32` or `float64`.
+        dtype: number format of weights, samples and losses, `float32` or `float64`.
     """
 
     input_shape: Shape
@@ -148,7 +151,7 @@ class Network:
 
     @property
     def parameters(self) -> int:
-        """Trainable numbers."""
+        """Number of trainable parameters."""
         return sum(layer.parameters for layer in self.layers)
 
     @property
@@ -187,12 +190,12 @@ class Family:
         name: key in links, on the command line and in the store.
         title: label for people.
         summary: one sentence.
-        axes: the sizes that shape it, the first of which reaches a wanted number of parameters; others do not matter.
-        layers: its builder.
-        convolutions: whether it has any, for which it matters how images are stored.
-        of_sequences: whether it takes samples in as sequences, and tokens as vectors of its hidden size.
+        axes: sizes that shape the network; the first one is adjusted to reach a number of parameters.
+        layers: builder of the layers.
+        convolutions: whether it has convolutions, for which the memory format of images matters.
+        of_sequences: whether it reads samples as sequences, and tokens as vectors of its hidden size.
         uncompiled: why torch.compile is not offered for it, if it is not.
-        library: what fits it, for people, where it is no network of torch; a step is then a whole fit.
+        library: display name of the library that fits it, if it is not a network of torch; a step is then a whole fit.
     """
 
     name: str
@@ -207,5 +210,5 @@ class Family:
 
     @property
     def size(self) -> str:
-        """The size by which it reaches a wanted number of parameters; empty if it has none."""
+        """The size adjusted to reach a number of parameters; empty if there is none."""
         return self.axes[0] if self.axes and not self.library else ""
