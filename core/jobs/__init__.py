@@ -1,1 +1,1 @@
-"""From a question to a running measurement in a process of its own, one at a time on a machine."""
+"""From a question to a running measurement in a separate process, one at a time on a machine."""

@@ -1,7 +1,7 @@
-"""The asker's side: sees to it that a worker serves the queue, follows jobs, stops them, reads their rows.
+"""The client side of the queue: starts a worker, follows and stops jobs, and reads their rows.
 
-For pages and the command line alike. Starts the worker as a process of its own that outlives its starter, and
-imports nothing of it; the two meet only in the files of the queue.
+Pages and the command line both use it. The worker is a separate process that outlives its starter. This module imports
+nothing of it; the two communicate only through the files of the queue.
 """
 
 import contextlib
@@ -43,16 +43,16 @@ Threads spin for a fraction of a millisecond; in Intel's and LLVM's runtimes for
 """
 
 STARTS = 3
-"""Workers that may die in a row before they are ready; after that it is not bad luck."""
+"""Number of workers that may die in a row before they are ready; then waiting jobs fail."""
 
 GRACE_S = 1.5
-"""How long a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
+"""Seconds that a stop waits for the end of the block; with the kill after it, a stop takes less than 2 s."""
 
 DRIVER = (sys.executable, "-m", locate_module(__package__, "cluster"))
-"""The same of the process that drives a cluster."""
+"""Command that starts the process that drives a cluster."""
 
 MACHINE_TIMEOUT_S = 180
-"""A cold start of PyTorch from a slow disk takes a minute; after three something is wrong."""
+"""Maximum seconds until a worker reports its machine: a cold start of PyTorch from a slow disk takes a minute."""
 
 LOG_BYTES = 1_000_000
 """Size in bytes at which the worker's log is rotated when the next worker starts; one older log remains."""
@@ -66,7 +66,7 @@ _POLL_S = 0.05
 _FOLLOW_S = 0.2
 
 _installed_modules: set[str] = set()
-"""Modules that are installed, as far as was looked for."""
+"""Modules that were found to be installed."""
 
 
 def has_torch() -> bool:
@@ -87,9 +87,9 @@ def ensure_worker(queue: Queue, *, same_context: bool = False) -> None:
     """Start a worker unless one serves the queue; waiting jobs fail if workers keep dying before they are ready.
 
     Args:
-        queue: to be served.
-        same_context: whether to end an idle worker that sees other devices or processors than this process, or
-            has other thread settings. The worker itself ensures what each job needs.
+        queue: queue to serve.
+        same_context: whether to end an idle worker that sees other devices or processors than
+            this process, or has other thread settings. The worker itself ensures what each job needs.
 
     Raises:
         JobError: the folder of jobs cannot be written, or no process can be started.
@@ -105,7 +105,7 @@ def ensure_worker(queue: Queue, *, same_context: bool = False) -> None:
 
 
 def ensure_driver(queue: Queue) -> None:
-    """Start who drives a cluster unless there is one, as `ensure_worker` does a worker; raises as it does."""
+    """Start the driver of a cluster unless one is running; raises as `ensure_worker`."""
     if not queue.driver_file.is_served:
         _ensure(queue, queue.driver_file, DRIVER, "process that drives the cluster")
 
@@ -135,7 +135,7 @@ def _is_idle_with_other_context(queue: Queue) -> bool:
 
 
 def watch(queue: Queue, job_id: str) -> Job:
-    """Return one job as it is now, and ensure that waiting jobs are served; pages poll it.
+    """Return the present state of a job, and ensure that waiting jobs are served; pages poll this function.
 
     Raises:
         JobError: there is no such job, or no worker can be started.
@@ -150,10 +150,10 @@ def watch(queue: Queue, job_id: str) -> Job:
 
 
 def follow_job(queue: Queue, job_id: str, on_change: Callable[[Job], None]) -> Job:
-    """Watch a job until it ends, and call `on_change` with it whenever it looks different.
+    """Watch a job until it ends, and call `on_change` after every change.
 
     Returns:
-        The job, ended.
+        The ended job.
 
     Raises:
         JobError: there is no such job, or no worker can be started.
@@ -183,8 +183,8 @@ def run(
         question: trainings and their contenders.
         store: searched for rows first, and written to.
         queue: the queue of the job; this machine's unless given.
-        follow: waits for the end of a job, and may show its progress; shows nothing unless given.
-        quiet_s: seconds for which it waits for a quiet machine before it measures all the same.
+        follow: waits for the end of a job, and may show its progress; by default nothing is shown.
+        quiet_s: seconds to wait for a quiet machine; the measurement then starts in any case.
 
     Returns:
         The rows, in the order of `load_job_rows`.
@@ -207,12 +207,12 @@ def run(
 
 
 def stop(queue: Queue, job_id: str) -> Job:
-    """End a job within two seconds: at the end of its block if that comes soon, by killing its process if not.
+    """End a job within two seconds: at the end of its block, or by killing its process.
 
     The driver of a cluster ends its job after it has stopped the machines.
 
     Returns:
-        The job, ended; what was measured by then is in the store.
+        The ended job; all rows measured by then are in the store.
 
     Raises:
         JobError: there is no such job, or its process belongs to another user.
@@ -230,10 +230,9 @@ def stop(queue: Queue, job_id: str) -> Job:
 
 
 def load_job_rows(queue: Queue, job: Job) -> list[Trial]:
-    """Return the rows of a job, in the store or not: in the order of points, and of contenders at each.
+    """Return the rows of a job, stored or not, by point and then by contender.
 
-    For a sweep they include rows found in the store. While a job runs, rows are added, and unfinished rows are included
-    as they are.
+    For a sweep they include rows found in the store. During a job they include unfinished rows in their present state.
 
     Raises:
         StoreError: the store cannot be read.
@@ -268,25 +267,25 @@ def exhibit(queue: Queue, job: Job) -> Exhibit | None:
 
 
 def has_same_context(queue: Queue) -> bool:
-    """Return whether the worker that serves has the surroundings of this process.
+    """Return whether the worker has the execution context of this process.
 
-    True as well if it does not report its context, or none is ready.
+    The result is also True if the worker does not report its context, or if no worker is ready.
     """
     found = load_machine(queue)
     return not (found and found.live and found.surroundings) or found.surroundings.suits(ExecutionContext.capture())
 
 
 def is_renewed_for(queue: Queue, job: Job) -> bool:
-    """Return whether the process that serves now ends because a job needs other environment variables."""
+    """Return whether the present worker ends because a job needs other environment variables."""
     found = load_machine(queue)
     return bool(found and found.live and job.state == "queued" and not job.suits(found.surroundings))
 
 
 def await_machine(queue: Queue) -> Machine:
-    """Return the machine as the measuring process sees it; start that process if necessary.
+    """Return the machine as reported by the measuring process; start that process if necessary.
 
     Raises:
-        JobError: it does not start.
+        JobError: the process does not start.
     """
     deadline = time.monotonic() + MACHINE_TIMEOUT_S
     while time.monotonic() < deadline:
@@ -310,7 +309,7 @@ def _place(sweep: Sweep, trial: Trial) -> tuple[float, ...]:
 
 
 def _start(queue: Queue, served: WorkerFile, command: Sequence[str], starts: int) -> Serving:
-    """Start a process in the context that the next job needs; in this process's if none waits. Raises OSError."""
+    """Start a process in the context that the next job needs, or in the context of this process. Raises OSError."""
     following = queue.following(elsewhere=served is queue.driver_file)
     surroundings = (following and following.surroundings) or ExecutionContext.capture()
     variables = (following and queue.files(following.id).read_environment()) or dict(os.environ)
@@ -336,7 +335,7 @@ def start_detached(command: Sequence[str], environment: Mapping[str, str], log: 
     """Start a process that outlives this one, and whose idle threads sleep soon.
 
     Raises:
-        OSError: none can be started.
+        OSError: the process cannot be started.
     """
     return subprocess.Popen(
         command,

@@ -1,10 +1,10 @@
 """A sweep on the machines of a Ray cluster: `python -m core.jobs.cluster`, the driver of the jobs of one queue.
 
 `core.jobs.client` starts the driver as it starts a worker, so that a page or a command line may come and go. On every
-machine of the cluster, Ray starts `core.jobs.cluster_node`, which occupies the whole machine. The driver gives it a
-point at a time, or a whole sweep, and writes the rows that come back into the store. If a machine is lost before it
-returned its rows, another machine measures them. Stored points are not measured again, so a new driver continues the
-work of a killed one. Ray ends a process that loses its cluster.
+machine of the cluster, Ray starts `core.jobs.cluster_node`, which occupies the whole machine. The driver sends it
+single points or a whole sweep, and writes the returned rows to the store. If a machine is lost before it returned its
+rows, another machine measures them. Stored points are not measured again, so a new driver continues the work of a
+killed one. Ray ends a process that loses its cluster.
 """
 
 import argparse
@@ -45,22 +45,22 @@ from .worker.reporter import Reporter
 from .worker_file import Serving
 
 LOOK_S = 0.5
-"""How often it is looked whether a job shall stop, and what machines tell."""
+"""Seconds between two checks for a requested stop and for reports of machines."""
 
 AGAIN_S = 10.0
-"""Seconds after which a machine that lost its process, or refused to start one, gets another."""
+"""Seconds after which a machine gets a new process, if it lost its process or refused to start one."""
 
 STORE_AGAIN_S = 5.0
 """Seconds after which rows are sent again to a store that refused them."""
 
 ABSENT_S = 600.0
-"""For how long a cluster without any machine is waited for."""
+"""Seconds to wait for a cluster without any machine."""
 
 MOST_LOSSES = 3
 """Limit of losses: of a point with the machine that measures it, and of failed starts of the process on one machine."""
 
 GATHER_S = 60.0
-"""For how long machines are waited for to tell of themselves: each has to load PyTorch."""
+"""Seconds to wait for the first reports of machines: each must load PyTorch."""
 
 NODE_MODULE = locate_module(__package__, "cluster_node")
 """Module that runs on each machine."""
@@ -85,13 +85,13 @@ class _Group:
 
     Attributes:
         rows_id: `machine_id` of their rows.
-        is_whole: whether its one machine measures the sweep as one, whose points take turns.
-        known: rows of each point that has an answer.
-        failed: why a point has none, a sentence each.
-        under_way: points that a machine measures now.
-        losses: how often a point was lost with its machine.
-        seconds: how long points took.
-        is_over: whether there is nothing left to do.
+        is_whole: whether its only machine measures the whole sweep, with points in turns.
+        known: rows of each measured point.
+        failed: reason for each point without rows, in a sentence.
+        under_way: points under measurement.
+        losses: number of times that a point was lost with its machine.
+        seconds: durations of points.
+        is_over: whether no work is left.
     """
 
     rows_id: str
@@ -119,7 +119,7 @@ class ClusterSweep:
     """One job of a queue, measured by the machines of a cluster."""
 
     def __init__(self, queue: Queue, job: Job, sweep: Sweep, elsewhere: RemoteTarget, machines: Machines) -> None:
-        """Prepare to measure a job; no request is sent yet."""
+        """Prepare the measurement of a job; no request is sent yet."""
         self._queue, self._files, self._sweep, self._machines = queue, queue.files(job.id), sweep, machines
         self._reporter, self._store = Reporter(queue, job), Store(job.store)
         self._is_shared, self._salt = elsewhere.spread == "shared", read_salt(queue)
@@ -136,11 +136,11 @@ class ClusterSweep:
 
     @property
     def job(self) -> Job:
-        """The job as it was written down last."""
+        """The job as last stored."""
         return self._reporter.job
 
     def run(self) -> Job:
-        """Have all points measured, or stop when somebody wants that; the job, ended.
+        """Let the machines measure all points unless a stop is requested; return the ended job.
 
         Raises:
             CrossoverError: no machine came, or the store cannot be read.
@@ -157,7 +157,7 @@ class ClusterSweep:
         return self._end_job("stopped")
 
     def _take_reports(self, timeout_s: float) -> None:
-        """Take over what machines tell, and bring their rows to the store."""
+        """Process the reports of machines, and write their rows to the store."""
         for name, lines in self._machines.read(timeout_s):
             self._read_lines(name, lines)
         self._save_rows()
@@ -204,7 +204,7 @@ class ClusterSweep:
             self._end_request(node, node.group, report)
 
     def _introduce(self, name: str, node: _Node, facts: NodeFacts, failure: str) -> None:
-        """Take over what a machine tells of itself, and what the store knows of it.
+        """Process the facts that a machine reports, and load its stored rows.
 
         Raises:
             StoreError: the store cannot be read.
@@ -238,7 +238,7 @@ class ClusterSweep:
         return {self._points[name]: rows for name, rows in found.items()}
 
     def _take_rows(self, node: _Node, rows: Sequence[Trial]) -> None:
-        """Take over rows of a machine, all but those of points that have an answer by now."""
+        """Accept rows of a machine, except those of points that were measured meanwhile."""
         if node.group is None or node.facts is None:
             return
         runs: dict[Point, list[Trial]] = {}
@@ -270,14 +270,14 @@ class ClusterSweep:
             self._show(node, state="finished" if report.is_complete else "failed", message=report.message, left_s=None)
 
     def _explain(self, point: Point, report: Report) -> str:
-        """Return why a point has no answer; where its process was killed, also which."""
+        """Return why a point has no rows; if its process was killed, with the point."""
         said = report.message or f"The measurement has {report.state}."
         if report.state != "crashed":
             return said
         return f"{sweep.describe_point(self._sweep, point).capitalize()}: {said} {KILLED}"
 
     def _lose(self, name: str, why: str) -> None:
-        """Take a machine as lost: what it measured is free for others, and for itself if it comes again."""
+        """Mark a machine as lost: its points become free for other machines, and for itself if it returns."""
         node = self._nodes.pop(name)
         self._next_start[name] = time.monotonic() + AGAIN_S
         if node.machine is None:
@@ -293,7 +293,7 @@ class ClusterSweep:
         self._show(node, state="failed", message=why, doing="", left_s=None)
 
     def _free_points(self, group: _Group, points: Sequence[Point]) -> None:
-        """Let points be measured again that were lost with a machine, but not for ever."""
+        """Free points that were lost with a machine, up to a maximum number of losses."""
         group.under_way -= set(points)
         group.losses.update(points)
         often = [point for point in points if group.losses[point] >= MOST_LOSSES and point not in group.known]
@@ -306,7 +306,7 @@ class ClusterSweep:
             group.failed[point] = f"{sweep.describe_point(self._sweep, point).capitalize()}: {LOST_OFTEN}"
 
     def _save_rows(self) -> None:
-        """Write rows to the store, again and again while it refuses them; the job's folder has a copy."""
+        """Write rows to the store, repeatedly while it refuses them; the job's folder has a copy."""
         now = time.monotonic()
         if not self._unsaved or (self._refusal and now - self._tried < STORE_AGAIN_S):
             return
@@ -317,7 +317,7 @@ class ClusterSweep:
             self._unsaved.clear()
 
     def _assign(self, node: _Node) -> None:
-        """Give a machine that has nothing to do the next that is to be done."""
+        """Assign the next work to an idle machine."""
         group = node.group
         if group is None or node.machine is None or node.points or node.machine.state in ENDED:
             return
@@ -342,7 +342,7 @@ class ClusterSweep:
             self._ask(node, group, self._sweep, tuple(self._points.values()))
 
     def _choose_points(self, group: _Group) -> list[Point]:
-        """Return points to measure: all points of a grid without an answer, or the next one of a search."""
+        """Return points to measure: all open points of a grid, or the next one of a search."""
         if not self._sweep.adaptive:
             return [point for point in self._points.values() if point not in group.known and point not in group.failed]
         sizes = {self._sweep.size(point): point for point in self._points.values()}
@@ -363,7 +363,7 @@ class ClusterSweep:
         self._machines.ask(name, json.dumps(dataclasses.asdict(request)))
 
     def _show(self, node: _Node, **changes: Any) -> None:
-        """Change what is shown of a machine; fields as in `ClusterMachine`."""
+        """Change fields of the displayed status of a machine, as in `ClusterMachine`."""
         if node.machine is not None:
             node.machine = replace(node.machine, **changes)
             self._shown[node.machine.host] = node.machine
@@ -395,7 +395,7 @@ class ClusterSweep:
         return tuple(self._shown[host] for host in sorted(self._shown))
 
     def _is_over(self) -> bool:
-        """Return whether all machines that are there have ended, and every row is in the store."""
+        """Return whether all present machines have finished, and every row is in the store."""
         if self._unsaved or self._machines.find() - self._nodes.keys():
             return False
         states = [node.machine.state if node.machine else "waiting" for node in self._nodes.values()]
@@ -404,7 +404,7 @@ class ClusterSweep:
         return all(state in ENDED for state in states)
 
     def _end_job(self, state: str) -> Job:
-        """Return the job at its end, with what failed."""
+        """Return the ended job, with its failures."""
         shown = self._list_machines()
         if state == "stopped":
             runs = self.job.run_ids
@@ -418,7 +418,7 @@ class ClusterSweep:
         return recovery.finish_job(job, "" if job.trial_ids else "No machine has measured anything.")
 
     def _identify(self, machine: ClusterMachine) -> str:
-        """Return the machine that its rows name."""
+        """Return the `machine_id` of a machine's rows."""
         return machine.machine_id if self._is_shared else machine.own_id
 
 
@@ -468,7 +468,7 @@ def read_salt(queue: Queue) -> str:
 
 
 def serve(queue: Queue) -> None:
-    """Take what waits for a cluster until nothing does; leave at once if somebody else does."""
+    """Measure waiting jobs for a cluster until none is left; return at once if another driver is running."""
     served, me = queue.driver_file, process.current_process()
     served.folder.mkdir(parents=True, exist_ok=True)
     lock = served.lock()

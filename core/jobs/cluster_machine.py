@@ -25,26 +25,26 @@ SPREADS: dict[Spread, str] = {
 """How the points of a sweep are spread over machines, with a phrase for people."""
 
 State = Literal["free", "busy", "measuring", "waiting", "finished", "failed", "stopped"]
-"""State of a machine.
-
-- free: no work yet.
-- busy: it waits, as something else is measured on it; only earlier versions report it.
-- measuring: it measures.
-- waiting: it has nothing to measure now, or cannot; the message gives the reason.
-- finished, failed, stopped: how its part of the sweep ended.
+"""State of a machine. - free: no work yet. - busy: it waits for another measurement on it; only earlier versions report
+this. - measuring: it measures. - waiting: it has no work, or cannot measure; the message gives the reason. - finished,
+failed, stopped: end of its part of the sweep.
 """
 
 ENDED: tuple[State, ...] = ("finished", "failed", "stopped")
 """States in which a machine is done with the sweep."""
 
 RESOURCE = "crossover_machine"
-"""Of which a machine has 1: `ray start --resources='{"crossover_machine": 1}'`. Where some have it, others are left."""
+"""Resource of machines that Crossover may use: `ray start --resources='{"crossover_machine": 1}'`.
+
+If some machines have it, only these are used.
+"""
 
 HOME_VARIABLE = "CROSSOVER_HOME"
-"""Environment variable of a machine's Ray: where Crossover lies there; as on the driver's machine unless given."""
+"""Environment variable of Ray on a machine: folder of Crossover there; by default the same as on the driver's machine.
+"""
 
 STOP_S = 4.0
-"""Seconds that machines have to stop what they measure."""
+"""Seconds that machines have to stop their measurements."""
 
 _SOON = {"RAY_gcs_rpc_server_reconnect_timeout_s": "15"}
 """Seconds after which a cluster that does not answer counts as gone; Ray waits for four times as long."""
@@ -57,19 +57,19 @@ class ClusterMachine:
     """A machine that measures a sweep for others.
 
     Attributes:
-        host: its name in the cluster.
-        machine_id: hash of its hardware; machines of one type have the same.
-        cpu: processor.
+        host: name in the cluster.
+        machine_id: hash of the hardware; machines of one type have the same.
+        cpu: name of the processor.
         devices: names of the devices on which it can train.
         state: its current state.
         question: name of its sweep; only earlier versions report it.
         message: one sentence, or empty.
         doing: the point under measurement, e.g. `hidden size 512`; empty between points.
-        done: points that have an answer for it.
-        total: points of the sweep; 0 where a search chooses them.
+        done: number of finished points.
+        total: number of points of the sweep; 0 if a search chooses them.
         left_s: estimated seconds for the rest on this machine alone; None while there is no estimate.
-        own_id: `machine_id` of its rows where every machine measures all points; empty in reports of earlier versions.
-        threads: threads of its processor that it may use; 0 in reports of earlier versions.
+        own_id: `machine_id` of its rows if every machine measures all points; empty in reports of earlier versions.
+        threads: number of usable processor threads; 0 in reports of earlier versions.
     """
 
     host: Annotated[str, Meta(pattern=r"^[\w.-]{1,100}$")]
@@ -88,19 +88,19 @@ class ClusterMachine:
 
 
 class Machines(Protocol):
-    """Interface that starts a process on machines, and carries lines to and from it."""
+    """Interface that starts a process on machines, and transfers lines to and from it."""
 
     def find(self) -> set[str]:
-        """Machines that are there now, by their names in the cluster."""
+        """Return the present machines, by their names in the cluster."""
 
     def start(self, node: str) -> None:
-        """Start the Crossover process on a machine that has none."""
+        """Start the Crossover process on a machine without one."""
 
     def ask(self, node: str, line: str) -> None:
-        """Hand a line to the process of a machine."""
+        """Send a line to the process of a machine."""
 
     def read(self, timeout_s: float) -> list[tuple[str, list[str] | None]]:
-        """Return lines that came from machines meanwhile; None from one that lost its process."""
+        """Return the new lines of machines; None for a machine that lost its process."""
 
     def stop(self, node: str) -> None:
         """End the process of a machine."""
@@ -110,11 +110,11 @@ class RayMachines:
     """The machines of a Ray cluster, with at most one actor of Crossover on each."""
 
     def __init__(self, address: str, module: str) -> None:
-        """Take a cluster; nothing is connected yet.
+        """Store a cluster; nothing is connected yet.
 
         Args:
-            address: `ray` for the cluster that this machine is part of, or `ray://HOST:PORT`.
-            module: what is run on each machine.
+            address: `ray` for the cluster that this machine belongs to, or `ray://HOST:PORT`.
+            module: module to run on each machine.
         """
         self._address, self._module = "auto" if address == "ray" else address, module
         self._nodes: dict[str, dict[str, Any]] = {}
@@ -144,7 +144,7 @@ class RayMachines:
         ray.shutdown()
 
     def find(self) -> set[str]:
-        """Machines that are there and may be used."""
+        """Return the machines that may be used."""
         import ray
 
         alive = {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}  # type: ignore[no-untyped-call]
@@ -153,7 +153,7 @@ class RayMachines:
         return set(self._nodes)
 
     def start(self, node: str) -> None:
-        """Start an actor that takes a whole machine."""
+        """Start an actor that occupies a whole machine."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -169,7 +169,7 @@ class RayMachines:
         self._actors[node].ask.remote(line)
 
     def read(self, timeout_s: float) -> list[tuple[str, list[str] | None]]:
-        """Read the lines that machines send within some time."""
+        """Read the lines that machines send within a limited time."""
         import ray
 
         if not self._reads:
@@ -193,7 +193,7 @@ class RayMachines:
         return lines
 
     def stop(self, node: str) -> None:
-        """End the actor of a machine, and with it the process there."""
+        """End the actor of a machine, and thereby its process."""
         import ray
 
         self._reads.pop(node, None)
@@ -204,10 +204,11 @@ class RayMachines:
 
 
 def _make_actor_class() -> type:  # noqa: C901 – its methods count together
-    """Return the class that Ray starts on a machine. Ray sends its source, so it needs no Crossover code there.
+    """Return the class that Ray starts on a machine.
 
-    The process gets the environment, the processors and the devices that the owner of the machine started Ray with.
-    Ray gives its own processes others: it sets OMP_NUM_THREADS, and hides devices.
+    Ray sends the class itself, so it needs no Crossover code there. The process gets the environment, the processors
+    and the devices with which Ray was started. Ray changes these for its own processes: it sets OMP_NUM_THREADS, and
+    hides devices.
     """
 
     class Machine:

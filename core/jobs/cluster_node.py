@@ -1,8 +1,8 @@
 """A machine of a cluster at work: `python -m core.jobs.cluster_node`, which Ray starts there for `core.jobs.cluster`.
 
-It measures what its standard input asks, a line of JSON each, and tells of it on its standard output. It asks this
-machine's own queue, as anybody here would: the same measuring process, the same lock, the same settings. Once its input
-ends, it stops what it measures and leaves.
+It reads requests as lines of JSON from its standard input, and writes reports to its standard output. It submits jobs
+to the queue of this machine like any user: the same measuring process, the same lock, the same settings. When its input
+ends, it stops the measurement and exits.
 """
 
 import base64
@@ -43,7 +43,7 @@ from .job import Job
 from .queue import Queue
 
 MACHINE_VARIABLE = "CROSSOVER_MACHINE"
-"""Environment variable with the name that the owner gives this machine; that of its host and a mark unless given."""
+"""Environment variable with the name of this machine; by default the name of its host and a unique suffix."""
 
 ASKED_BY = "cluster"
 """Requester name of jobs that this machine measures for a cluster."""
@@ -57,13 +57,13 @@ class NodeFacts:
     """First report of a machine, before any request.
 
     Attributes:
-        host: its name in the cluster.
-        name: distinguishes it from machines of its type; to be hashed.
+        host: name in the cluster.
+        name: distinguishes it from machines of the same type; it is stored only as a hash.
         machine_id: hash of its hardware.
-        cpu: processor.
-        threads: threads of its processor that it may use.
-        torch_version: version of PyTorch there.
-        devices: device → the name that it reports; empty where the measuring process did not start.
+        cpu: name of the processor.
+        threads: number of usable processor threads.
+        torch_version: version of PyTorch.
+        devices: device → name that it reports; empty if the measuring process did not start.
         protocol: version of the methodology.
     """
 
@@ -84,7 +84,7 @@ class Request:
     Attributes:
         experiment: a point, as JSON.
         sweep: a sweep, as JSON.
-        rows: of points that are measured already and must not be measured again, by `pack_rows`.
+        rows: rows of points that must not be measured again, from `pack_rows`.
     """
 
     experiment: dict[str, Any] | None = None
@@ -93,10 +93,10 @@ class Request:
 
     @property
     def question(self) -> Experiment | Sweep:
-        """The question.
+        """The requested question.
 
         Raises:
-            CrossoverError: it is none that can be measured here.
+            CrossoverError: the question cannot be measured here.
         """
         question = Experiment.from_json(self.experiment) if self.sweep is None else Sweep.from_json(self.sweep)
         if question.point.training:
@@ -109,16 +109,16 @@ class Report:
     """A report of a machine.
 
     Attributes:
-        machine: its facts, in its first report.
-        rows: new rows since the last report, by `pack_rows`.
-        is_waiting: whether it waits, as something else is measured there.
-        doing: the point under measurement.
-        done: points of a sweep that are settled.
-        total: points of a sweep.
-        left_s: seconds that the rest of a sweep may take.
-        state: how the request ended; empty before its end.
-        message: one sentence on that.
-        is_complete: whether every requested row is there.
+        machine: facts about the machine, in its first report.
+        rows: new rows since the last report, from `pack_rows`.
+        is_waiting: whether it waits for another measurement on the machine.
+        doing: point under measurement.
+        done: number of finished points of a sweep.
+        total: number of points of a sweep.
+        left_s: maximum remaining seconds of a sweep.
+        state: final state of the request; empty before its end.
+        message: sentence on the end.
+        is_complete: whether all requested rows are present.
     """
 
     machine: NodeFacts | None = None
@@ -162,7 +162,7 @@ def stop_orphans(queue: Queue) -> None:
 
 
 def end_idle_worker(queue: Queue) -> None:
-    """End a measuring process that nobody needs now: what Slurm started must not stay behind."""
+    """End an idle measuring process, because no process may remain after a Slurm job."""
     with contextlib.suppress(JobError, PermissionError), queue.guard():
         if not queue.active():
             queue.worker_file.dismiss()
@@ -189,7 +189,7 @@ def _read_requests(requests: "queues.SimpleQueue[str]", is_over: threading.Event
 
 
 def describe_machine(queue: Queue) -> Report:
-    """This machine; where its measuring process does not start, also why."""
+    """Return this machine, and why its measuring process does not start, if so."""
     about, failure, given = environment.read_environment(), "", os.environ.get(MACHINE_VARIABLE, "")
     devices: Sequence[DeviceInfo] = ()
     try:
@@ -209,14 +209,14 @@ def describe_machine(queue: Queue) -> Report:
 
 
 def name_host(queue: Queue, given: str) -> str:
-    """Return the name of this machine in a cluster: the given one, else its host's and a mark to make it unique."""
+    """Return the name of this machine in a cluster: the given one, or the host's name with a unique suffix."""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", given or socket.gethostname())[:60] or "machine"
     mark = hashlib.sha256(f"{queue.folder} {uuid.getnode():x}".encode()).hexdigest()[:6]
     return name if given else f"{name}-{mark}"
 
 
 def _read_card() -> str:
-    """Return the address of the network card; empty where the system reports none, and Python makes up a number."""
+    """Return the address of the network card; empty if the system reports none and Python generates a random one."""
     node = uuid.getnode()
     return "" if node >> 40 & 1 else f"{node:x}"
 
@@ -227,7 +227,7 @@ def measure_request(
     """Measure a request as a job of this machine, and report its progress until it has ended.
 
     Raises:
-        CrossoverError: it cannot be measured here.
+        CrossoverError: the request cannot be measured here.
     """
     question = request.question
     with tempfile.TemporaryDirectory(prefix="crossover-", ignore_cleanup_errors=True) as folder:
@@ -275,7 +275,7 @@ def _report_job(job: Job, rows: Sequence[Trial]) -> Report:
 
 
 def pack_rows(rows: Sequence[Trial]) -> str:
-    """Return rows as text: a parquet file in base 64. Empty without rows that readers would accept."""
+    """Return rows as text, a parquet file in base64; empty without valid rows."""
     kept = readable(rows)
     if not kept:
         return ""
@@ -285,10 +285,10 @@ def pack_rows(rows: Sequence[Trial]) -> str:
 
 
 def unpack_rows(text: str) -> list[Trial]:
-    """Return rows that were packed, checked as those of any foreign file.
+    """Return packed rows, validated like those of any foreign file.
 
     Raises:
-        ForeignFile: they are none.
+        ForeignFile: the text does not contain rows.
     """
     if not text:
         return []

@@ -1,7 +1,7 @@
 """One job: its request, its status, and the folder of files that contains both.
 
-Jobs outlive the browser, the server and the worker. `core.jobs.queue` decides which job is next, and who may change
-a job.
+Jobs outlive the browser, the server and the worker. `core.jobs.queue` decides which job is next, and which process may
+change a job.
 """
 
 import contextlib
@@ -43,16 +43,16 @@ State = Literal["queued", "running", "finished", "failed", "stopped", "crashed"]
 - running: it is being measured, or waits until nothing else is measured on this machine.
 - finished: its rows are complete.
 - failed: it could not be measured; the message gives the reason.
-- stopped: by the user; rows measured by then are saved.
+- stopped: it was stopped by the user; rows measured by then are saved.
 - crashed: the measuring process was killed; rows that it had saved by then remain.
 """
 
 ACTIVE: tuple[State, ...] = ("queued", "running")
-"""States that end; the others are final."""
+"""States that are not final."""
 
 SILENCE_S = 300.0
 SILENT_BUDGETS = 5.0
-"""Factor of the allowed measuring time after which a silent worker counts as hung, if a limit in seconds passed too.
+"""Minimum seconds, and multiple of the allowed measuring time, after which a silent worker counts as hung.
 
 Compiling a variant takes two minutes on a busy machine, without a report.
 """
@@ -60,10 +60,10 @@ Compiling a variant takes two minutes on a busy machine, without a report.
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteTarget:
-    """That a Ray cluster measures a sweep, and not this machine.
+    """Target of a sweep that a Ray cluster measures instead of this machine.
 
     Attributes:
-        on: which cluster, as `--on` of the command line has it.
+        on: cluster, in the form of `--on` on the command line.
         spread: how the points are spread over its machines.
     """
 
@@ -76,14 +76,14 @@ class JobRequest:
     """The constant part of a job: its requester, and how it is measured. Each field is a key of `request.json`.
 
     Attributes:
-        created_at: when it was submitted, ISO 8601, UTC.
-        fresh: whether rows of an earlier, killed job must not be continued.
+        created_at: time of submission, ISO 8601, UTC.
+        fresh: whether rows of an earlier, killed job must not be used.
         asked_by: opaque name of the requester; empty for requests from the command line.
         asked_from: opaque name of the requester's location, which many may share; empty as above.
-        surroundings: execution context that it inherits from the requester; None if not recorded, then any will do.
-        elsewhere: where it is measured, if not here; the worker then is the driver of the cluster.
-        working_folder: of a custom script; if empty, the folder of its file.
-        quiet_s: seconds for which it waits for a quiet machine before it measures.
+        surroundings: execution context inherited from the requester; None if not recorded, and any context then fits.
+        elsewhere: other place where it is measured; the worker is then the driver of the cluster.
+        working_folder: working folder of a custom script; if empty, the folder of its file.
+        quiet_s: maximum seconds to wait for a quiet machine before the measurement.
     """
 
     created_at: str
@@ -101,19 +101,19 @@ class JobStatus:
     """The changing part of a job. Each field is a key of `status.json`.
 
     Attributes:
-        state: its state.
+        state: present state.
         progress: progress of the measurement; None before the first report.
         message: one sentence, or empty.
-        run_ids: the runs of its rows: one for an experiment; one per point for a sweep, including runs found in
-            the store, more while it runs.
+        run_ids: runs of its rows: one for an experiment; one per finished point for a sweep, including runs found in
+            the store.
         trial_ids: its rows, run by run in the order of the contenders.
         exhibit_id: name of a lesson's exhibit; empty before its end, and for all other jobs.
-        missing: the requested rows that are missing or incomplete, with the reason; a sentence each.
+        missing: requested rows that are missing or incomplete, with the reasons, in sentences.
         unsaved: whether the store refused its rows or its exhibit, so that only the job has them.
-        worker: the process that measures or measured it.
-        began: when its turn came; None before.
-        reported: when the measuring process last reported.
-        machines: those of the cluster, as they last reported.
+        worker: process that measures or measured it.
+        began: start of the measurement; None before.
+        reported: time of the last report of the measuring process.
+        machines: machines of the cluster, as last reported.
     """
 
     state: State
@@ -135,11 +135,11 @@ class Job(JobStatus, JobRequest):
     """One job at the moment of reading.
 
     Attributes:
-        id: its name, in the order of submission.
-        question: the request: one experiment, a sweep of many, or a lesson's demonstration.
-        store: folder that its rows go to.
-        place: 1 for the next in the queue; 0 when it does not wait.
-        damage: why its state cannot be read, in one sentence; it then counts as running until it is settled.
+        id: name of the job; names sort in the order of submission.
+        question: the request: an experiment, a sweep, or a lesson's demonstration.
+        store: folder of the store for its rows.
+        place: place in the queue, 1 for the next; 0 if it is not waiting.
+        damage: why its state cannot be read, in one sentence; it then counts as running until it is ended.
     """
 
     id: str
@@ -166,19 +166,19 @@ class Job(JobStatus, JobRequest):
 
     @property
     def run_id(self) -> str:
-        """The run that the job's newest rows belong to; empty before there are any."""
+        """The run of the job's newest rows; empty before the first row."""
         return self.run_ids[-1] if self.run_ids else ""
 
     @property
     def share(self) -> float:
-        """Share of the work that is done, 0 to 1. A custom script counts pairs, as its number of steps is unknown."""
+        """Finished share of the work, 0 to 1. A custom script counts pairs, because its number of steps is unknown."""
         if self.experiment and self.experiment.point.training and self.progress:
             return min(1.0, self.progress.pairs / self.experiment.pairs)
         return self.progress.share if self.progress else 0.0
 
     @property
     def active(self) -> bool:
-        """Whether the job waits or runs."""
+        """Whether the job is waiting or running."""
         return self.state in ACTIVE
 
     @property
@@ -201,7 +201,7 @@ class Job(JobStatus, JobRequest):
 
     @property
     def silent_too_long(self) -> bool:
-        """Whether nothing was heard of the job for much longer than a measurement may take: nothing will be."""
+        """Whether the job has not reported for much longer than a measurement may take."""
         budget_s = self.sweep.point_budget_s if self.sweep else self.question.budget_s
         return self.silent_s > max(SILENCE_S, SILENT_BUDGETS * budget_s)
 
@@ -213,15 +213,15 @@ class Job(JobStatus, JobRequest):
         return "The measuring process was killed"
 
     def suits(self, surroundings: ExecutionContext | None) -> bool:
-        """Return whether a process with this context can measure the job, as far as is known."""
+        """Return whether a process with this context can measure the job, as far as known."""
         if self.surroundings is None or surroundings is None:
             return True
         return surroundings.suits(self.surroundings)
 
     def derive_run_id(self, experiment: Experiment) -> str:
-        """Derive the name of the run in which this job measures an experiment: 12 hexadecimal digits, always the same.
+        """Derive the name of the run in which this job measures an experiment: 12 hexadecimal digits.
 
-        A process that finds the job dead can so identify the job's rows in the store.
+        The name is always the same, so a process that finds the job dead can identify its rows in the store.
         """
         return hashlib.sha256(f"{self.id} {experiment.id}".encode()).hexdigest()[:12]
 
@@ -234,8 +234,8 @@ class JobFolder:
     """The files of one job.
 
     Attributes:
-        path: the folder; its name is the job's id.
-        memory: file -> its rows or exhibit, where the disk refused it; the same for all jobs of a process.
+        path: folder of the job, named after its id.
+        memory: file → rows or exhibit that the disk refused; shared by all jobs of a process.
     """
 
     path: Path
@@ -243,7 +243,7 @@ class JobFolder:
 
     @classmethod
     def create(cls, path: Path, job: Job) -> Self:
-        """Write down a new job; others see it complete or not at all.
+        """Store a new job; other processes see it complete or not at all.
 
         Raises:
             OSError: the folder cannot be written.
@@ -260,10 +260,10 @@ class JobFolder:
 
     @staticmethod
     def sweep(queue: Path) -> None:
-        """Drop what was left in the folder of a queue by who was killed: temporary files, and jobs half written down.
+        """Delete what killed processes left in the folder of a queue: temporary files, and incomplete jobs.
 
         Args:
-            queue: its folder.
+            queue: folder of the queue.
         """
         atomic.remove_abandoned_files(queue)
         for draft in queue.glob(".*.tmp"):
@@ -274,15 +274,15 @@ class JobFolder:
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """Another one for every change of the job's request or state; empty where either cannot be looked at."""
+        """Return a value that changes with the job's request or state; empty if one of their files cannot be read."""
         request, status = documents.stamp(self._request), documents.stamp(self._status)
         return (*request, *status) if request and status else ()
 
     def read(self) -> Job:
-        """Return the job from its files; one whose status is damaged is marked.
+        """Return the job from its files; a job with a damaged status is marked.
 
         Raises:
-            DamagedFile: there is no request that can be read.
+            DamagedFile: the request cannot be read.
         """
         request = documents.read_json(self._request, _Request)
         if request is None:
@@ -296,7 +296,7 @@ class JobFolder:
         return Job(id=self.path.name, question=asked, store=Path(request.store), damage=damage, **known)
 
     def _read_status(self) -> tuple[JobStatus, str]:
-        """Return what became of the job, and if its file is damaged, a sentence that says so."""
+        """Return the status of the job, and a sentence if its file is damaged."""
         try:
             status = documents.read_json(self._status, _Status)
         except DamagedFile as error:
@@ -306,7 +306,7 @@ class JobFolder:
         return replace(status, run_ids=status.run_ids or ((status.run_id,) if status.run_id else ())), ""
 
     def keep_environment(self) -> None:
-        """Keep all environment variables of this process for the job, readable by its owner alone.
+        """Store all environment variables of this process for the job, readable only by its owner.
 
         Raises:
             OSError: the folder cannot be written.
@@ -315,26 +315,26 @@ class JobFolder:
         self._environment.write_text(json.dumps(dict(os.environ)), encoding="utf-8")
 
     def read_environment(self) -> dict[str, str] | None:
-        """Return the variables of `keep_environment`; None if there are none that this user may read."""
+        """Return the variables of `keep_environment`; None if they are missing, or this user may not read them."""
         with contextlib.suppress(OSError, DamagedFile):
             return documents.read_json(self._environment, dict[str, str])
         return None
 
     def drop_environment(self) -> None:
-        """Remove the variables of `keep_environment`, which may hold secrets, once a process has them."""
+        """Delete the variables of `keep_environment`, which may contain secrets, after a process has read them."""
         with contextlib.suppress(OSError):
             self._environment.unlink(missing_ok=True)
 
     @property
     def settled(self) -> bool:
-        """Whether the job is written down as ended."""
+        """Whether the job is stored as ended."""
         with contextlib.suppress(DamagedFile):
             status = documents.read_json(self._status, _Status)
             return status is not None and status.state not in ACTIVE
         return False
 
     def write(self, job: Job) -> None:
-        """Replace what is written down of the job's state.
+        """Replace the stored state of the job.
 
         Raises:
             OSError: the folder cannot be written.
@@ -342,19 +342,19 @@ class JobFolder:
         atomic.write_json(self._status, msgspec.to_builtins(_select_fields(job, JobStatus)))
 
     def mark_alive(self) -> None:
-        """Show that the job's process lives where a full disk takes no report; an empty file needs no space on it."""
+        """Mark the job's process as alive if a full disk refuses reports; an empty file needs no space."""
         with contextlib.suppress(OSError):
             self._alive.touch()
 
     @property
     def marked_s(self) -> float:
-        """Seconds since the last `mark_alive`, by the clock of the machine; infinite if there was none."""
+        """Seconds since the last `mark_alive`, by the clock of the machine; infinite without one."""
         with contextlib.suppress(OSError):
             return abs(time.time() - self._alive.stat().st_mtime)
         return math.inf
 
     def request_stop(self) -> None:
-        """Leave the mark that the job shall stop."""
+        """Store a mark that requests the job to stop."""
         self._cancel.touch()
 
     @property
@@ -362,23 +362,23 @@ class JobFolder:
         return self._cancel.exists()
 
     def keep_partial(self, trials: Sequence[Trial]) -> bool:
-        """Keep rows as they would be if the measurement ended now; return whether the disk took them."""
+        """Store rows as they would be if the measurement ended now; return whether the disk accepted them."""
         return self._keep("partial.parquet", list(trials), parquet.write_rows)
 
     def read_partial(self) -> list[Trial]:
-        """Return the rows of the last `keep_partial`; none before."""
+        """Return the rows of the last `keep_partial`; empty before."""
         return self._read_rows("partial.parquet")
 
     def keep_unsaved(self, trials: Sequence[Trial]) -> bool:
-        """Keep rows until the job's end is written down and the store has them; return whether the disk took them."""
+        """Store rows until the job has ended and the store has them; return whether the disk accepted them."""
         return self._keep("unsaved.parquet", list(trials), parquet.write_rows)
 
     def read_unsaved(self) -> list[Trial]:
-        """Return the rows of the last `keep_unsaved`; none once the store has them for certain."""
+        """Return the rows of the last `keep_unsaved`; empty after the store has them."""
         return self._read_rows("unsaved.parquet")
 
     def keep_exhibit(self, exhibit: Exhibit) -> bool:
-        """Keep what a lesson showed for as long as the job; return whether the disk took it."""
+        """Store the exhibit of a lesson for the lifetime of the job; return whether the disk accepted it."""
         return self._keep("exhibit.json", exhibit, lambda path, _: atomic.write_json(path, exhibit.to_json()))
 
     def read_exhibit(self) -> Exhibit | None:
@@ -392,10 +392,10 @@ class JobFolder:
         return None
 
     def drop_rows(self, *, partial: bool = True) -> None:
-        """Delete copies of rows that are in the store, and temporary files of writers that were killed.
+        """Delete copies of stored rows, and temporary files of killed processes.
 
         Args:
-            partial: whether also to delete the provisional rows, for a measurement that would end now.
+            partial: whether to delete also the provisional rows of an unfinished measurement.
         """
         names = ("unsaved.parquet", *(("partial.parquet",) if partial else ()))
         for name in (*names, "exhibit.json"):
@@ -407,7 +407,7 @@ class JobFolder:
                 left.unlink()
 
     def _keep(self, name: str, content: T, write: Callable[[Path, T], object]) -> bool:
-        """Replace a file on the disk, or keep its content in memory if the disk refuses it."""
+        """Replace a file on the disk, or store its content in memory if the disk refuses it."""
         path = self.path / name
         try:
             write(path, content)
@@ -444,7 +444,7 @@ class JobFolder:
 
 @dataclass(frozen=True, kw_only=True)
 class _Request(JobRequest):
-    """`request.json`: one of the three questions, and its requester."""
+    """`request.json`: one of the three kinds of questions, and its requester."""
 
     store: Annotated[str, Meta(pattern=r"^[^\0]+$")]
     experiment: dict[str, Any] | None = None
@@ -456,7 +456,7 @@ class _Request(JobRequest):
         """The question.
 
         Raises:
-            InvalidValue: it is not a valid question.
+            InvalidValue: the question is invalid.
         """
         if self.sweep is not None:
             return _sweep(json.dumps(self.sweep))
@@ -467,7 +467,7 @@ class _Request(JobRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class _Status(JobStatus):
-    """`status.json`: what became of it by now."""
+    """`status.json`: the present status of the job."""
 
     run_id: str = ""  # as earlier versions wrote it
 
@@ -491,6 +491,6 @@ def _kind(question: AnyQuestion) -> str:
 def _sweep(text: str) -> Sweep:
     """Return a sweep from its JSON.
 
-    Cached, as checking hundreds of points takes too long for ten polls per second.
+    The result is cached, because checking hundreds of points takes too long for ten polls per second.
     """
     return Sweep.from_json(json.loads(text))

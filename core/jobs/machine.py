@@ -1,4 +1,4 @@
-"""This machine for measurements: the worker's report on it, the lock for one measurement at a time, uptime and use.
+"""This machine: the worker's report on it, the lock for one measurement at a time, uptime and use.
 
 The module contains data only: the worker that imports torch fills it in, pages and the command line read it.
 """
@@ -25,7 +25,7 @@ from . import process
 from .process import ExecutionContext
 
 LOCK_VARIABLE = "CROSSOVER_LOCK"
-"""Environment variable that names another lock file: one for all who measure on a machine, or one for each test."""
+"""Environment variable that names another lock file, for example one per test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,13 @@ class Machine:
     """This machine as the measuring process sees it.
 
     Attributes:
-        environment: processor, memory, versions.
-        devices: the devices that PyTorch sees, the CPU first.
-        startup_s: device → seconds of its first use in that process; empty until the machine was free to try.
-        hint: why no accelerator is available and what to do; empty when one is.
+        environment: processor, memory and versions.
+        devices: devices that PyTorch sees, the CPU first.
+        startup_s: device → seconds of its first use in that process; empty until the machine was free.
+        hint: why no accelerator is available and what to do; empty if one is available.
         surroundings: the execution context that the process inherited from its starter; None if not reported.
         loading_s: seconds in which the process loaded PyTorch and detected devices; 0 if not reported.
-        live: whether the process of this report still runs; if not, this is the last report.
+        live: whether the process of this report is still running.
     """
 
     environment: Environment
@@ -52,24 +52,24 @@ class Machine:
 
     @property
     def device_names(self) -> dict[str, str]:
-        """Device → the name that it gives itself."""
+        """Device → name that it reports."""
         return {info.device: info.name for info in self.devices}
 
     @property
     def refusals(self) -> dict[str, Mapping[str, str]]:
-        """Device → kind of variant → why the device does not support it."""
+        """Device → kind of variant → reason why the device does not support it."""
         return {info.device: info.refusals for info in self.devices}
 
     @property
     def local_machine(self) -> LocalMachine:
-        """Identity of this machine, to find its earlier measurements."""
+        """Identity of this machine, which finds its earlier measurements."""
         facts = self.environment
         return LocalMachine(
             machine_id=facts.machine_id, torch_version=facts.torch_version, device_names=self.device_names
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; whether the machine is live is for the reader to find out."""
+        """Return data for a JSON file, without `live`, which the reader determines."""
         data = asdict(self)
         del data["live"]
         return data
@@ -78,14 +78,14 @@ class Machine:
 def measurement_lock() -> BaseFileLock:
     """Return the lock of all measurements on this machine, for every user, folder and checkout.
 
-    The operating system releases it when its process dies, so it can never be left behind.
+    The operating system releases it when its process dies, so it never remains locked.
     """
     path = Path(os.environ.get(LOCK_VARIABLE) or _find_shared_folder() / "crossover-measurement.lock")
     return FileLock(path, mode=0o666)
 
 
 def _find_shared_folder() -> Path:
-    """Return a folder that all users share; the temporary one of macOS and Windows belongs to each user."""
+    """Return a folder that all users share; on macOS and Windows the temporary folder belongs to one user."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA") or tempfile.gettempdir())
     return Path("/tmp")
@@ -96,8 +96,8 @@ class Moment:
     """A reading of the system's uptime.
 
     Attributes:
-        boot: name of the start that it counts from.
-        uptime_s: seconds since then.
+        boot: identifier of the boot.
+        uptime_s: seconds since the boot.
     """
 
     boot: str
@@ -110,19 +110,19 @@ class Moment:
 
     @property
     def ago_s(self) -> float | None:
-        """Seconds that passed since; None if the system was started anew, or the moment is yet to come."""
+        """Seconds since this moment; None if the system was restarted, or if the moment is in the future."""
         passed_s = time.monotonic() - self.uptime_s
         return passed_s if self.boot == process.boot() and passed_s >= 0 else None
 
 
 QUIET_PROCESSORS = 0.25
-"""Processors that other programs may use on a quiet machine: the system's own work, and a page that follows a job."""
+"""Number of processors that other programs may use on a quiet machine, for the system and a page that follows a job."""
 
 NAMED_PROCESSORS, MAX_NAMED = 0.1, 3
-"""Processors from which a program is named, and how many of them are."""
+"""Number of processors above which a program is named, and maximum number of named programs."""
 
 PASSING_RATIO = 1.5
-"""Ratio of the present use and the load of the last minute from which a load has just begun, or is about to end."""
+"""Ratio of the present use and the load of the last minute above which a load has just started or ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +130,11 @@ class MachineUse:
     """How busy other programs keep this machine.
 
     Attributes:
-        processors: how many processors they use on average.
-        share: the same as a share of all processors, 0 to 1.
+        processors: number of processors that they use on average.
+        share: share of all processors that they use, 0 to 1.
         load: load average over the last minute.
-        programs: names of those that use most, the busiest first; empty where the system does not tell.
+        programs: names of the programs with the highest use, the busiest first; empty if the system does not report
+            them.
     """
 
     processors: float = 0.0
@@ -143,7 +144,7 @@ class MachineUse:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a measurement would not be disturbed."""
+        """Whether a measurement would be undisturbed."""
         return self.processors <= QUIET_PROCESSORS
 
     @property
@@ -159,14 +160,14 @@ class MachineUse:
 
 
 class UseMeter:
-    """Reads how busy other programs keep the machine; each reading covers the time since the one before."""
+    """Reads how busy other programs keep the machine; each reading covers the time since the previous one."""
 
     def __init__(self) -> None:
-        """Begin with a first reading."""
+        """Make a first reading."""
         self._load, self._read_at, self._used = LoadMeter(), time.monotonic(), _read_programs()
 
     def read(self) -> MachineUse:
-        """Return the use since the last call; that of a quiet machine where the system does not report it."""
+        """Return the use since the last call; that of a quiet machine if the system does not report it."""
         reading, used, now = self._load.read(), _read_programs(), time.monotonic()
         passed_s = max(now - self._read_at, 1e-9)
         spent: dict[str, float] = {}
@@ -183,7 +184,7 @@ class UseMeter:
 
 
 def _read_programs() -> dict[int, tuple[str, float]]:
-    """Number of each process that neither is this one nor was started by it → its name and seconds of processor."""
+    """Return process id → name and processor seconds, for processes other than this one and its children."""
     found, own = dict[int, tuple[str, float]](), {os.getpid()}
     with contextlib.suppress(psutil.Error):
         own |= {child.pid for child in psutil.Process().children(recursive=True)}

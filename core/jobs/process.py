@@ -1,8 +1,8 @@
-"""A process by its number and its birth: whether it lives, how it is ended, and what it inherits from its starter.
+"""Processes, identified by number and birth: whether one is alive, how it is ended, and what it inherits.
 
-The number alone is not enough: systems reuse numbers, and a file may contain any number. So a process is identified
-by values that the kernel counts and no clock can change: the boot it belongs to and the ticks at which it began. A
-process is signalled only if its command line is one of Crossover's. Nothing here starts a process.
+The number alone is not enough: systems reuse numbers, and a file may contain any number. A process is therefore
+identified by values that the kernel counts and no clock can change: its boot and the ticks at its start. A process is
+signalled only if its command line is one of Crossover's. Nothing here starts a process.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ from ..files.documents import Count
 from ..results import environment
 
 DEATH_S = 1.0
-"""How long a killed process is waited for; the kernel needs milliseconds unless the process is deep in a driver."""
+"""Seconds to wait for the end of a killed process; the kernel needs milliseconds unless a driver blocks it."""
 
 CommandCheck = Callable[[Sequence[str]], bool]
-"""Check whether a command line is one of Crossover's; no other process is ever signalled."""
+"""Function that returns whether a command line is one of Crossover's; no other process is ever signalled."""
 
 _POLL_S = 0.005
 _START_TICKS = 19
-"""Place of a process' start among the fields behind its name in /proc/N/stat."""
+"""Position of the start time among the fields after the name in /proc/N/stat."""
 
 _ENDED = ("Z", "X", "x")
 
@@ -40,13 +40,13 @@ _INHERITED = re.compile(
     r"(CUDA|HIP|ROCR|NVIDIA)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|GPU_DEVICE_ORDINAL|ZE_\w+|ONEAPI_DEVICE_SELECTOR"
     r"|SYCL_DEVICE_FILTER|(OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|VECLIB|DNNL|ONEDNN)_\w+"
 )
-"""Environment variables that say which devices are seen and how threads work."""
+"""Environment variables that determine the visible devices and the behaviour of threads."""
 
 _OF_A_SHELL = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES", "WINDOWID", "PYTEST_CURRENT_TEST"))
-"""Environment variables that say where a shell is, and nothing to a script."""
+"""Environment variables that describe a shell and do not matter to a script."""
 
 _ALIKE = frozenset(("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"))
-"""Of these, those that are the same in every measuring process, and those that scikit-learn sets in who imports it."""
+"""Inherited variables that are the same in every measuring process, or that scikit-learn sets when it is imported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,10 @@ class ExecutionContext:
     """The context that a measurement inherits from its requester, as if it ran in the same shell.
 
     Attributes:
-        processors: numbers of the processor threads that it may use; empty where a process cannot inherit them.
+        processors: numbers of the usable processor threads; empty if a process cannot inherit them.
         variables: environment variables that select the visible devices and configure threads.
-        environment: hash of all environment variables, where a custom script needs them; empty elsewhere.
-        interpreter: path of the Python whose packages a custom script imports; empty elsewhere.
+        environment: hash of all environment variables for a custom script; otherwise empty.
+        interpreter: path of the Python whose packages a custom script imports; otherwise empty.
     """
 
     processors: tuple[Count, ...] = ()
@@ -70,7 +70,7 @@ class ExecutionContext:
         """Return the context of this process.
 
         Args:
-            whole: whether all environment variables and the interpreter are part of it.
+            whole: whether to include all environment variables and the interpreter.
         """
         processors = tuple(environment.processors()) if hasattr(os, "sched_setaffinity") else ()
         return cls(
@@ -89,14 +89,14 @@ class ExecutionContext:
         """Return all environment variables of a process in this context.
 
         Args:
-            variables: of who starts it; all that are not of these surroundings stay.
+            variables: environment variables of the starter; those that are not part of the context stay unchanged.
         """
         others = {name: variables[name] for name in variables.keys() - _select_inherited(variables).keys()}
         return {**others, **_select_inherited(dict(self.variables))}
 
     @contextlib.contextmanager
     def lend_processors(self) -> Iterator[None]:
-        """Let what this thread starts run on these processors, as far as it may."""
+        """Let processes started by this thread run on these processors, as far as allowed."""
         before = environment.processors()
         if not self.processors or tuple(before) == self.processors or not hasattr(os, "sched_setaffinity"):
             yield
@@ -110,7 +110,7 @@ class ExecutionContext:
 
 
 def hash_environment(variables: Mapping[str, str]) -> str:
-    """Return the hash of environment variables, without those that differ from shell to shell for no reason."""
+    """Return a hash of the environment variables, without those that differ between shells."""
     told = sorted((name, text) for name, text in variables.items() if name not in _ALIKE | _OF_A_SHELL)
     return hashlib.sha256(json.dumps(told).encode(errors="surrogateescape")).hexdigest()[:16]
 
@@ -124,8 +124,8 @@ class Process:
     """One process of this machine.
 
     Attributes:
-        pid: its number; never 0 or 1, which mean whole groups of processes or the system's first one.
-        born: when it began, by `_birth`; empty if not recorded, and then it counts as dead.
+        pid: number of the process; never 0 or 1, which mean groups of processes or the first one of the system.
+        born: birth of the process, from `_birth`; if it is empty, the process counts as dead.
     """
 
     pid: Annotated[int, Meta(gt=1, lt=2**31)]
@@ -133,7 +133,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs; one that ended and was not yet buried by its parent does not."""
+        """Whether the process is running; a zombie is not."""
         if not self.born:
             return False
         try:
@@ -142,14 +142,14 @@ class Process:
             return True
 
     def kill(self, is_crossover_command: CommandCheck, log: Path | None = None) -> None:
-        """End the process and all its children at once, and wait until it is gone.
+        """Kill the process and all its children, and wait until it has ended.
 
         Args:
             is_crossover_command: checks its command line.
             log: file that it writes, which identifies it if a custom script has changed its command line.
 
         Raises:
-            PermissionError: it belongs to somebody else, or is not Crossover's: then nothing was signalled.
+            PermissionError: it belongs to another user or is not Crossover's; nothing was signalled.
         """
         if self.alive:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -165,8 +165,8 @@ class Process:
     def kill_orphans(self, is_crossover_command: CommandCheck, log: Path | None = None) -> None:
         """End processes that remain in the group of a dead process, such as the workers of a DataLoader.
 
-        Only forks with its command line are ended. Children that run another program, such as compilers that torch
-        starts, watch their parent by themselves.
+        Only forks with its command line are ended. Children that run other programs, such as compilers started by
+        torch, monitor their parent themselves.
         """
         if sys.platform == "win32" or not self.born or _is_pid_in_use(self.pid):
             return
@@ -188,7 +188,7 @@ def process_from_pid(pid: int) -> Process:
 
     Raises:
         psutil.NoSuchProcess: there is none, or it has ended.
-        PermissionError: it may not be looked at.
+        PermissionError: its data may not be read.
     """
     born = _birth(pid)
     if born is None:
@@ -197,10 +197,10 @@ def process_from_pid(pid: int) -> Process:
 
 
 def _birth(pid: int) -> str | None:
-    """Return the boot and the moment in which the process with a number began; None if none has it, or it has ended.
+    """Return the boot and the start time of the process with a number; None if there is none, or it has ended.
 
     Raises:
-        PermissionError: it may not be looked at.
+        PermissionError: its data may not be read.
     """
     if sys.platform != "linux":
         return _birth_from_psutil(pid)
@@ -213,7 +213,7 @@ def _birth(pid: int) -> str | None:
 
 
 def _birth_from_psutil(pid: int) -> str | None:
-    """Return the birth of a process where the system itself stores the moment, which no clock change moves."""
+    """Return the birth of a process from the time that the system stores, which no clock change affects."""
     try:
         seen = psutil.Process(pid)
         return None if seen.status() == psutil.STATUS_ZOMBIE else f"{boot()}:{seen.create_time():.6f}"
@@ -224,7 +224,7 @@ def _birth_from_psutil(pid: int) -> str | None:
 
 
 def _is_pid_in_use(pid: int) -> bool:
-    """Return whether the number now belongs to a living process, whose group must not be touched."""
+    """Return whether the number belongs to a living process, whose group must not be signalled."""
     try:
         return _birth(pid) is not None
     except PermissionError:
@@ -232,10 +232,10 @@ def _is_pid_in_use(pid: int) -> bool:
 
 
 def _require_absent(pid: int) -> None:
-    """Find out whether a process is only hidden, as some systems hide those of other users.
+    """Check that a process does not exist, because some systems hide those of other users.
 
     Raises:
-        PermissionError: it is.
+        PermissionError: it is only hidden.
     """
     with contextlib.suppress(ProcessLookupError, OverflowError):
         os.kill(pid, 0)  # signals nothing
@@ -243,7 +243,7 @@ def _require_absent(pid: int) -> None:
 
 @functools.cache
 def boot() -> str:
-    """Return the name of the present boot of the system; empty where there is none."""
+    """Return the identifier of the present boot of the system; empty if the system has none."""
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return ""
@@ -272,7 +272,7 @@ def _require_crossover_process(
 
 
 def _has_open(member: psutil.Process, file: Path) -> bool:
-    """Return whether a process has a file open, which a custom script does not change when it renames its process."""
+    """Return whether a process has a file open, which still identifies it after a custom script renamed it."""
     with contextlib.suppress(psutil.Error, OSError):
         return any(Path(opened.path) == file.resolve() for opened in member.open_files())
     return False

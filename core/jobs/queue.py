@@ -1,4 +1,4 @@
-"""The queue of one folder: its jobs, the lock under which they change, and which state a job may enter.
+"""The queue of one folder: its jobs, the lock for changes, and the allowed changes of state.
 
 `AllJobs` reads and writes the folder, `Queue` decides. The files of one job are those of `core.jobs.job`.
 """
@@ -32,13 +32,15 @@ from .usage import Terms, Usage
 from .worker_file import WorkerFile
 
 KEPT_JOBS = 200
-"""Ended jobs that stay readable; their rows are in the store for good."""
+"""Number of ended jobs that stay readable; their rows remain in the store."""
 
 MAX_QUIET_S = 3_600
-"""Longest wait for a quiet machine, which others wait for as well."""
+"""Maximum seconds of a wait for a quiet machine, during which later jobs wait too."""
 
 GUARD_S = 10.0
-"""Timeout of the folder's lock in seconds; a holder needs milliseconds, or the time to clean up one killed process."""
+"""Timeout of the folder's lock in seconds; an owner of the lock needs milliseconds, or the time to clean up a killed
+process.
+"""
 
 _GUARD_POLL_S = 0.01
 _JOB_ID = re.compile(r"\d{20}-[0-9a-f]{6}")
@@ -50,8 +52,8 @@ class AllJobs:
     """The jobs of one folder.
 
     Attributes:
-        folder: where they are.
-        damaged: names of those that cannot be read; they are left as they are.
+        folder: folder of the jobs.
+        damaged: names of jobs that cannot be read; they stay unchanged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,10 +65,10 @@ class AllJobs:
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Hold the lock under which states change. Not to be nested.
+        """Acquire the lock for changes of state; it must not be nested.
 
         Raises:
-            JobError: the folder cannot be written, or somebody holds the lock for too long.
+            JobError: the folder cannot be written, or the lock is not free in time.
         """
         lock = FileLock(self.folder / "queue.lock")
         try:
@@ -82,7 +84,7 @@ class AllJobs:
             lock.release()
 
     def ids(self) -> list[str]:
-        """Return names of all jobs, in the order of submission."""
+        """Return the names of all jobs, in the order of submission."""
         try:
             return sorted(path.name for path in self.folder.iterdir() if _JOB_ID.fullmatch(path.name))
         except FileNotFoundError:
@@ -95,7 +97,7 @@ class AllJobs:
     def read(self, job_id: str) -> Job | None:
         """Read a job; None if it cannot be read. Files that have not changed are not read again.
 
-        Jobs that ended well never change again.
+        Finished jobs never change again.
         """
         if job_id in self._unwritten:
             return self._unwritten[job_id]
@@ -128,7 +130,7 @@ class AllJobs:
         return f"{max(time.time_ns(), newest + 1):020d}-{secrets.token_hex(3)}"
 
     def prune(self) -> None:
-        """Delete the oldest ended jobs, unless rows depend on them, and temporary files of writers that were killed.
+        """Delete the oldest ended jobs, unless rows depend on them, and temporary files of killed processes.
 
         Jobs that cannot be read remain.
         """
@@ -141,13 +143,13 @@ class AllJobs:
 
 
 JOBS = DATA / "jobs"
-"""Folder of jobs unless the environment names another."""
+"""Default folder of jobs."""
 
 JOBS_VARIABLE = "CROSSOVER_JOBS"
 """Environment variable that names another folder of jobs."""
 
 QUEUE_LIMIT = Terms().queue_length
-"""Most jobs that wait at once: a class of 30 with three requests each fits, a runaway script does not."""
+"""Maximum number of waiting jobs: enough for a class of 30 with three requests each."""
 
 POSSIBLY_LOST = "Results that existed only in the memory of the measuring process are lost."
 """Message for a job whose process is gone while its folder cannot be written."""
@@ -157,10 +159,10 @@ class Queue(AllJobs):
     """The jobs of one folder.
 
     Attributes:
-        folder: where they are; `CROSSOVER_JOBS`, or data/jobs of the project, unless given.
-        worker_file: the entry of the worker that serves this queue.
-        driver_file: the entry of the process that drives a cluster. It is a separate one, since this machine may
-            belong to the cluster, and the driver would otherwise wait for itself.
+        folder: folder of the jobs; by default `CROSSOVER_JOBS`, or data/jobs of the project.
+        worker_file: entry of the worker that serves this queue.
+        driver_file: entry of the process that drives a cluster. It is separate, because this machine may belong to the
+            cluster, and the driver would otherwise wait for itself.
         usage: usage per person.
     """
 
@@ -182,22 +184,22 @@ class Queue(AllJobs):
         elsewhere: RemoteTarget | None = None,
         quiet_s: float = 0.0,
     ) -> Job:
-        """Queue a measurement, or join an active one of the same question, budget and store, which costs nothing.
+        """Queue a measurement, or join an active one with the same question, budget and store, which costs nothing.
 
-        It will be measured on the processors and devices that this process may use, with its thread settings.
+        It is measured on the processors and devices that this process may use, with its thread settings.
 
         The caller checks first whether the store already answers an experiment. Stored points of a sweep are not
         measured again.
 
         Args:
-            question: what to measure or to show.
-            store: where its rows go, or its exhibit.
-            fresh: of a sweep, measure stored points as well.
+            question: question to measure or demonstration to show.
+            store: store for its rows or its exhibit.
+            fresh: whether to measure stored points of a sweep again.
             asked_by: the requester, as in `Job`.
             asked_from: the requester's location, as in `Job`.
             terms: limits of the requester; by default only the length of the queue.
-            elsewhere: where a sweep is measured, if not here.
-            quiet_s: seconds for which it waits for a quiet machine before it measures all the same; 0 for no wait.
+            elsewhere: other place where a sweep is measured.
+            quiet_s: maximum seconds to wait for a quiet machine; 0 for no wait.
 
         Raises:
             InvalidValue: the wait is negative or longer than an hour.
@@ -243,10 +245,10 @@ class Queue(AllJobs):
             return self._with_place(job)
 
     def refusal(self, questions: Sequence[AnyQuestion], asked_by: str, terms: Terms) -> str:
-        """Return why a person may not submit these questions now, all together, in one sentence; empty if they may.
+        """Return why a person may not submit these questions now, in one sentence; empty if they may.
 
-        Unfinished requests count with all the time that they may take. So several requests at once, from any number of
-        tabs, cannot exceed a limit.
+        Unfinished requests count with their maximum time, so several requests at once, from any number of tabs, cannot
+        exceed a limit.
         """
         if not terms.waiting and not terms.seconds_per_day:
             return ""
@@ -255,10 +257,10 @@ class Queue(AllJobs):
         return terms.refusal([policy.question_seconds(asked) for asked in questions], mine, used_s=used_s)
 
     def job(self, job_id: str) -> Job:
-        """Return one job as it is now; a job whose process died is marked as crashed, with its saved rows.
+        """Return the present state of one job; a job whose process died is marked as crashed, with its saved rows.
 
         Raises:
-            JobError: there is no such job (any more), or it cannot be read.
+            JobError: there is no such job, or it cannot be read.
         """
         job = self._look(job_id)
         if job is None:
@@ -268,23 +270,23 @@ class Queue(AllJobs):
         return self._with_place(job)
 
     def jobs(self) -> list[Job]:
-        """Return all jobs as they are now, in the order of submission."""
+        """Return the present state of all jobs, in the order of submission."""
         jobs = [job for job_id in self.ids() if (job := self._look(job_id))]
         places = self._places(jobs)
         return [dataclasses.replace(job, place=places[job.id]) if job.id in places else job for job in jobs]
 
     def waiting(self, *, elsewhere: bool = False) -> bool:
-        """Return whether a job waits for its turn, of those that are measured here or of the others."""
+        """Return whether a job is waiting, among those measured here or among the others."""
         return any(job.state == "queued" and bool(job.elsewhere) == elsewhere for job in self.active())
 
     def following(self, *, elsewhere: bool = False) -> Job | None:
-        """Return the job whose turn is next, of those that are measured here or of the others; None if none waits."""
+        """Return the next job, among those measured here or among the others; None if none is waiting."""
         active = [job for job in self.active() if bool(job.elsewhere) == elsewhere]
         places = self._places(active)
         return next((job for job in active if places.get(job.id) == 1), None)
 
     def request_stop(self, job_id: str) -> Job:
-        """Take a waiting job out of the queue, or ask the worker to end a running one.
+        """Remove a waiting job from the queue, or request the worker to end a running one.
 
         Raises:
             JobError: there is no such job.
@@ -299,10 +301,10 @@ class Queue(AllJobs):
         return self.job(job_id)
 
     def kill(self, job_id: str) -> Job:
-        """End a running job by ending its process at once; saved rows remain.
+        """End a running job by killing its process; saved rows remain.
 
         Raises:
-            JobError: there is no such job, or its process belongs to somebody else.
+            JobError: there is no such job, or its process belongs to another user.
         """
         with self.guard():  # so that the worker cannot have gone on to another job
             job = self.read(job_id)
@@ -320,9 +322,9 @@ class Queue(AllJobs):
     def claim(
         self, worker: Process, surroundings: ExecutionContext | None = None, *, elsewhere: bool = False
     ) -> Job | None:
-        """Return the next job, from now on running in `worker`.
+        """Return the next job and mark it as running in `worker`.
 
-        None if none waits, or the next needs other surroundings.
+        The result is None if no job is waiting, or if the next one needs another execution context.
         """
         if not self.waiting(elsewhere=elsewhere):
             return None
@@ -338,10 +340,10 @@ class Queue(AllJobs):
             return self._write_or_remember(job)
 
     def report(self, job: Job) -> bool:
-        """Write down how far a running job is; for its worker alone.
+        """Store the progress of a running job; only its worker calls this.
 
         Returns:
-            Whether it still is to be measured; not if somebody has settled it meanwhile.
+            Whether the measurement should continue; False if another process has ended the job.
 
         Raises:
             OSError: the folder cannot be written.
@@ -353,7 +355,7 @@ class Queue(AllJobs):
         return True
 
     def end(self, job: Job) -> None:
-        """Write down how a job ended; only its worker calls this. A job that another process settled stays unchanged.
+        """Store the end of a job; only its worker calls this. A job that another process has ended stays unchanged.
 
         If the disk is full, the job is remembered, and `settle` tries again.
 
@@ -366,13 +368,13 @@ class Queue(AllJobs):
 
     @property
     def is_disk_full(self) -> bool:
-        """Whether this process alone has results or the end of a job, because the disk refused them."""
+        """Whether only this process has results or the end of a job, because the disk refused them."""
         return bool(self._memory or self._unwritten)
 
     def settle(self) -> None:
-        """Bring what a full disk or store refused to where it belongs, and settle what nobody measures any more.
+        """Store what a full disk or store refused, and end jobs that no process measures.
 
-        For the worker, while it has nothing to measure.
+        The worker calls this while it is idle.
         """
         with self.guard():
             self._mark_lost_jobs(idle=True)
@@ -400,26 +402,26 @@ class Queue(AllJobs):
             return job
 
     def _is_orphaned(self, job: Job) -> bool:
-        """Return whether a job is marked as running but has no process, as far as others than the worker can see."""
+        """Return whether a job is marked as running but has no process, as seen from outside the worker."""
         if not job.lost:
             return job.silent_too_long
         known = job.worker is not None and job.worker.born
         return bool(known) or not (self.worker_file.is_served or self.worker_file.locked)
 
     def _mark_lost_jobs(self, *, idle: bool = False) -> None:
-        """Settle every job whose process is dead; under the guard.
+        """End every job whose process is dead; the caller has the lock.
 
         Args:
-            idle: whether the caller is the idle worker: then every job marked as running is lost as well.
+            idle: whether the caller is the idle worker; every job marked as running is then lost too.
         """
         for job in self.active():
             if self._is_orphaned(job) or (idle and job.lost):
                 self._mark_dead(job)
 
     def _end_silent(self, job: Job) -> Job:
-        """End a hung worker, if it is one of Crossover's, and settle its job; under the guard.
+        """Kill a hung worker, if it is one of Crossover's, and end its job; the caller has the lock.
 
-        A worker whose reports a full disk refuses is not silent.
+        A worker whose reports are refused by a full disk does not count as hung.
         """
         if self.files(job.id).marked_s < SILENCE_S:
             return job
@@ -430,11 +432,11 @@ class Queue(AllJobs):
         return self._mark_dead(job, event=event)
 
     def _mark_dead(self, job: Job, *, event: str = "") -> Job:
-        """Settle a job whose process is dead; under the guard.
+        """End a job whose process is dead; the caller has the lock.
 
         Args:
-            job: as it is written down.
-            event: what cut it off, if that is known better than by its files.
+            job: job as stored.
+            event: reason of the interruption, if it is known better than from the files.
         """
         if job.worker:
             job.worker.kill_orphans(self.worker_file.serves, self.worker_file.log)
@@ -453,7 +455,7 @@ class Queue(AllJobs):
             return dataclasses.replace(settled, message=f"{settled.message} {reason} {POSSIBLY_LOST}".strip())
 
     def _write_or_remember(self, job: Job) -> Job:
-        """Write a job down, or remember it in this process, the job's worker, if the disk is full."""
+        """Store a job; if the disk is full, remember it in this process, which is its worker."""
         try:
             self._write(job)
         except OSError as error:
@@ -476,7 +478,7 @@ class Queue(AllJobs):
         return job
 
     def _with_place(self, job: Job) -> Job:
-        """Return the job with its place among those that wait."""
+        """Return the job with its place among the waiting jobs."""
         if job.state != "queued":
             return job
         return dataclasses.replace(job, place=self._places(self.active()).get(job.id, 0))
@@ -487,7 +489,7 @@ class Queue(AllJobs):
         return usage.places(here, self.usage) | usage.places(there, self.usage)
 
     def _charge(self, job: Job, began: Moment) -> None:
-        """Charge the requester for a job's seconds, at most the requested time; under the guard."""
+        """Charge the requester for a job's seconds, at most the requested time; the caller has the lock."""
         lasted_s = began.ago_s or 0.0  # before the machine was started anew, nobody knows how long
         seconds = min(lasted_s, policy.question_seconds(job.question))  # start-up and waiting are the host's
         with contextlib.suppress(OSError):  # a full disk must not hide what became of the job

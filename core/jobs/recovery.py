@@ -1,7 +1,7 @@
 """Recovery of a job's rows: the worker writes them to the store, or the process that finds the worker dead does.
 
-Rows are written to the job's folder first and stay there until its end is written down. So a kill at any moment, or
-a store that refuses, loses nothing. `core.jobs.queue` decides which state a job may enter.
+Rows are written to the job's folder first and stay there until its end is stored. A kill at any moment, or a store that
+refuses rows, therefore loses nothing. `core.jobs.queue` decides which state a job may enter.
 """
 
 import contextlib
@@ -29,25 +29,25 @@ _IN_MEMORY = "only in memory until this process ends"
 
 
 def complete(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> Job:
-    """Bring the rows of a measurement that came to its end; the job as it is then.
+    """Store the rows of a finished measurement; return the updated job.
 
-    Where the store refuses them, its message is the reason and it is marked as unsaved. It also says which contenders
-    have no row that tells all. `again` is as in `save`.
+    If the store refuses them, the job is marked as unsaved, and its message is the reason. The message also names
+    contenders without a complete row. `again` is as in `save`.
     """
     saved_job, refusal = save(folder, job, trials, again=again)
     return finish_job(with_missing(saved_job, trials), refusal)
 
 
 def finish_job(job: Job, message: str = "") -> Job:
-    """Return the job at its end, with a message that also says which rows it lacks; failed if it has none at all."""
+    """Return the ended job, with a message that also names missing rows; failed if it has no rows."""
     said = " ".join(filter(None, [message, *job.missing]))
     return dataclasses.replace(job, state="finished" if job.trial_ids else "failed", message=said)
 
 
 def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
-    """Return the job that has measured these rows, with a sentence on each contender without a row among them.
+    """Return the job with a sentence on each contender without a row.
 
-    A row that readers would refuse does not count; a failed variant has its own sentence.
+    A row that readers would refuse does not count; a failed variant has a separate sentence.
     """
     experiments = {trial.experiment_id for trial in trials}
     there = {(trial.experiment_id, trial.contender) for trial in trials}
@@ -63,7 +63,7 @@ def with_missing(job: Job, trials: Sequence[Trial]) -> Job:
 def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
     """Write a lesson's exhibit to the store, next to its rows; return the updated job.
 
-    The job's folder has a copy as well. Writing it twice has the effect of writing it once.
+    The job's folder has a copy. Writing the exhibit twice has the same effect as once.
     """
     refusal, kept = "", folder.keep_exhibit(exhibit)
     try:
@@ -76,13 +76,13 @@ def complete_exhibit(folder: JobFolder, job: Job, exhibit: Exhibit) -> Job:
 def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = False) -> tuple[Job, str]:
     """Write rows of a running job; return the updated job, and why the store refused the rows (empty if it did not).
 
-    A row that readers would refuse is left out, so that the others survive. The others stay in the job's folder until
-    they are written down as its rows.
+    A row that readers would refuse is omitted, so that the others are saved. The others stay in the job's folder until
+    the job lists them.
 
     Args:
         folder: the job's files.
-        job: the current job.
-        trials: its new rows.
+        job: present job.
+        trials: new rows.
         again: whether a killed process may have written some of them.
     """
     rows = readable(trials)
@@ -91,13 +91,13 @@ def save(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool = 
 
 
 def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
-    """Bring what a measurement that was cut off had saved; the job as it is then.
+    """Store the saved rows of an interrupted measurement; return the updated job.
 
     Args:
-        folder: the job's files, which nobody else writes any more.
-        job: as it was written down last.
-        state: what it is if its rows are not complete.
-        event: what cut it off, the beginning of a sentence: "The measuring process was killed".
+        folder: the job's files, which no other process writes.
+        job: job as last stored.
+        state: state of the job if rows are missing.
+        event: reason of the interruption, as the beginning of a sentence: "The measuring process was killed".
     """
     if job.elsewhere:
         saved_job, refusal = save(folder, job, folder.read_unsaved(), again=True)
@@ -123,7 +123,7 @@ def rescue(folder: JobFolder, job: Job, *, state: State, event: str) -> Job:
 
 
 def load_rows_of_job(job: Job) -> list[Trial]:
-    """Return the stored rows of a job's own runs, listed in the job or not; none if the store cannot be read."""
+    """Return the stored rows of a job's runs, listed in the job or not; empty if the store cannot be read."""
     experiments = [job.experiment] if job.experiment else []
     if job.sweep:
         experiments = [job.sweep.experiment(point) for point in job.sweep.points]
@@ -133,7 +133,7 @@ def load_rows_of_job(job: Job) -> list[Trial]:
 
 
 def try_again(folder: JobFolder, job: Job) -> Job:
-    """Bring what the store refused of an ended job to it once more; the job as it is then, the same if it refuses."""
+    """Try again to store refused data of an ended job; return the job, unchanged if the store refuses again."""
     if not job.unsaved:
         return job
     if job.demonstration and (shown := folder.read_exhibit()):
@@ -145,11 +145,11 @@ def try_again(folder: JobFolder, job: Job) -> Job:
 
 
 def describe_saved(job: Job, in_part: int) -> str:
-    """Return how much of a sweep is saved, as a clause.
+    """Return a clause on how much of a sweep is saved.
 
     Args:
-        job: with the runs of whole points.
-        in_part: points of which only some pairs of blocks were measured.
+        job: job with the runs of complete points.
+        in_part: number of points of which only some pairs of blocks were measured.
     """
     runs = len(job.run_ids)
     whole = f" of {len(job.sweep.points)}" if job.sweep and not job.sweep.adaptive else ""
@@ -158,14 +158,14 @@ def describe_saved(job: Job, in_part: int) -> str:
 
 
 def with_rows(job: Job, trials: Sequence[Trial]) -> Job:
-    """Return the job with rows added to those it has; a row that it has already stays where it is."""
+    """Return the job with added rows; a row that the job already has stays in its place."""
     run_ids = dict.fromkeys((*job.run_ids, *(trial.run_id for trial in trials)))
     trial_ids = dict.fromkeys((*job.trial_ids, *(trial.trial_id for trial in trials)))
     return dataclasses.replace(job, run_ids=tuple(run_ids), trial_ids=tuple(trial_ids))
 
 
 def _rescue_part(folder: JobFolder, job: Job, rows: Sequence[Trial], *, state: State, event: str) -> Job:
-    """Bring what was saved of an experiment of which only a part was measured."""
+    """Store the saved rows of an experiment that was measured only in part."""
     rows = list({trial.trial_id: trial for trial in reversed(rows)}.values())[::-1]
     blocks = max((len(trial.block_pair) for trial in rows), default=0)
     if not blocks:
@@ -180,7 +180,7 @@ def _rescue_part(folder: JobFolder, job: Job, rows: Sequence[Trial], *, state: S
 def _rescue_sweep(
     folder: JobFolder, job: Job, complete_rows: Sequence[Trial], cut_off: Sequence[Trial], *, state: State, event: str
 ) -> Job:
-    """Bring what a sweep had saved: whole points that it does not know of yet, and points that were cut off."""
+    """Store the saved rows of a sweep: complete points that the job does not list yet, and unfinished points."""
     settled = with_rows(job, complete_rows)
     rest = [trial for trial in cut_off if trial.block_pair and trial.trial_id not in settled.trial_ids]
     in_part = len({trial.run_id for trial in rest}.difference(settled.run_ids))
@@ -207,7 +207,7 @@ def _store(folder: JobFolder, job: Job, trials: Sequence[Trial], *, again: bool)
 
 
 def _cut_off(trial: Trial, outcome: Outcome, event: str) -> Trial:
-    """Return the row with the outcome of being cut off, unless it had come to its own end before."""
+    """Return the row with the outcome of an interruption, unless it had ended before."""
     if trial.outcome != "interrupted" or trial.message:
         return trial
     return dataclasses.replace(trial, outcome=outcome, message=f"{event}.")

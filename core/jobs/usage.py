@@ -28,9 +28,10 @@ class Terms:
     """The queue's limits for one person.
 
     Attributes:
-        seconds_per_day: of measuring, including requested seconds that are not used yet; 0 for no limit.
-        waiting: jobs that wait or run at once; 0 for no limit.
-        queue_length: most jobs of everybody that wait at once.
+        seconds_per_day: seconds of measuring per day, including requested seconds that are not used yet; 0 for no
+            limit.
+        waiting: jobs of the person that wait or run at once; 0 for no limit.
+        queue_length: waiting jobs of all people.
     """
 
     seconds_per_day: float = 0.0
@@ -42,8 +43,8 @@ class Terms:
 
         Args:
             wanted_s: seconds that each new job may take.
-            waiting_s: the same for their unfinished jobs.
-            used_s: seconds that they used today.
+            waiting_s: seconds that each unfinished job of the person may take.
+            used_s: seconds that the person used today.
         """
         if self.waiting and len(waiting_s) + len(wanted_s) > self.waiting:
             allowed = f"{self.waiting} {'is' if self.waiting == 1 else 'are'} allowed at once"
@@ -68,9 +69,9 @@ class _Entry:
     """The record of a person, or of a location that many share.
 
     Attributes:
-        turn: when the last turn was, as a number that grows; 0 if there was none.
-        day: on which the seconds were measured, ISO date, UTC.
-        seconds: of measuring on that day.
+        turn: number of the last turn, which increases; 0 if there was none.
+        day: day of the seconds, ISO date, UTC.
+        seconds: seconds of measuring on that day.
     """
 
     turn: Count = 0
@@ -84,25 +85,25 @@ class _Entry:
 
 @dataclass(frozen=True)
 class Usage:
-    """The file of one folder of jobs.
+    """The usage file of one folder of jobs.
 
     Attributes:
-        path: where it is.
+        path: path of the file.
     """
 
     path: Path
 
     def seconds_on_day(self, person: str, day: str) -> float:
-        """Return the seconds of measuring that a person had on a day (ISO date, UTC)."""
+        """Return the seconds of measuring that a person used on a day (ISO date, UTC)."""
         return self._entries().get(person, _Entry()).seconds_on_day(day)
 
     def turns(self, names: Iterable[str]) -> dict[str, int]:
-        """Return the last turn of each name, as a number that grows; 0 if it had none."""
+        """Return the number of the last turn of each name; 0 if it had none."""
         known = self._entries()
         return {name: known.get(name, _Entry()).turn for name in names}
 
     def take_turn(self, *names: str) -> None:
-        """Write down that it is the turn of a person, and of where they ask from.
+        """Record a turn of a person, and of their location.
 
         Raises:
             OSError: the folder cannot be written.
@@ -114,7 +115,7 @@ class Usage:
         self._write(entries)
 
     def charge(self, person: str, seconds: float, day: str) -> None:
-        """Add seconds of measuring to what a person had on a day.
+        """Add seconds of measuring to the usage of a person on a day.
 
         Raises:
             OSError: the folder cannot be written.
@@ -139,11 +140,11 @@ class Usage:
 
 
 def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:
-    """Job id → the job's place in the queue, 1 for the next.
+    """Return job id → place of the job in the queue, 1 for the next.
 
     Args:
-        waiting: jobs that wait, in the order of submission.
-        usage: when everybody's last turn was.
+        waiting: waiting jobs, in the order of submission.
+        usage: last turns of all people.
     """
     if not waiting:
         return {}
@@ -162,5 +163,5 @@ def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:
 
 
 def _source(job: Job) -> str:
-    """Return the location of a job's request; a requester without a location counts as one of its own."""
+    """Return the location of a job's request; a requester without a location counts as a separate location."""
     return job.asked_from or job.asked_by

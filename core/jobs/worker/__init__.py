@@ -1,1 +1,1 @@
-"""The measuring process: takes jobs from a queue and brings rows to the store."""
+"""The measuring process: takes jobs from a queue and writes rows to the store."""

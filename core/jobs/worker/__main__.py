@@ -1,8 +1,8 @@
 """The measuring process: `python -P core/jobs/worker/__main__.py --jobs FOLDER`, as `core.jobs.client` starts it.
 
-The one place where jobs and the measuring half meet: `load_backend` hands the functions of `core.measure` to a worker.
-Started by its path, it loads this package under a private name. So a custom script finds its own `core`, `pages` and
-`tests`.
+Only this module connects jobs and the measuring half: `load_backend` passes the functions of `core.measure` to a
+worker. It is started by its path and loads this package under a private name. Custom scripts can thus have packages
+named `core`, `pages` and `tests`.
 """
 
 # ruff: noqa: E402
@@ -24,7 +24,7 @@ PRIVATE_NAME = "_crossover"
 """Name of this package in the measuring process, which no script's own package has."""
 
 PUBLIC_NAMES = frozenset({"core", "crossover"})
-"""Names under which a script may import this package; its own packages of these names come first."""
+"""Names under which a script may import this package; the script's packages of these names come first."""
 
 
 def locate_package(name: str) -> ModuleSpec:
@@ -39,7 +39,7 @@ def locate_package(name: str) -> ModuleSpec:
 
 
 class PublicNames(importlib.abc.MetaPathFinder):
-    """Finds this package under its public names, where nothing else has them."""
+    """Finds this package under its public names, unless another package has them."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
         """Return the spec of a public name; None for all others."""
@@ -71,7 +71,9 @@ from .sweep import Measurement
 from .worker import IDLE_S, MeasurementBackend, serve
 
 UNWANTED = frozenset({"pandas", "sklearn", "altair", "streamlit"})
-"""A second OpenMP runtime, or memory and threads for nothing. pyarrow would import pandas, only to look at a list."""
+"""Modules that the process must not import: they load a second OpenMP runtime, or need memory and threads. pyarrow
+would import pandas only to check a list.
+"""
 
 
 def run_worker(arguments: Sequence[str] | None = None) -> None:
@@ -142,11 +144,11 @@ def load_backend() -> MeasurementBackend:
 
 
 MOST_REPEATS_BYTES = 64 * 2**20
-"""Rows of this machine that are read for how well its results repeat; in a larger store that is not looked for."""
+"""Maximum size of the rows of this machine that are read for its repeatability; a larger store is not read."""
 
 
 def _read_repeatability(store: Path, machine_id: str) -> Repeatability:
-    """How well results on this machine repeat, by a store; nothing is known where it cannot be read."""
+    """Return how well results on this machine repeat, from a store; unknown if it cannot be read."""
     try:
         rows = Store(store).trials(machine_id=machine_id, most_bytes=MOST_REPEATS_BYTES)
     except StoreError:
@@ -155,10 +157,10 @@ def _read_repeatability(store: Path, machine_id: str) -> Repeatability:
 
 
 class _ImportBlocker(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Lets none of `UNWANTED` into the process; who would have liked to import one does without, as if uninstalled."""
+    """Blocks the import of `UNWANTED`; code that tries to import one sees it as not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
-        """Take charge of the unwanted, which may be looked for; for all others, let Python look elsewhere."""
+        """Return a spec for an unwanted module, which may be looked for but not loaded; None for all others."""
         return ModuleSpec(fullname, self) if fullname in UNWANTED else None
 
     def exec_module(self, module: ModuleType) -> None:
@@ -168,16 +170,16 @@ class _ImportBlocker(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 MARGIN_S = 30.0
-"""Seconds beyond the limit of a script after which its process ends, though the script lets no other thread run."""
+"""Seconds after the limit of a script at which its process ends, even if the script lets no other thread run."""
 
 
 def _allow_imports(experiment: Experiment, limit_s: float) -> None:
-    """Let custom code import any library, and end a step that never ends: this process serves no other job.
+    """Let a custom script import any library, and end a step that never ends; this process serves no other job.
 
-    The measurement itself ends a script whose time is over; this ends one that does not let another thread run.
+    The measurement ends a script whose time is over; this function ends one that lets no other thread run.
 
     Raises:
-        NotAllowed: a file here makes this machine a host.
+        NotAllowed: a settings file makes this machine a host.
     """
     if experiment.point.training or experiment.point.is_fit:
         policy.check_custom_allowed(experiment)
@@ -186,7 +188,7 @@ def _allow_imports(experiment: Experiment, limit_s: float) -> None:
 
 
 def _offer_to_be_killed_first() -> None:
-    """Where memory runs out, Linux shall end the measurement and not the page's server."""
+    """Let Linux end the measurement, and not the server of the page, if memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

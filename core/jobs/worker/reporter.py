@@ -1,7 +1,7 @@
 """Communication of one running measurement through the files of its job: reports, and requests to stop.
 
-This is the worker's side of a job. A disk that refuses these files does not end a measurement: they are of use only
-while it runs. `core.jobs.recovery` writes rows to the store.
+This is the worker's side of a job. A disk that refuses these files does not end a measurement, because they are needed
+only while it runs. `core.jobs.recovery` writes rows to the store.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from ..job import Job
 from ..queue import Queue
 
 REPORT_S = 0.2
-"""Shortest time between two reports within a phase; a page looks about once a second."""
+"""Minimum seconds between two reports within a phase; a page reads about once a second."""
 
 _log = logging.getLogger(__name__)
 
@@ -46,27 +46,27 @@ class Reporter:
         self._reported_at = -REPORT_S
 
     def progress(self, progress: Progress) -> None:
-        """Report how far the measurement is; written at most every `REPORT_S`, and whenever the phase changes."""
+        """Report the progress, which is written at most every `REPORT_S` and at every change of phase."""
         same_phase = self.job.progress is not None and self.job.progress.phase == progress.phase
         self.job = replace(self.job, progress=replace(progress, sweep=self._sweep, note=self.note))
         if not same_phase or time.monotonic() - self._reported_at >= REPORT_S:
             self._report()
 
     def sweep_progress(self, progress: SweepProgress) -> None:
-        """Report how far a sweep is; from now on part of every report."""
+        """Report the progress of a sweep, which is part of every report from now on."""
         self._sweep = progress
         self.job = replace(self.job, progress=replace(self.job.progress or Progress(phase="starting"), sweep=progress))
         self._report()
 
     def count_cached_rows(self, trials: Sequence[Trial]) -> None:
-        """Count rows that the store has already among the job's."""
+        """Add rows that are already in the store to the job's rows."""
         self.job = recovery.with_rows(self.job, trials)
 
     def save(self, trials: Sequence[Trial]) -> str:
         """Write the rows of a sweep's point to the store; return why it refused them, empty if it did not.
 
-        While an address cannot be reached, the sweep continues: the rows stay with the job, and are written with those
-        of the next point, or by `save_rest`.
+        If an address cannot be reached, the sweep continues: the rows stay with the job, and are written with those of
+        the next point, or by `save_rest`.
         """
         self._unsaved += trials
         self.job = recovery.with_missing(self.job, trials)
@@ -74,7 +74,7 @@ class Reporter:
         return "" if is_remote(self.job.store) else refusal
 
     def save_rest(self) -> str:
-        """Bring the rows to the store that it did not take before; why it refused them, empty if it has all."""
+        """Write the rows that the store refused before; return why it refuses them, empty if it has all."""
         if not self._unsaved:
             return ""
         self.job, refusal = recovery.save(self._files, self.job, self._unsaved)
@@ -92,14 +92,14 @@ class Reporter:
         return self._settled or self._files.is_stop_requested
 
     def keep(self, trials: Sequence[Trial]) -> None:
-        """Keep the rows as they would be if the measurement ended now."""
+        """Store the rows as they would be if the measurement ended now."""
         if not self._files.keep_partial(trials):
             _log.warning("The rows measured so far could not be written; they stay in memory.")
 
     def abandon(self, reason: str) -> None:
-        """End the job with a sentence, and this process with all that it started: a script does not give way.
+        """End the job with a sentence, and this process with all its children, because a script does not react.
 
-        Called from another thread than the one that measures; rows so far are saved.
+        This is called from another thread than the measuring one; the rows so far are saved.
         """
         rescued = recovery.rescue(self._files, self.job, state="failed", event="It failed")
         saved = " Earlier measurements are saved." if rescued.trial_ids else ""
@@ -112,7 +112,7 @@ class Reporter:
         os._exit(1)
 
     def _report(self) -> bool:
-        """Write the job down; whether that worked."""
+        """Store the job; return whether that succeeded."""
         self._reported_at = time.monotonic()
         try:
             self._settled = not self._queue.report(self.job)

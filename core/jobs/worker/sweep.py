@@ -1,6 +1,6 @@
-"""A sweep while it is measured: points in progress, the time left, the results, and which point comes next.
+"""A sweep during its measurement: points in progress, the remaining time, the results, and the next point.
 
-Points take turns in rounds of a pair of blocks. A point that is in the store is not measured again.
+Points take turns in rounds of a pair of blocks. A stored point is not measured again.
 """
 
 import functools
@@ -37,10 +37,10 @@ class PointResult:
     """Result of one point.
 
     Attributes:
-        rows: measured or found in the store, one per contender; none if it was skipped.
-        seconds: that measuring it took; None if it was not measured by this job.
-        trouble: why not every contender has times: one did not fit, or the point was too slow.
-        note: the same in a sentence, or that a variant failed; empty if there was no problem.
+        rows: rows measured or found in the store, one per contender; empty if the point was skipped.
+        seconds: duration of the measurement; None if it was not measured by this job.
+        trouble: why some contender has no times: it did not fit, or the point was too slow.
+        note: sentence on the trouble, or on a failed variant; empty if there was no problem.
     """
 
     rows: tuple[Trial, ...] = ()
@@ -55,7 +55,7 @@ class PointResult:
 
 
 def describe_point(sweep: Sweep, point: Point) -> str:
-    """Return a point for people: `hidden size 512, batch size 64`."""
+    """Return the display text of a point: `hidden size 512, batch size 64`."""
     return ", ".join(
         f"{describe.label_axis(axis.name, sweep.point.model)} {size_on_axis(point, axis.name):,.9g}"
         for axis in sweep.axes
@@ -67,9 +67,9 @@ def result_from_rows(sweep: Sweep, point: Point, rows: Sequence[Trial], *, secon
 
     Args:
         sweep: the point's sweep.
-        point: its values.
-        rows: measured or found.
-        seconds: that measuring it took; None if the rows were found.
+        point: values of the point.
+        rows: measured or stored rows.
+        seconds: duration of the measurement; None if the rows were stored.
     """
     if not rows:
         return build_skipped_result(
@@ -95,7 +95,7 @@ def build_refused_result(sweep: Sweep, point: Point, error: SizeNotBuilt) -> Poi
 
 
 MOST_REFUSED = 3
-"""Sizes that a script may refuse before it has built one; then something else is wrong with it."""
+"""Number of sizes that a script may refuse before it has built one; after that the cause must be another one."""
 
 
 def _where(sweep: Sweep, point: Point) -> str:
@@ -104,45 +104,42 @@ def _where(sweep: Sweep, point: Point) -> str:
 
 
 class Measurement(Protocol):
-    """One point while it is measured, a pair of blocks at a time."""
+    """One point during its measurement, a pair of blocks at a time."""
 
     def run_round(self) -> bool:
-        """Time one more pair, the first time after the start and the warm-up; whether more are to come.
+        """Time one more pair, the first one after start-up and warm-up; return whether more follow.
 
         Raises:
             CrossoverError: the point cannot be measured.
         """
 
     def rows(self) -> list[Trial]:
-        """Return the point's rows so far, as they are if it ends now.
-
-        Once all pairs are done, these are its final rows.
-        """
+        """Return the point's rows as they are if it ends now; after all pairs, these are its final rows."""
 
     def release(self) -> None:
-        """Give the memory of the point back, whether it came to its end or not."""
+        """Release the memory of the point, whether it has ended or not."""
 
 
 class ActivePoint:
-    """A point between its first visit and its last.
+    """A point under measurement.
 
     Attributes:
-        point: where it is.
-        visits: that were made, a pair of blocks each.
-        visited: number of the last visit among those of all points; the lowest waits longest.
-        seconds: that were spent on it alone.
-        rows: as they were after the last visit.
+        point: values of the point.
+        visits: number of visits so far, with a pair of blocks each.
+        visited: number of its last visit among the visits of all points.
+        seconds: seconds spent on this point.
+        rows: rows after the last visit.
     """
 
     def __init__(self, point: Point, measurement: Measurement) -> None:
-        """Take a measurement of which nothing was done yet."""
+        """Store a measurement that has not started yet."""
         self.point, self._measurement = point, measurement
         self.visits = self.visited = 0
         self.seconds = self._first_s = 0.0
         self.rows: tuple[Trial, ...] = ()
 
     def run_round(self, number: int) -> bool:
-        """Make the next visit, which has this number among all; whether more are to come.
+        """Make the next visit, with its number among all visits; return whether more follow.
 
         Raises:
             CrossoverError: the point cannot be measured.
@@ -158,30 +155,34 @@ class ActivePoint:
         return more
 
     def remaining_s(self, sweep: Sweep) -> float:
-        """Seconds of the pairs that the point lacks, and of one more for what follows, from how long visits take."""
+        """Expected seconds of the missing pairs and one more for the work after them, from past visits."""
         left = max(0, sweep.pairs - self.visits) + 1
         visit_s = (self.seconds - self._first_s) / max(1, self.visits - 1)
         return max(pairs_s(self.rows, left), left * visit_s)
 
     def result(self, sweep: Sweep) -> PointResult:
-        """Return the point's result so far, as if it had all its pairs."""
+        """Return the point's result so far, as if it had all pairs."""
         return result_from_rows(sweep, self.point, self.rows, seconds=self.seconds + self.remaining_s(sweep))
 
     def release(self) -> None:
-        """Give the memory of the point back."""
+        """Release the memory of the point."""
         self._measurement.release()
 
 
 TOO_SLOW = 2.0
-"""A point is skipped if its pairs would take over so many times what one point may: less than half could be timed."""
+"""Ratio of the expected time of a point's pairs to its limit above which it is skipped: less than half could be timed.
+"""
 
 FARTHEST = 16.0
-"""Highest ratio of operations over which a step time is stretched. Beyond it a small point, whose time is overhead,
-says too little of a large one; that one is tried, and gives up once its budget is spent."""
+"""Maximum ratio of operations over which a step time is extrapolated.
+
+Above it a small point, whose time is overhead, says too little about a large one; the large one is tried, and ends when
+its budget is spent.
+"""
 
 
 def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -> str:
-    """Return why a point is too slow to begin, in words that go on after a colon; empty if it is not, or unknown.
+    """Return why a point is too slow to start, in words that follow a colon; empty if it is not, or if unknown.
 
     The estimate comes from points that differ on one axis only and have no more operations per step.
     """
@@ -204,9 +205,9 @@ def too_slow(sweep: Sweep, point: Point, results: Mapping[Point, PointResult]) -
 
 
 def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
-    """Return the seconds of the blocks of some pairs, were every step `stretch` times as long as in `rows`.
+    """Return the seconds of the blocks of some pairs, with every step `stretch` times as long as in `rows`.
 
-    The lead-in is left out.
+    The lead-in is omitted.
     """
     steps_s = [statistics.median(row.step_s) for row in rows if row.block_steps]
     return pairs * sum(max(MIN_BLOCK_S, MIN_BLOCK_STEPS * step_s * stretch) for step_s in steps_s)
@@ -215,10 +216,11 @@ def pairs_s(rows: Iterable[Trial], pairs: int, stretch: float = 1.0) -> float:
 def remaining_s(
     sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
 ) -> float | None:
-    """Seconds that the points of `left` may take, for an adaptive sweep at most; None before one was measured.
+    """Return the expected seconds of the points of `left`; None before one was measured.
 
-    Each takes what the measured one nearest in operations took, its blocks stretched by their ratio, and none takes
-    much longer than a point may. The sweep's budget bounds the whole, but for the point that it ends in.
+    Each estimate comes from the measured point nearest in operations, with its blocks stretched by the ratio of
+    operations. It is limited by the time limit of a point, and for an adaptive sweep it is an upper bound. The sweep's
+    budget bounds the sum, except for the last point.
     """
     expected_s = _total_s(sweep, left, results)
     if expected_s is None:
@@ -229,10 +231,9 @@ def remaining_s(
 def search_s(
     sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult], *, elapsed_s: float
 ) -> tuple[float, float] | None:
-    """Return the least and the most seconds that an adaptive sweep will still take; None before a point was measured.
+    """Return the minimum and maximum remaining seconds of an adaptive sweep; None before a point was measured.
 
-    The points that it will choose are unknown, so the average of possible points is used, and the usual number of
-    points.
+    Its future points are unknown, so the average of possible points and the usual number of points are used.
     """
     whole_s = _total_s(sweep, left, results)
     if whole_s is None:
@@ -247,7 +248,7 @@ def search_s(
 
 
 def _total_s(sweep: Sweep, left: Sequence[Point], results: Mapping[Point, PointResult]) -> float | None:
-    """Return the seconds of all that is left, whatever the budget; None before a point was measured."""
+    """Return the seconds of all remaining points, without the limit of the budget; None before a point was measured."""
     measured = [(_work(point), result) for point, result in results.items() if result.seconds is not None]
     return sum(_point_s(sweep, _work(point), measured) for point in left) if measured else None
 
@@ -263,33 +264,35 @@ _work = functools.lru_cache(maxsize=1024)(operations.work)
 
 
 def _count_axis_differences(sweep: Sweep, point: Point, other: Point) -> int:
-    """On how many axes two points differ."""
+    """Return the number of axes on which two points differ."""
     names = [models.family(point.model).size if axis.name == "parameters" else axis.name for axis in sweep.axes]
     return sum(getattr(point, name) != getattr(other, name) for name in names)
 
 
 MOST_AT_ONCE = 40
-"""Limit of points that stay in memory at once, memory permitting: as many as a search may choose."""
+"""Maximum number of points in memory at once, if they fit: as many as a search may choose."""
 
 KEEP_EVERY_S = 2.0
 """Interval in seconds at which the current rows are written, for viewers and in case the process is killed."""
 
 Begin = Callable[[Experiment, Reporter], Measurement]
-"""Makes a measurement of one point, of which nothing is done before its first visit."""
+"""Function that prepares the measurement of one point, which starts at its first visit."""
 
 Fit = Callable[[Sequence[Experiment], Sequence[Experiment]], bool]
-"""Check whether there is memory for the first points at once, in addition to the second ones, which are alive."""
+"""Function that returns whether the first points fit into memory at once, in addition to the second ones, which are in
+memory.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepEnd:
-    """How a sweep came to its end.
+    """End of a sweep.
 
     Attributes:
-        stopped: whether somebody wanted it to end; `rows` are then those of the points that lack pairs.
-        rows: of points that were cut off.
-        refusal: why the store did not take the rows of the last point; empty if it did.
-        summary: in a sentence, what has no times; empty if everything was timed.
+        stopped: whether a stop was requested; `rows` are then those of unfinished points.
+        rows: rows of unfinished points.
+        refusal: why the store refused the rows of the last point; empty if it did not.
+        summary: sentence on the points without times; empty if everything was timed.
     """
 
     stopped: bool = False
@@ -303,8 +306,8 @@ class SweepRun:
 
     Attributes:
         sweep: the requested sweep.
-        reporter: of its job.
-        results: the result of each settled point.
+        reporter: reporter of its job.
+        results: result of each finished point.
     """
 
     def __init__(self, sweep: Sweep, reporter: Reporter, machine: Machine, *, begin: Begin, fit: Fit) -> None:
@@ -351,7 +354,7 @@ class SweepRun:
                 self.results[point] = result_from_rows(self.sweep, point, rows)
 
     def _advance_sweep(self) -> SweepEnd | None:
-        """Begin a point, or visit all that are alive in a new order; how the sweep ended if it did."""
+        """Start a point, or visit all active points in a new order; return the end of the sweep if it has ended."""
         fresh = self._next()
         if fresh is None and not self._alive:
             self._tell(None)
@@ -364,16 +367,16 @@ class SweepRun:
         return None
 
     def _turns(self, fresh: Point | None) -> Sequence[Point]:
-        """Return the points of the next turn; after a size that the search chose, also the one that waits longest."""
+        """Return the points of the next turn; after a size of a search, also the point that has waited longest."""
         if fresh is None:
             return self._order.sample(list(self._alive), len(self._alive))
         waiting = sorted(self._alive.values(), key=lambda entry: entry.visited) if self.sweep.adaptive else []
         return [fresh, *(entry.point for entry in waiting[:1])]
 
     def _next(self) -> Point | None:
-        """Return the point to begin now; None if the alive ones continue first, or the sweep is over.
+        """Return the point to start now; None if the active ones continue first, or if the sweep is over.
 
-        A point that begins while others are alive must fit into memory and, by estimate, end within the budget.
+        A point that starts while others are active must fit into memory and, by estimate, end within the budget.
         """
         left = [point for point in self._points if point not in self.results and point not in self._alive]
         point = self._next_search_point() if left and self.sweep.adaptive else self._next_group_point(left)
@@ -389,7 +392,7 @@ class SweepRun:
         return point
 
     def _next_search_point(self) -> Point | None:
-        """Return the size that the search wants next; None if it is content with what it has."""
+        """Return the next size of the search; None if it has ended."""
         sizes, known = {self.sweep.size(point): point for point in self._points}, self._provisional_results()
         refused = [point for point, result in known.items() if result.trouble == "refused"]
         candidates = search.select_buildable(
@@ -408,9 +411,9 @@ class SweepRun:
         return sizes[step.size]
 
     def _next_group_point(self, left: Sequence[Point]) -> Point | None:
-        """Return the next point of the group that takes turns: all, or if they do not fit, every second point or fewer.
+        """Return the next point of the group that takes turns: all points, or fewer if they do not fit into memory.
 
-        Points that by estimate do not even fit alone come last, one by one.
+        Points that by estimate do not fit even alone come last, one by one.
         """
         if not self._alive and left:
             small = [point for point in left if self._fit_alone([point])] or left[:1]
@@ -422,7 +425,7 @@ class SweepRun:
         return self._fit([self.sweep.experiment(point) for point in points], ())
 
     def _can_join_active(self, point: Point) -> bool:
-        """Return whether a point can begin while the others are alive."""
+        """Return whether a point can start while the others are active."""
         alive = [self.sweep.experiment(other) for other in self._alive]
         known, owed_s = self._provisional_results(), self._active_remaining_s()
         expected_s = remaining_s(self.sweep, [point], known, elapsed_s=0.0) or 0.0
@@ -430,7 +433,7 @@ class SweepRun:
         return in_time and len(alive) < MOST_AT_ONCE and self._fit([self.sweep.experiment(point)], alive)
 
     def _run_point_round(self, point: Point) -> SweepEnd | None:
-        """Visit a point, and settle it if that was the last time; how the sweep ended if it did."""
+        """Visit a point, and finish it after its last visit; return the end of the sweep if it has ended."""
         self._tell(point)
         if point not in self._alive:
             if reason := too_slow(self.sweep, point, self._provisional_results()):
@@ -461,12 +464,12 @@ class SweepRun:
         return None
 
     def _has_built_nothing(self) -> bool:
-        """Return whether a script refused so many sizes, or all, that the cause must be elsewhere."""
+        """Return whether a script refused all sizes or so many that the size is not the cause."""
         refused = [result.trouble == "refused" for result in self.results.values()]
         return not self._alive and all(refused) and len(refused) >= min(MOST_REFUSED, len(self._points))
 
     def _settle(self, entry: ActivePoint) -> SweepEnd | None:
-        """Bring the rows of a point that came to its end to the store; how the sweep ended if it did."""
+        """Write the rows of a finished point to the store; return the end of the sweep if it has ended."""
         rows = entry.rows
         if any(row.outcome == "stopped" for row in rows) or (not rows and self.reporter.should_stop()):
             return self._end_as_stopped()
@@ -484,7 +487,7 @@ class SweepRun:
         return SweepEnd(stopped=True, rows=tuple(self._so_far()))
 
     def _so_far(self) -> list[Trial]:
-        """Return rows of points that lack pairs."""
+        """Return the rows of unfinished points."""
         return [row for entry in self._alive.values() for row in entry.rows if row.block_steps]
 
     def _keep(self) -> None:
@@ -492,7 +495,7 @@ class SweepRun:
         self._kept_at = time.monotonic()
 
     def _provisional_results(self) -> dict[Point, PointResult]:
-        """Return the result of each point that is settled or has its first pairs."""
+        """Return the result of each point that is finished or has its first pairs."""
         alive = {point: entry.result(self.sweep) for point, entry in self._alive.items() if entry.rows}
         return self.results | alive
 
@@ -500,7 +503,7 @@ class SweepRun:
         return sum(entry.remaining_s(self.sweep) for entry in self._alive.values())
 
     def _tell(self, point: Point | None) -> None:
-        """Report how far the sweep is, with the point whose turn it is."""
+        """Report the progress of the sweep, with the present point."""
         known = self._provisional_results()
         left = [other for other in self._points if other not in known]
         rest = self._rest_s(left, known) if point else None
@@ -520,7 +523,7 @@ class SweepRun:
         )
 
     def _rest_s(self, left: Sequence[Point], results: Mapping[Point, PointResult]) -> tuple[float, float] | None:
-        """Return the seconds that the rest may take, at least and at most; equal for a grid, estimates for a search."""
+        """Return the minimum and maximum remaining seconds; equal for a grid, estimates for a search."""
         elapsed_s, owed_s = self._read_elapsed_s(), self._active_remaining_s()
         if self.sweep.adaptive:
             found = search_s(self.sweep, left, results, elapsed_s=elapsed_s)
@@ -541,7 +544,7 @@ class SweepRun:
         )
 
     def _summary(self) -> str:
-        """Count the points without times, in one sentence."""
+        """Return a sentence with the number of points without times."""
         troubles = [result.trouble for result in self.results.values()]
         memory, slow = troubles.count("memory"), troubles.count("slow")
         clauses = [f"{_count_points(memory)} did not fit into memory"] if memory else []

@@ -37,11 +37,11 @@ CODE = PACKAGE
 
 @dataclass(frozen=True)
 class Code:
-    """The code as it was when this process began; rows name the commit that measured them.
+    """The code at the start of this process; rows name the commit that measured them.
 
     Attributes:
-        folder: where it is.
-        newest_ns: when a file of it was changed last.
+        folder: folder of the code.
+        newest_ns: time of the last change of a file.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class Code:
 
     @classmethod
     def scan(cls, folder: Path = CODE) -> Self:
-        """Return the code as it is on disk."""
+        """Return the present code on disk."""
         newest_ns = 0
         for path in folder.rglob("*.py"):
             with contextlib.suppress(FileNotFoundError):  # an editor's temporary file, already gone
@@ -58,7 +58,7 @@ class Code:
 
     @property
     def changed(self) -> bool:
-        """Whether a file was changed since."""
+        """Whether a file was changed since then."""
         return self.scan(self.folder) != self
 
 
@@ -70,10 +70,10 @@ os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 
 
 def start_successor(queue: Queue) -> int:
-    """Start what waits until this process is gone, whatever becomes of it, and then is the next worker of a queue.
+    """Start a process that waits for the end of this one, however it ends, and then becomes the next worker.
 
     Returns:
-        The number of its process; 0 where the system does not tell a child that its parent is gone.
+        The number of its process; 0 if the system does not notify a child of its parent's end.
 
     Raises:
         JobError: no process can be started.
@@ -89,28 +89,30 @@ def start_successor(queue: Queue) -> int:
 
 
 IDLE_S = 15 * 60.0
-"""How long a worker without work stays warm: a reader comes back within minutes, memory is wanted after that."""
+"""Seconds that a worker without work stays alive: users return within minutes, and then the memory is needed."""
 
 HOLDING_IDLE_S = 3 * 60.0
-"""The same where it has used an accelerator, of which it holds some hundred megabytes that others may want."""
+"""Seconds that a worker without work stays alive after it used an accelerator, where it occupies some hundred
+megabytes.
+"""
 
 HOST = Contender().device
 
 SETTLE_EVERY_S, SETTLE_S = 5.0, 120.0
-"""How often, and while a job ends for how long, what could not be written is tried again."""
+"""Seconds between two attempts to write refused data, and seconds of these attempts at the end of a job."""
 
 HOLD_S = 15 * 60.0
-"""How long a worker that would leave stays for results that full disks refused."""
+"""Seconds that a worker stays alive for results that full disks refused."""
 
 _POLL_S = 0.1
 
 ENVIRONMENT = dict(os.environ)
-"""Environment variables of this process when it began, before libraries and scripts changed any."""
+"""Environment variables at the start of this process, before libraries and scripts changed any."""
 
 _log = logging.getLogger(__name__)
 
 Ending = Literal["idle", "renew"]
-"""Why a worker stopped taking jobs: nothing to do, or a fresh process must go on."""
+"""Why a worker stopped taking jobs: no work, or a new process must continue."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +120,12 @@ class MeasurementBackend:
     """The measuring half, as the worker uses it.
 
     Attributes:
-        measure: makes a measurement; returns its rows, whatever their outcome, or raises CrossoverError.
-        begin: makes one that takes turns with others, for a point of a sweep.
-        fit: whether several of them can be alive at once.
-        demonstrate: gives a demonstration; returns its exhibit, None if it was stopped, or raises CrossoverError.
-        survey: what this machine is, without using any device yet.
-        initialise: uses a device for the first time; seconds.
+        measure: runs a measurement; returns its rows, whatever their outcome, or raises CrossoverError.
+        begin: prepares the measurement of a point of a sweep, which alternates with others.
+        fit: returns whether several of these fit into memory at once.
+        demonstrate: runs a demonstration; returns its exhibit, None if it was stopped, or raises CrossoverError.
+        survey: describes this machine, without using any device.
+        initialise: uses a device for the first time; returns the seconds.
     """
 
     measure: Callable[[Experiment, Reporter], list[Trial]]
@@ -135,15 +137,15 @@ class MeasurementBackend:
 
 
 class Worker:
-    """Takes jobs of one queue until it is idle for long or a fresh process must go on.
+    """Takes jobs of one queue until it is idle for long or a new process must continue.
 
     Attributes:
-        queue: where jobs come from.
-        bench: what measures them.
-        machine: what this machine is; start-up costs are added once the machine was free.
+        queue: queue of the jobs.
+        bench: functions that measure.
+        machine: description of this machine; start-up costs are added when the machine is free.
         code: the code that this process runs.
         idle_s: seconds without work after which it stops.
-        heir: number of the process that takes its place, once it runs code of others; 0 before.
+        heir: number of the process that replaces this one after it ran a custom script; 0 before.
     """
 
     def __init__(self, queue: Queue, bench: MeasurementBackend, machine: Machine, *, code: Code, idle_s: float) -> None:
@@ -153,7 +155,7 @@ class Worker:
         self.queue.worker_file.report(self.machine, self._process)
 
     def run(self) -> Ending:
-        """Take jobs until there is a reason to stop, then wait for a while if full disks refused results."""
+        """Take jobs until there is a reason to stop, then wait for some time if full disks refused results."""
         ending = self._take_jobs()
         deadline = time.monotonic() + HOLD_S
         while self.queue.is_disk_full and time.monotonic() < deadline:
@@ -188,11 +190,14 @@ class Worker:
 
     @property
     def patience_s(self) -> float:
-        """Seconds without work after which it stops, by what it holds now."""
+        """Seconds without work after which it stops, depending on the devices that it has used."""
         return min(self.idle_s, HOLDING_IDLE_S) if self._used - {HOST} else self.idle_s
 
     def _work(self, job: Job) -> bool:
-        """Measure one job. Return False if this process cannot be trusted with another, as after custom code."""
+        """Measure one job.
+
+        Return False if this process must not measure another one, for example after a custom script.
+        """
         reporter = Reporter(self.queue, job)
         try:
             with self._hold_machine(reporter):
@@ -234,7 +239,7 @@ class Worker:
                 self._finish(reporter, measured)
 
     def _settle(self, job: Job) -> None:
-        """Write down what became of a job, and try again for a while where nothing can be written."""
+        """Store the end of a job, and try again for some time if nothing can be written."""
         deadline = time.monotonic() + SETTLE_S
         while True:
             try:
@@ -246,7 +251,7 @@ class Worker:
                 time.sleep(SETTLE_EVERY_S)
 
     def _finish(self, reporter: Reporter, trials: Sequence[Trial]) -> None:
-        """End a job that returned."""
+        """Finish a job that returned."""
         files, job = self.queue.files(reporter.job.id), reporter.job
         if not trials and not reporter.should_stop():
             return self._fail(reporter, "Nothing was measured within the time budget. Allow more time.")
@@ -257,7 +262,7 @@ class Worker:
         return self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _finish_sweep(self, reporter: Reporter, ended: SweepEnd) -> None:
-        """End a sweep; the store has the rows of every point that does not lack pairs."""
+        """Finish a sweep; the store has the rows of every point with all pairs."""
         files, job = self.queue.files(reporter.job.id), reporter.job
         refusal = ended.refusal or ("" if ended.stopped else reporter.save_rest())
         job = reporter.job
@@ -272,7 +277,7 @@ class Worker:
         return self._settle(recovery.rescue(files, job, state="stopped", event="Stopped"))
 
     def _fail(self, reporter: Reporter, reason: str) -> None:
-        """End a job that raised. Rows measured before are saved."""
+        """Finish a job that raised an error. Rows measured before are saved."""
         rescued = recovery.rescue(self.queue.files(reporter.job.id), reporter.job, state="failed", event="It failed")
         saved = " Earlier measurements are saved." if rescued.trial_ids else ""
         self._settle(replace(rescued, message=reason + saved))
@@ -310,9 +315,9 @@ class Worker:
                     self._machine_lock.release()
 
     def _warm_up(self, devices: Sequence[str]) -> None:
-        """Use devices for the first time, under the machine's lock; an accelerator only when a job needs it.
+        """Use devices for the first time, under the machine's lock; an accelerator only if a job needs it.
 
-        So start-up costs are of an undisturbed machine, and the memory of an unused GPU stays free.
+        Start-up costs are thus measured on an undisturbed machine, and the memory of an unused GPU stays free.
         """
         there = {info.device for info in self.machine.devices}
         for device in dict.fromkeys(devices):
@@ -330,13 +335,13 @@ class Worker:
 
 
 QUIET_LOOK_S = 0.5
-"""Seconds between two looks at the use of the machine, which the system counts in hundredths of a second."""
+"""Seconds between two readings of the use of the machine, which the system counts in hundredths of a second."""
 
 
 def _wait_for_quiet(reporter: Reporter) -> None:
-    """Wait until other programs leave the machine alone, at most as long as the job says, and note if they do not.
+    """Wait until the machine is quiet, at most as long as the job allows, and add a note if it is not.
 
-    Programs are named for the command line and notebooks alone: a page may be looked at by anybody.
+    Programs are named only for the command line and notebooks, because anybody may see a page.
     """
     job = reporter.job
     if not job.quiet_s:
@@ -362,10 +367,10 @@ def serve(
     """Serve the queue until idle, or leave at once if another worker serves it.
 
     Args:
-        queue: where jobs come from.
-        load: loads the measuring half; called after the lock is acquired, as importing torch costs seconds.
+        queue: queue of the jobs.
+        load: loads the measuring half; called after the lock is acquired, because importing torch takes seconds.
         idle_s: seconds without work after which to leave.
-        code_folder: the code whose change calls for a fresh process.
+        code_folder: folder of code; a change in it requires a new process.
     """
     code, worker_file = Code.scan(code_folder), queue.worker_file
     queue.folder.mkdir(parents=True, exist_ok=True)
@@ -396,7 +401,7 @@ def serve(
 
 
 def _begin_to_serve(queue: Queue, load: Callable[[], MeasurementBackend], code: Code, idle_s: float) -> Worker:
-    """Load what measures, and let others see first that somebody is about to serve, then that somebody does."""
+    """Load the measuring half; record first that a worker is starting, then that it serves."""
     me, surroundings = process.current_process(), ExecutionContext.capture(whole=True)  # before torch can change them
     with queue.guard():
         last = queue.worker_file.serving
