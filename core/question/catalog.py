@@ -17,14 +17,14 @@ class Dataset:
         name: key in links, on the command line and in the store.
         title: label for people.
         summary: one sentence; a synthetic set says that it is synthetic.
-        shape: shape of one sample, (features,) or (channels, height, width); of tokens (), as their number is a size.
+        shape: shape of one sample, (features,) or (channels, height, width); () for tokens, whose number is a size.
         classes: class names in the order of their labels 0, 1, …
         default_samples: training samples by default.
         max_samples: limit of training samples.
         needs_files: whether torchvision's files must be on disk or be downloaded.
-        bundled: its file among those that come with scikit-learn; empty if it does not come with it.
-        vocabulary: how many different tokens there are, where a sample is a sequence of tokens, or of categories.
-        axes: sizes of its samples that can be set.
+        bundled: its file in scikit-learn; empty if it is not part of scikit-learn.
+        vocabulary: number of different tokens or categories, if a sample is a sequence of them.
+        axes: adjustable sizes of its samples.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Dataset:
 
     @property
     def synthetic(self) -> bool:
-        """Whether a seeded generator makes the samples."""
+        """Whether the samples come from a seeded generator."""
         return not (self.needs_files or self.bundled)
 
     @property
     def called(self) -> str:
-        """The data set's title without the part in brackets, for a sentence."""
+        """The title of the data set without the part in parentheses, for a sentence."""
         return self.title.partition(" (")[0]
 
     def shape_for_length(self, sequence_length: int) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ class Dataset:
         return (sequence_length,) if "sequence_length" in self.axes else self.shape
 
     def vocabulary_for_rows(self, embedding_rows: int) -> int:
-        """Return how many different tokens there are, which may be a setting."""
+        """Return the number of different tokens, which may be a setting."""
         return embedding_rows if "embedding_rows" in self.axes else self.vocabulary
 
 

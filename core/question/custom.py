@@ -1,7 +1,7 @@
 """A custom training script: a Python file with a function that builds it, in place of a model of the catalogue.
 
-Its identity is the file's name, its function and a hash of its source; the file's folder is no part of that. A custom
-script is never read from a link, and nothing here runs the file: `core.measure.custom` does.
+Its identity is the file's name, its function and a hash of its source, without the file's folder. A custom script is
+never read from a link, and nothing here runs the file: `core.measure.custom` does.
 """
 
 import re
@@ -38,7 +38,7 @@ ACTIVITIES = {
     "a download": "Download before the measurement, for example by running the script once.",
     "an evaluation": "Leave evaluation out of build and step, for example by an interval that is never reached.",
 }
-"""Activities of scripts that often take long → how to leave them out."""
+"""Activities of scripts that often take long → advice to avoid them."""
 
 NAME = re.compile(r"[\w .()+@=-]{1,120}\.py:[A-Za-z_]\w{0,79}", re.ASCII)
 NAMED = "a file whose name ends in .py and has only letters from a to z, digits, spaces and . _ - ( ) + @ ="
@@ -51,7 +51,7 @@ class CustomFields:
 
     Attributes:
         training: name of its file and of the function that builds it, as `my_training.py:build`.
-        source_hash: hash of that file and of all that it imports from its own folder, 16 hexadecimal digits.
+        source_hash: hash of the file and of its imports from the same folder, 16 hexadecimal digits.
         size: argument of the function.
     """
 
@@ -64,7 +64,7 @@ def check_custom_fields(fields: CustomFields) -> None:
     """Check the fields of a custom script, which must be complete, or all empty.
 
     Raises:
-        InvalidValue: names the first that is wrong.
+        InvalidValue: a field is invalid; the error names the first one.
     """
     if not fields.training:
         for name in ("source_hash", "size"):
@@ -83,7 +83,7 @@ def locate_script(text: str) -> tuple[Path, str]:
     """Parse file and function: `folder/my_training.py:build`, or the file alone for `build`.
 
     Raises:
-        InvalidValue: it is neither, or there is no such file.
+        InvalidValue: the text has another form, or there is no such file.
     """
     before, colon, after = text.rpartition(":")
     file, function = (before, after) if colon and after.isidentifier() else (text, DEFAULT_FUNCTION)

@@ -1,7 +1,7 @@
 """A lesson's request to the measuring process: a demonstration to show, which is not a result of the store.
 
-As with `core.question.experiment`, a `Demonstration` that exists is one that can be tried. Its result is a
-`core.results.exhibits.Exhibit`, which `core.measure.demonstrations` produces. Nothing here measures.
+As in `core.question.experiment`, every `Demonstration` is valid. Its result is a `core.results.exhibits.Exhibit`, which
+`core.measure.demonstrations` produces. Nothing here measures.
 """
 
 import functools
@@ -20,7 +20,7 @@ LESSON_KINDS: dict[Kind, str] = {
     "moving": "Moving tensors and modules, and PyTorch's errors for tensors on two devices.",
     "first_step": "Difference of loss and gradients between two devices after the first step.",
 }
-"""Kinds of demonstration, each with a sentence for people."""
+"""Kinds of demonstrations, each with a display sentence."""
 
 SHORTCUTS: dict[str, str] = {
     "no_drain_before": "The clock is started while the device may still be doing earlier work.",
@@ -34,7 +34,7 @@ SHORTCUTS: dict[str, str] = {
     "wall_clock": "The system's clock, time.time(), is read, which may be changed meanwhile.",
     "one_repeat": "It is timed once.",
 }
-"""Shortcuts that differ from the recipe `ours`, each with a sentence for people."""
+"""Shortcuts that differ from the recipe `ours`, each with a display sentence."""
 
 Span = Literal["block", "training", "epoch"]
 """Unit that is timed in one piece: a block of steps, a whole training, or each epoch of one."""
@@ -47,9 +47,9 @@ class Recipe:
     Attributes:
         name: key of `RECIPES`.
         title: label for people.
-        explains: one or two sentences: what is done, and what comes of it.
-        switched: keys of `SHORTCUTS`: what is done otherwise than `ours` does it.
-        span: what is timed in one piece.
+        explains: one or two sentences on the method and its effect.
+        switched: keys of `SHORTCUTS`: the differences from `ours`.
+        span: unit that is timed in one piece.
         loader: the data path of the timed part; empty for resident data.
     """
 
@@ -158,9 +158,10 @@ class Demonstration:
     Attributes:
         kind: key of `LESSON_KINDS`.
         point: the training (`clock`, `first_step`).
-        contenders: distinct. `clock` shows each by itself, `moving` the first that is no CPU, `first_step` a pair.
-        budget_s: seconds that `clock` may take; parts that would take longer are left out.
-        recipes: keys of `RECIPES` that `clock` shows, `ours` always among them; empty for all.
+        contenders: distinct contenders. `clock` shows each separately, `moving` the first one other than a CPU,
+            `first_step` a pair.
+        budget_s: maximum seconds of `clock`; parts that would take longer are omitted.
+        recipes: keys of `RECIPES` that `clock` shows, always including `ours`; empty for all.
     """
 
     kind: Kind
@@ -185,7 +186,7 @@ class Demonstration:
 
     @functools.cached_property
     def id(self) -> str:
-        """Name of what is to be shown, 16 hexadecimal digits; the budget is not part of it."""
+        """Name of the demonstration, 16 hexadecimal digits; the budget is not part of it."""
         return hash_question({name: value for name, value in self.to_json().items() if name != "budget_s"})
 
     def to_json(self) -> dict[str, Any]:
@@ -225,6 +226,6 @@ class Demonstration:
 
 
 def _recipes(names: Iterable[object]) -> tuple[str, ...]:
-    """Return the recipes by name, in the order of `RECIPES`, `ours` always among them; all where none is named."""
+    """Return the recipes by name, in the order of `RECIPES`, always including `ours`; all if none is named."""
     wanted = [require_choice("recipes", name, RECIPES) for name in names]
     return tuple(name for name in RECIPES if not wanted or name == "ours" or name in wanted)

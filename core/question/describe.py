@@ -1,4 +1,4 @@
-"""A question in words: as a line for people, and as the command line asks it.
+"""A question in words: as a display line, and as a command line.
 
 Error messages for invalid values: with names of controls on a page, with options on the command line.
 """
@@ -17,7 +17,7 @@ from .presets import PRESETS
 from .sweep import Axis, Sweep
 
 SPELT = {"budget_s": "budget", "point_budget_s": "point-budget"}
-"""Options that are not called like their field."""
+"""Options whose names differ from their field."""
 
 
 def describe_question(question: Point | Experiment | Sweep, *, without: Collection[str] = ()) -> str:
@@ -25,7 +25,7 @@ def describe_question(question: Point | Experiment | Sweep, *, without: Collecti
 
     Args:
         question: a training, alone or with its devices, or a sweep, whose axes come first.
-        without: fields of the training that are left out, because they are varied.
+        without: fields of the training to omit, because they are varied.
     """
     if isinstance(question, Sweep):
         ends = [
@@ -55,7 +55,7 @@ def describe_question(question: Point | Experiment | Sweep, *, without: Collecti
 
 
 def label_axis(axis: str, model: str) -> str:
-    """Return an axis of a training for people: that of a fit's samples is called rows."""
+    """Return the display name of an axis of a training: the samples of a fit are called rows."""
     return axis_title(answer_axis_name(axis, model))
 
 
@@ -67,12 +67,12 @@ def describe_training(row: Any) -> str:
 
 
 def fields_set_by_axes(names: Collection[str], family: models.Family) -> set[str]:
-    """Return the fields that axes set, so that their own values have no meaning."""
+    """Return the fields that axes set; their values in the point have no meaning."""
     return {*names, *([family.size] if "parameters" in names else [])}
 
 
 def build_command(question: Experiment | Sweep) -> str:
-    """Return the command line of the same question; fields that do not shape the training are left out."""
+    """Return the command line of a question, without fields that do not affect the training."""
     if isinstance(question, Sweep):
         limits = {name: format_value(getattr(question, name)) for name in ("point_budget_s", "pairs")}
         what, varied, axes = "sweep", {axis.name for axis in question.axes}, _axes(question)
@@ -90,7 +90,7 @@ def build_command(question: Experiment | Sweep) -> str:
 def format_options(values: Mapping[str, object]) -> str:
     """Return values by field as options of the command line, several for a list.
 
-    Values that are None, 0 or false are left out.
+    Values that are None, 0 or false are omitted.
     """
     words: list[str] = []
     for name, value in values.items():
@@ -103,12 +103,12 @@ def format_options(values: Mapping[str, object]) -> str:
 
 
 def simplify_number(value: float) -> float:
-    """Return a number as controls hold and links spell it: 60.0 is 60."""
+    """Return a number as in controls and links: 60.0 becomes 60."""
     return int(value) if value == int(value) else value
 
 
 def format_value(value: object) -> str:
-    """Return a value as links and the command line spell it."""
+    """Return a value as written in links and on the command line."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(simplify_number(value)) if isinstance(value, float) else str(value)
@@ -168,7 +168,7 @@ CONTROLS: dict[str, str] = {
     ),
     "steps_per_call": "Steps per call",
 }
-"""How pages call the control of a value that is no field."""
+"""Names of controls on pages for values that are not fields."""
 
 _OPTION_OF = {
     **{name: f"--{name.replace('_', '-')}" for name in (*TRAINING, "axis", "devices", "preset", "scale", "spread")},
@@ -185,18 +185,18 @@ _OPTION_OF = {
     "recipes": "--clocks",
     "sweep_budget_s": "--budget",
 }
-"""Option of the command line that sets a value."""
+"""Options of the command line by the value that they set."""
 
 _OPTIONS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("adaptive", "also", "axis"), lambda axis: FIELDS[axis].label),
     **dict.fromkeys(("preset", "tutorial"), lambda name: PRESETS[name].title),
     "scale": str.capitalize,
 }
-"""How controls that are no fields show their words; those of fields say it themselves."""
+"""Display texts of words in controls that are not fields; fields have their own."""
 
 
 def format_page_error(error: CrossoverError) -> str:
-    """Return the message with the name of the page's control and with values as the control shows them."""
+    """Return the message with the name of the control, and with values as displayed in the control."""
     if not isinstance(error, InvalidValue):
         return str(error)
     return error.format_message(
@@ -205,16 +205,16 @@ def format_page_error(error: CrossoverError) -> str:
 
 
 def format_command_error(error: CrossoverError) -> str:
-    """Return the message with the option's name and with values as they are typed on the command line."""
+    """Return the message with the name of the option, and with values as typed on the command line."""
     if not isinstance(error, InvalidValue):
         return str(error)
     return error.format_message(_OPTION_OF.get(error.field) or control(error.field))
 
 
 def control(field: str) -> str:
-    """Return the name of a control for people, also of the ends of its range.
+    """Return the display name of a control, also for the ends of its range.
 
-    A field without a control, such as a key of a file, has its own name.
+    A field without a control, such as a key of a file, is named unchanged.
     """
     bare = field.removesuffix("_range").removesuffix("_values")
     return FIELDS[bare].name if bare in FIELDS else CONTROLS.get(bare, field)

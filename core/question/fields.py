@@ -22,26 +22,26 @@ class Field:
     """Facts about one field.
 
     Attributes:
-        default: its default; its type is that of the field.
-        title: name for people.
-        meaning: of its column in the store; empty where it has none of its own.
-        unit: of its column.
-        words: allowed texts, as links, columns and commands write them; empty for numbers.
-        labels: the same words for people.
+        default: default value, which has the type of the field.
+        title: display name.
+        meaning: description of its column in the store; empty without a separate column.
+        unit: unit of its column.
+        words: allowed words in links, columns and commands; empty for numbers.
+        labels: display texts of the words.
         low: lowest number.
-        high: highest number; samples and depth are narrower for some trainings.
-        stops: values of its slider; without any, every whole number.
+        high: highest number; some trainings restrict samples and depth further.
+        stops: values of its slider; empty for every whole number.
         panel: part of a form that contains it.
         help: help text of its control.
         option: its option on the command line; the title unless given.
-        brief: how a line about a training writes it, as "batch {}"; empty where it is left out.
-        axis: whether it can be varied: a size, on which a crossover is looked for, or anything else.
-        place: how a value on its axis is described, as "a batch size of {}".
-        every: whether a range of it means every whole number instead of doublings.
-        usual_range: default ends of a range of it.
+        brief: text in a line about a training, as "batch {}"; empty if it is omitted there.
+        axis: kind of axis if it can be varied: a size, which can have a crossover, or another setting.
+        place: description of a value on its axis, as "a batch size of {}".
+        every: whether a range means every whole number instead of doublings.
+        usual_range: default ends of a range.
         usual_values: default values to combine with another axis.
-        axis_stops: values that an axis offers, if others than `stops`.
-        later: whether rows, jobs and links of earlier versions do not have it; they mean `absent`.
+        axis_stops: values that an axis offers, if different from `stops`.
+        later: whether rows, jobs and links of earlier versions lack it; its value is then `absent`.
     """
 
     default: Any
@@ -67,7 +67,7 @@ class Field:
 
     @property
     def name(self) -> str:
-        """The title as it begins a sentence."""
+        """The title with a capital letter."""
         return self.title[:1].upper() + self.title[1:]
 
     @property
@@ -77,7 +77,7 @@ class Field:
 
     @property
     def absent(self) -> Any:
-        """Value of the field where it is missing: 0 of a size, as in models without it; else its default."""
+        """Value of a missing field: 0 for a size, as in models without it; otherwise its default."""
         return 0 if self.later and self.axis == "size" and self.panel == "model" else self.default
 
     @property
@@ -98,7 +98,7 @@ DATA_PATHS: dict[str, str] = {
     "pinned": "As loader, with batches in pinned memory, from which a CUDA GPU copies without waiting.",
     "tutorial": "One sample at a time with transforms, through the DataLoader, copied for every batch.",
 }
-"""How data reach the device, with a sentence for people; `resident` is the headline."""
+"""Ways to deliver data to the device, each with a display sentence; `resident` is the default."""
 
 DATA_PATH_TITLES = {
     "resident": "Preloaded on the device",
@@ -107,21 +107,21 @@ DATA_PATH_TITLES = {
     "pinned": "DataLoader, pinned memory",
     "tutorial": "Per-sample transforms",
 }
-"""The same in a few words."""
+"""Short titles of the data paths."""
 
 DTYPES = {
     "float32": "32-bit numbers (float32)",
     "float64": "64-bit numbers (float64)",
 }
-"""In which numbers weights, samples and losses are, with names for people."""
+"""Number formats of weights, samples and losses, with display names."""
 
 LOADER_PATHS = ("loader", "pinned", "tutorial")
-"""Data paths that go through torch's DataLoader, and for which `loader_workers` matters."""
+"""Data paths that use torch's DataLoader, for which `loader_workers` matters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The fields of a training, without saying where it runs; each is a column, an option and a parameter of links."""
+    """The fields of a training, without its devices; each is a column, an option and a parameter of links."""
 
     dataset: str = field_with_spec(
         "digits",
@@ -383,17 +383,17 @@ TRAINING: tuple[str, ...] = tuple(entry.name for entry in dataclasses.fields(Tra
 
 
 GRID_PAIRS, ADAPTIVE_PAIRS = 6, 3
-"""Default pairs of blocks timed at each point: of a grid, and of an adaptive search.
+"""Default number of pairs of blocks at each point of a grid, and of an adaptive search.
 
-Six are the fewest that give a single point a distribution-free interval of 95 %; an adaptive search measures
-neighbours instead, and three make a median.
+Six pairs are the minimum for a distribution-free 95 % interval of a single point. An adaptive search measures
+neighbours instead, and three pairs suffice for a median.
 """
 
 OUTCOME_TITLES = {
     "budget_spent": "time was up",
     "out_of_memory": "out of memory",
 }
-"""How a training ended, in few words, where the word of the column is not one for people."""
+"""Display texts of outcomes whose word in the column is not for display."""
 
 FIELDS: dict[str, Field] = {
     **{entry.name: entry.metadata["field"] for entry in dataclasses.fields(Training)},
@@ -455,31 +455,31 @@ FIELDS: dict[str, Field] = {
         f"0 = default ({GRID_PAIRS}; adaptive search: {ADAPTIVE_PAIRS}).",
     ),
 }
-"""Every field by its name: those of a training, its parameters, which follow from it, and what limits a measurement."""
+"""All fields by name: those of a training, its number of parameters, and the limits of a measurement."""
 
 _AXES = sorted((item for item in FIELDS.items() if item[1].axis), key=lambda item: PANELS.index(item[1].panel))
 
 SIZE_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entry.axis == "size"}
-"""Axes on which a crossover is looked for, with their names for people."""
+"""Axes that can have a crossover, with their display names."""
 
 OTHER_AXES: dict[str, str] = {name: entry.title for name, entry in _AXES if entry.axis == "other"}
-"""Axes that a grid may vary as well; no size, so no crossover lies on them."""
+"""Further axes of a grid; they are not sizes, so they have no crossover."""
 
 AXES = SIZE_AXES | OTHER_AXES
 
 
 def axis_title(axis: str) -> str:
-    """Return the name of an axis for people; an unknown name is returned unchanged."""
+    """Return the display name of an axis; an unknown name is returned unchanged."""
     return AXES.get(axis, axis)
 
 
 def field_title(name: str) -> str:
-    """Return the name of a field for people; an unknown name is returned with spaces."""
+    """Return the display name of a field; an unknown name is returned with spaces."""
     return FIELDS[name].title if name in FIELDS else name.replace("_", " ")
 
 
 def value_label(name: str, value: object) -> str:
-    """Return a value of a field for people: "Digits (1,797 images)"; one that has no label as it is written."""
+    """Return the display text of a value: "Digits (1,797 images)"; a value without a label is written unchanged."""
     labels = OUTCOME_TITLES if name == "outcome" else FIELDS[name].labels if name in FIELDS else {}
     return labels.get(str(value), str(value))
 

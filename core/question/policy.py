@@ -1,10 +1,10 @@
 """Server policy: who may run, how much, and what visitors may change. Read from one TOML file.
 
 The file is the one that `CROSSOVER_POLICY` names, else `crossover.toml` in the folder of streamlit_app.py. If there is
-no file, the defaults apply, which suit a personal machine. A broken file allows nothing at all until it is fixed:
-neither a mistake nor a loss of power must ever open a host. A file is broken if it cannot be read, has an unknown key
-or value, does not say who may run, or has disappeared. Every key is explained in docs/hosting.md. Nothing here
-identifies a visitor; `pages.shared.permits` does.
+no file, the defaults apply, which suit a personal machine. A broken file allows nothing until it is fixed: neither a
+mistake nor a power failure must ever open a host. A file is broken if it cannot be read, has an unknown key or value,
+does not say who may run, or has disappeared. Every key is explained in docs/hosting.md. Nothing here identifies a
+visitor; `pages.shared.permits` does.
 """
 
 import dataclasses
@@ -29,10 +29,10 @@ from .models.operations import step_bytes, work
 from .sweep import MAX_POINTS, Sweep
 
 POLICY_VARIABLE = "CROSSOVER_POLICY"
-"""Environment variable that names the settings file of a host; a file that it names must be there."""
+"""Environment variable that names the settings file of a host; the file must exist."""
 
 POLICY = SETTINGS_FOLDER / "crossover.toml"
-"""The file that is read if the environment names none, and if it is there."""
+"""Default settings file, which is optional."""
 
 AnyQuestion = Experiment | Sweep | Demonstration
 """A question for the measuring process."""
@@ -57,7 +57,7 @@ CHOICES: dict[str, dict[str, str]] = {
         "signed_in": "signed-in visitors",
     },
 }
-"""Keys that take a word, with the words and what they mean."""
+"""Keys whose values are words, with the words and their meanings."""
 
 _HASH = re.compile(r"scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}")
 BANNER_LENGTH = 500
@@ -101,12 +101,12 @@ class PersonBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassMode:
-    """Whether there are classes here.
+    """Settings of classes.
 
     Attributes:
         mode: whether there are classes.
         create: who may create a class on the page.
-        code_hash: hash of the code that `create = "code"` requires, as `python -m core class code` prints it.
+        code_hash: hash of the code that `create = "code"` requires; `python -m core class code` prints it.
     """
 
     mode: bool = True
@@ -116,12 +116,12 @@ class ClassMode:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Which other machines a page may have a sweep measured on.
+    """Other machines on which a page may measure a sweep.
 
     Attributes:
-        on: what is offered, as `--on` of a sweep has it, such as `["ray"]`; empty: this machine alone.
-        who_may_ask: who may have a sweep measured there, of those who may measure here.
-        host_names: whether visitors see the names of these machines' hosts, and not a number of each.
+        on: offered clusters, in the form of `--on` of a sweep, such as `["ray"]`; empty for this machine only.
+        who_may_ask: who of those who may measure here may measure there.
+        host_names: whether visitors see the host names of these machines instead of numbers.
     """
 
     on: tuple[str, ...] = ()
@@ -134,17 +134,17 @@ class Policy:
     """Server policy.
 
     Attributes:
-        who_may_run: who may measure; a settings file must say it.
+        who_may_run: who may measure; required in a settings file.
         who_may_stop: who may end running or waiting jobs.
-        sign_in_domains: domains of which a signed-in visitor's confirmed mail address must be; empty for all.
+        sign_in_domains: allowed domains of a signed-in visitor's confirmed mail address; empty for all.
         read_only_gallery: whether files can only be exported, not imported.
         banner: up to 500 characters, shown on every page as unformatted text; empty for none.
-        queue_length: most jobs that wait at once.
+        queue_length: maximum number of waiting jobs.
         run: limits of one run.
         person: limits of one person.
         classes: whether there are classes; `class` in the file.
-        cluster: which other machines a page may have a sweep measured on.
-        fault: why nothing may run, in one sentence, where the file is broken; empty otherwise.
+        cluster: other machines on which a page may measure a sweep.
+        fault: why nothing may run if the file is broken, in one sentence; otherwise empty.
     """
 
     who_may_run: str = "everybody"
@@ -164,7 +164,7 @@ class Policy:
         """Read the policy from a file.
 
         Raises:
-            CrossoverError: it cannot be read, a key or a value is unknown, or it does not say who may run something.
+            CrossoverError: the file cannot be read, a key or a value is unknown, or `who_may_run` is missing.
         """
         data = _tables(path)
         try:
@@ -208,10 +208,10 @@ class Policy:
         return cls(who_may_run="nobody", who_may_stop="asker", read_only_gallery=True, classes=nothing, fault=fault)
 
     def check(self, question: AnyQuestion) -> None:
-        """Find out whether anybody may ask this.
+        """Check that a question is allowed.
 
         Raises:
-            NotAllowed: nobody may, with the budget that it exceeds.
+            NotAllowed: it is not; the message names the exceeded budget.
         """
         self.check_open()
         check_custom_allowed(question)
@@ -251,10 +251,10 @@ class Policy:
             raise NotAllowed("This host doesn't run compiled variants. Choose others.")
 
     def check_open(self) -> None:
-        """Find out whether anything may be run here.
+        """Check that measuring is allowed on this host.
 
         Raises:
-            NotAllowed: nothing may.
+            NotAllowed: it is not.
         """
         if self.fault:
             raise NotAllowed(f"Nothing can be run here until the host's settings are fixed. {self.fault}")
@@ -263,9 +263,9 @@ class Policy:
 
 
 def question_seconds(question: AnyQuestion) -> float:
-    """Return most seconds of measuring that a question asks for.
+    """Return the maximum seconds of measuring of a question.
 
-    A sweep ends with the point in which its budget does.
+    A sweep ends with the point during which its budget runs out.
     """
     return question.budget_s + (question.point_budget_s if isinstance(question, Sweep) else 0.0)
 
@@ -286,14 +286,14 @@ def check_custom_allowed(question: AnyQuestion) -> None:
 
 
 def find_policy_file() -> Path | None:
-    """Return the file that holds here, whether it can be read or not; None where there is none."""
+    """Return the settings file of this host, whether it can be read or not; None without one."""
     return _look()[0]
 
 
 def load_policy() -> Policy:
-    """Return the policy of this host, as its file is now.
+    """Return the present policy of this host.
 
-    It allows nothing where the file is broken, or has disappeared since.
+    It allows nothing if the file is broken, or has disappeared.
     """
     path, seen = _look()
     if path is None:
@@ -306,7 +306,7 @@ def load_policy() -> Policy:
 
 
 def _look() -> tuple[Path | None, tuple[int, ...]]:
-    """Return the file that holds here, with its stamp, which is empty where it cannot be looked at."""
+    """Return the settings file of this host, with its stamp, which is empty if the file cannot be read."""
     named = os.environ.get(POLICY_VARIABLE, "")
     path = Path(named) if named else POLICY
     try:
@@ -320,7 +320,7 @@ _seen_files: set[Path] = set()
 
 @functools.lru_cache(maxsize=8)
 def _load_policy_cached(path: Path, _stamp: tuple[int, ...]) -> Policy:
-    """Load a policy. A file that cannot be read is not cached: perhaps nothing could be read for a moment."""
+    """Load a policy. A file that cannot be read is not cached, because the failure may be temporary."""
     return Policy.load(path)
 
 
@@ -356,7 +356,7 @@ def _check_table(name: str, part: Any, value: object) -> dict[str, Any]:
 
 
 def _check_value(key: str, value: Any, default: object) -> Any:
-    """Return a value of the type that its default has."""
+    """Return a value of the same type as its default."""
     if key in CHOICES:
         return require_choice(key, value, CHOICES[key])
     match default:

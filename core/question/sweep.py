@@ -1,8 +1,8 @@
 """A sweep over many points: one training varied on one or several axes, on the same contenders.
 
-A grid measures every point; an adaptive sweep chooses among the values of its one axis. As with
-`core.question.experiment`, a `Sweep` that exists is one that can be tried, and its identity is a hash of its canonical
-JSON. `core.answer.search` and `core.jobs` decide which point comes next; nothing here measures.
+A grid measures every point; an adaptive sweep chooses among the values of its one axis. As in
+`core.question.experiment`, every `Sweep` is valid, and its identity is a hash of its canonical JSON.
+`core.answer.search` and `core.jobs` decide which point comes next; nothing here measures.
 """
 
 import dataclasses
@@ -21,13 +21,13 @@ from .fields import ADAPTIVE_PAIRS, AXES, FIELDS, GRID_PAIRS, LOADER_PATHS, SIZE
 
 MAX_AXES = 4
 MAX_POINTS = 400
-"""Points of a grid, or values that an adaptive sweep may choose from."""
+"""Maximum number of points of a grid, and of values that an adaptive sweep may choose from."""
 
 SCRIPT_SIZE = "size"
-"""Axis of a custom script, of which nobody knows which sizes it can build."""
+"""Axis of a custom script, whose valid sizes are unknown."""
 
 PER_OCTAVE = 8
-"""Values that an adaptive sweep may choose from in each doubling: steps of 9 %, finer than its intervals."""
+"""Number of values per doubling that an adaptive sweep may choose from: steps of 9 %, finer than its intervals."""
 
 LIMITS: dict[str, tuple[float, float]] = {
     "budget_s": (FIELDS["sweep_budget_s"].low, FIELDS["sweep_budget_s"].high),
@@ -43,7 +43,7 @@ class Axis:
 
     Attributes:
         name: key of `AXES`: a field of `Point`, or `parameters`, which sets the model family's own size.
-        values: distinct, ascending.
+        values: distinct values in ascending order.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Axis:
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The display name."""
         return AXES[self.name]
 
     @classmethod
@@ -70,7 +70,7 @@ class Axis:
         values, so a range includes all of them.
 
         Raises:
-            InvalidValue: the axis is unknown, or the text is neither.
+            InvalidValue: the axis is unknown, or the text has another form.
         """
         low, colon, high = text.partition(":")
         if colon:
@@ -124,11 +124,11 @@ class Sweep:
     Attributes:
         point: the training; the axes replace some of its values.
         axes: one to `MAX_AXES`, of different names; only one if `adaptive`.
-        contenders: distinct; the first is the baseline.
-        adaptive: choose among the values instead of measuring all of them.
-        pairs: pairs of blocks timed at each point; 0 means the default number.
-        budget_s: seconds after which no further point is begun.
-        point_budget_s: seconds that one point may take; a point that needs more is skipped.
+        contenders: distinct contenders; the first is the baseline.
+        adaptive: whether to choose among the values instead of measuring all of them.
+        pairs: number of pairs of blocks at each point; 0 for the default.
+        budget_s: seconds after which no further point is started.
+        point_budget_s: maximum seconds of one point; a point that needs more is skipped.
         folder: folder of the custom script's file, as in `Experiment`.
     """
 
@@ -169,14 +169,14 @@ class Sweep:
 
     @functools.cached_property
     def points(self) -> tuple[Point, ...]:
-        """Every point, each once, the first axis slowest."""
+        """All distinct points; the first axis varies slowest."""
         values = itertools.product(*(axis.values for axis in self.axes))
         names = [axis.name for axis in self.axes]
         return tuple(dict.fromkeys(vary(self.point, dict(zip(names, some, strict=True))) for some in values))
 
     @functools.cached_property
     def id(self) -> str:
-        """Name of the sweep, 16 hexadecimal digits: its points, its contenders, how it chooses, and the protocol."""
+        """Name of the sweep, 16 hexadecimal digits: a hash of points, contenders, kind and methodology version."""
         question = {
             "points": [point.to_json() for point in self.points],
             "contenders": [str(contender) for contender in self.contenders],
@@ -186,7 +186,7 @@ class Sweep:
         return hash_question(question, separators=(", ", ": "))
 
     def experiment(self, point: Point) -> Experiment:
-        """Return one point as an experiment of its own: timed, not trained to its end."""
+        """Return one point as an experiment that is only timed, not trained to its end."""
         return Experiment(
             point=point,
             contenders=self.contenders,
@@ -214,7 +214,7 @@ class Sweep:
         """Build a sweep from `to_json`'s data, checked as any other input.
 
         Raises:
-            InvalidValue: the data are not those of a sweep.
+            InvalidValue: the data do not describe a sweep.
         """
         match data:
             case {
@@ -237,7 +237,7 @@ class Sweep:
 
 
 def size_axes(model: str, dataset: str) -> list[str]:
-    """List the sizes that can vary for a model on some data, its own first; the rows of a fit before all others."""
+    """List the sizes that can vary for a model on a data set, those of the model first; for a fit, the rows first."""
     shaped, family = models.list_model_sizes(model, dataset), models.family(model)
     if family.library:
         return ["samples", *shaped]
@@ -246,7 +246,7 @@ def size_axes(model: str, dataset: str) -> list[str]:
 
 
 def _check_sizes(names: list[str], point: Point) -> None:
-    """Refuse axes that a training does not have, or that set the same; raises InvalidValue."""
+    """Refuse axes that a training does not have, or that set the same field; raises InvalidValue."""
     if point.training:
         if names != ["size"]:
             raise InvalidValue("axis", ", ".join(names), "size, the only axis of a custom script")
@@ -261,7 +261,7 @@ def vary(point: Point, values: Mapping[str, float]) -> Point:
     """Return the point with some of its fields replaced; `parameters` is matched as nearly as the family allows.
 
     Raises:
-        InvalidValue: a value is out of range, or does not matter to the model.
+        InvalidValue: a value is out of range, or has no effect on the model.
     """
     changes: dict[str, Any] = {name: value for name, value in values.items() if name != "parameters"}
     if point.training:
@@ -286,7 +286,7 @@ def size_on_axis(entry: object, axis: str) -> float:
 
 
 def _with_parameters(point: Point, parameters: float) -> Point:
-    """Return the point whose family's own size gives the number of parameters that is nearest by ratio."""
+    """Return the point with the size of the family that gives the nearest number of parameters, by ratio."""
     name = models.family(point.model).size
     if not name:
         raise _unfit("parameters", point)
@@ -300,7 +300,7 @@ def _with_parameters(point: Point, parameters: float) -> Point:
 
 
 def _list_even_values(low: float, high: float) -> list[float]:
-    """Return eighths of each doubling between two values, which many powers of two divide: 64, 72, 80, … 128, 144."""
+    """Return eighths of each doubling between two values, multiples of powers of two: 64, 72, 80, … 128, 144."""
     octaves = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
     values = {2.0**octave * (1 + part / PER_OCTAVE) for octave in octaves for part in range(PER_OCTAVE)}
     return sorted(value for value in values if low < value < high and value == int(value))

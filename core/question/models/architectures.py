@@ -1,7 +1,7 @@
 """Model families of networks: fully connected, the deeplizard CNN, residual, LSTM and GRU, Transformer encoder.
 
-With fused recurrent layers the whole sequence is one call, which cuDNN turns into a few kernels; a loop over cells
-launches every cell of every time step by itself. The weights are the same.
+With fused recurrent layers the whole sequence is one call, which cuDNN turns into a few kernels. A loop over cells
+launches every cell of every time step separately. The weights are the same.
 """
 
 import itertools
@@ -12,13 +12,13 @@ from typing import Literal
 from .layers import FLOAT_BYTES, Family, Image, Layer, Shape, conv2d, flatten, linear, max_pool, relu, unflatten
 
 TOKEN_WIDTH = 16
-"""Embedding dimension of a token in models that are not of sequences, and so have no width of their own for it."""
+"""Embedding dimension of a token in models that do not read sequences, and therefore have no width for it."""
 
 
 def embedding(vocabulary: int, width: int, steps: int) -> Layer:
-    """Build an embedding, a row of numbers for each token: (batch, steps) → (batch, steps, width).
+    """Build an embedding, a vector for each token: (batch, steps) → (batch, steps, width).
 
-    It keeps what comes out, which the next layer takes in.
+    It saves its output, which is the input of the next layer.
     """
     return Layer(
         module=("Embedding", (vocabulary, width)),
@@ -30,10 +30,10 @@ def embedding(vocabulary: int, width: int, steps: int) -> Layer:
 
 
 def as_sequence(shape: Shape) -> tuple[tuple[Layer, ...], tuple[int, int]]:
-    """Return any sample as (steps, features): an image by its rows of pixels, a table's row by its columns.
+    """Return layers that convert a sample to (steps, features): an image by rows, a table's row by columns.
 
     Returns:
-        The views that it takes, and its shape then.
+        The views, and the new shape.
     """
     match shape:
         case (columns,):
@@ -49,7 +49,7 @@ DOUBLING_DEPTH = (2, 14)
 
 
 def dense(*sizes: int) -> tuple[Layer, ...]:
-    """Build fully connected layers from one size to the next, ReLU between."""
+    """Build fully connected layers from one size to the next, with ReLU between them."""
     layers: list[Layer] = []
     for inputs, outputs in itertools.pairwise(sizes):
         layers += [linear(inputs, outputs), relu(outputs)]
@@ -100,9 +100,9 @@ CNN_POOL = 2
 
 
 def as_image(shape: Shape) -> tuple[tuple[Layer, ...], Image]:
-    """Return layers that make a sample an image, for CNNs, and its shape.
+    """Return layers that convert a sample to an image for CNNs, and its shape.
 
-    A table's row is one line, a sequence many.
+    A row of a table becomes an image of one line, a sequence one of many lines.
     """
     if len(shape) == 1:
         return (unflatten(1, 1, *shape),), (1, 1, shape[0])
@@ -141,17 +141,20 @@ CNN = Family(
 
 
 STAGES = (16, 32, 64)
-"""Channels of the three stages of He et al.'s networks for small images (2015, section 4.2); all but the first halve
-the image. The width multiplies them, as Zagoruyko and Komodakis do (2016)."""
+"""Channels of the three stages of the networks of He et al. for small images (2015, section 4.2); all but the first
+halve the image.
+
+The width multiplies them, as Zagoruyko and Komodakis do (2016).
+"""
 
 GROUPS = 8
-"""Groups of channels that are normalised together, in place of a batch (Wu and He 2018)."""
+"""Number of groups of channels for group normalisation, in place of batch normalisation (Wu and He 2018)."""
 
 
 def group_norm(image: Image) -> Layer:
     """Build a norm of each group of channels of a sample to mean 0 and variance 1, then scale and shift by channel.
 
-    It keeps what goes in, which no convolution does, with mean and scale of each group.
+    It saves its input, unlike a convolution, and the mean and scale of each group.
     """
     return Layer(
         module=("GroupNorm", (GROUPS, image[0])),
@@ -182,7 +185,7 @@ def residual_block(image: Image, channels: int, stride: int) -> tuple[Layer, Ima
 
 
 def convolution(image: Image, channels: int, *, kernel: int = 3, stride: int = 1) -> tuple[Layer, Image]:
-    """Return a convolution without bias, which keeps the size of an image but for its stride.
+    """Return a convolution without bias, which changes the size of an image only by its stride.
 
     The second value is the output image.
     """
@@ -216,7 +219,7 @@ RESNET = Family(
 Kind = Literal["LSTM", "GRU"]
 
 GATES: dict[Kind, int] = {"LSTM": 4, "GRU": 3}
-"""Products of as many gates are computed in each step."""
+"""Number of gates whose products are computed in each step."""
 
 KEPT: dict[tuple[Kind, bool], int] = {("LSTM", True): 20, ("LSTM", False): 7, ("GRU", True): 8, ("GRU", False): 7}
 """Numbers per neuron that a step saves for the backward pass, by kind and whether it is fused.
@@ -228,7 +231,7 @@ UNCOMPILED = {
     True: "torch.compile does not compile the fused layers",
     False: "torch.compile unrolls every cell of the sequence, which takes minutes",
 }
-"""By whether layers are fused: why there is no compiled variant."""
+"""Reason why there is no compiled variant, by whether layers are fused."""
 
 
 def recurrent(kind: Kind, *, fused: bool, inputs: int, hidden: int, depth: int, steps: int) -> Layer:
@@ -274,18 +277,18 @@ GRU_CELLS = _family("gru-cells", "GRU by cells", f"A GRU as {_LOOPED}", "GRU", f
 
 
 WIDENED = 4
-"""By how much the two fully connected layers of a block are wider between them, as in the published model."""
+"""Ratio of the inner width of the two fully connected layers of a block to their outer width, as published."""
 
 
 def positions(steps: int, hidden: int) -> Layer:
-    """Build trained numbers that are added at each position of a sequence, so that the order of tokens matters."""
+    """Build trained vectors that are added at each position of a sequence, so that the order of tokens matters."""
     return Layer(module=("Positions", (steps, hidden)), parameters=steps * hidden, tensors=1)
 
 
 def encoder_block(hidden: int, heads: int, steps: int) -> Layer:
     """Build attention between all positions, then two fully connected layers, both with a residual connection.
 
-    Heads that do not divide the hidden size leave the rest of it out inside the attention.
+    If the number of heads does not divide the hidden size, the attention ignores the remainder.
     """
     inner = heads * max(1, hidden // heads)
     weights = 4 * hidden * inner + 2 * WIDENED * hidden**2
@@ -304,7 +307,7 @@ def encoder_block(hidden: int, heads: int, steps: int) -> Layer:
 
 
 def mean(hidden: int) -> Layer:
-    """Build the mean over all places, (batch, steps, hidden) → (batch, hidden), for the last layer."""
+    """Build the mean over all positions, (batch, steps, hidden) → (batch, hidden), for the last layer."""
     return Layer(module=("Mean", ()), saved_bytes=FLOAT_BYTES * hidden)
 
 

@@ -187,9 +187,9 @@ def network(
         name: key of `FAMILIES`.
         input_shape: (features,) or (channels, height, width), or (steps,) of tokens.
         classes: number of classes.
-        vocabulary: how many different tokens there are, where samples are tokens.
-        dtype: in which numbers it is.
-        sizes: those of `AXES` that shape the family; others do not matter.
+        vocabulary: number of different tokens, if samples are tokens.
+        dtype: number format of the network.
+        sizes: values of `AXES` that shape the family; others are ignored.
     """
     facts, shape, front = family(name), input_shape, tuple[Layer, ...]()
     if vocabulary and not facts.library:

@@ -1,13 +1,11 @@
-"""The operations of a training step on a GPU, from the layers alone: what each computes, moves and how it is launched.
+"""The operations of a training step on a GPU, from the layers alone: computation, memory traffic and launches.
 
-The step is eager PyTorch in float32 with cross entropy and SGD without momentum, as `core.measure.training` runs it.
-Layers have their own counts of parameters, operations and launches if given; the rest was counted where PyTorch
-dispatches.
+The step is eager PyTorch in float32 with cross entropy and SGD without momentum, as in `core.measure.training`. Layers
+have counts of parameters, operations and launches if given; the rest was counted in PyTorch's dispatcher.
 
-Estimated cost of a training, from its settings alone, before it is measured.
-
-For networks the cost follows from their layers. For a fit of gradient boosting the cost is unknown. Its estimate here
-orders sizes, enforces server limits and prevents out-of-memory, and is never shown as a fact.
+The module also estimates the cost of a training before it is measured. For networks the cost follows from their layers.
+For a fit of gradient boosting it is unknown: its estimate orders sizes, enforces server limits and prevents
+out-of-memory errors, and is never shown as a fact.
 """
 
 import math
@@ -23,33 +21,33 @@ OperationKind = Literal["matmul", "conv", "conv_weights", "conv3x3", "conv3x3_we
 OPERATION_KINDS: tuple[OperationKind, ...] = ("matmul", "conv", "conv_weights", "conv3x3", "conv3x3_weights", "memory")
 """Kinds of operation: matrix products, convolutions, the gradient of their weights, and memory operations.
 
-`conv3x3` and `conv3x3_weights` are the same two for kernels of 3×3 with stride 1, for which an algorithm of fewer
+`conv3x3` and `conv3x3_weights` are convolutions with 3×3 kernels and stride 1, for which an algorithm with fewer
 multiplications exists (Winograd). Memory operations only move numbers.
 """
 
 WINOGRAD_WINDOW = 9 * 16
-"""Least channels times taps of a convolution for which that algorithm is worth its transforms."""
+"""Minimum product of channels and taps of a convolution for which that algorithm is faster despite its transforms."""
 
 LOSS_LAUNCHES, GATHER_LAUNCHES = 5, 2
-"""Operations of the loss, forward and backward; and of taking a batch out of samples that are on the device."""
+"""Number of operations of the loss, forward and backward, and of gathering a batch from resident samples."""
 
 GATHERED_BYTES = 256 * 2**10
-"""Limit in bytes up to which several resident batches are indexed at once; so much fits any cache.
+"""Limit in bytes up to which several resident batches are gathered at once; this fits any cache.
 
-Small batches cost as much to request as to make. Large ones are read while still in the cache if each is made by
-itself.
+For small batches the call takes as long as the gathering. Large ones are still in the cache when they are read if each
+is gathered separately.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """Work of one kind that a device does in one piece.
+    """One operation of a device.
 
     Attributes:
-        flops: multiplications and additions; 0 where numbers are only moved.
-        bytes: read and written.
-        outputs: numbers that a product or convolution computes, which tell how full the device is.
-        count: how often a step does it.
+        flops: multiplications and additions; 0 if numbers are only moved.
+        bytes: bytes read and written.
+        outputs: numbers that a product or convolution computes, which determine how well it fills the device.
+        count: number of times per step.
     """
 
     kind: OperationKind
@@ -64,9 +62,9 @@ class LayerWork:
     """Work of a step for one layer, forward and backward.
 
     Attributes:
-        name: of its class in torch or in `core.measure.networks`.
-        shape: of a sample before and after it: "20 → 1,000".
-        launches: operations that PyTorch dispatches.
+        name: name of its class in torch or in `core.measure.networks`.
+        shape: shape of a sample before and after the layer: "20 → 1,000".
+        launches: number of operations that PyTorch dispatches.
     """
 
     name: str
@@ -82,9 +80,9 @@ class StepWork:
     """Work of a training step.
 
     Attributes:
-        layers: those with any work.
-        update: of all weights, in one launch.
-        more: the loss, and indexing the batch out of samples that are on the device.
+        layers: layers with work.
+        update: update of all weights, in one launch.
+        more: the loss, and gathering the batch from resident samples.
         uncovered: names of layers whose operations are unknown.
     """
 
@@ -96,7 +94,7 @@ class StepWork:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """All but the update."""
+        """All operations except the update."""
         return (*(one for layer in self.layers for one in layer.operations), *self.more)
 
 
@@ -104,9 +102,9 @@ def describe_step(network: Network, batch_size: int, *, gathers: bool = True) ->
     """Return the work of a network's step for one batch.
 
     Args:
-        network: with layers; of others, such as boosted trees, nothing is known and the step is empty.
-        batch_size: samples.
-        gathers: whether the batch is indexed out of samples that are on the device.
+        network: network with layers; without layers, as for boosted trees, the step is empty.
+        batch_size: number of samples.
+        gathers: whether the batch is gathered from resident samples.
     """
     layers: list[LayerWork] = []
     uncovered: list[str] = []
@@ -173,7 +171,7 @@ def _multiply(rows: int, columns: int, inner: int, batch: int = 1, count: int = 
 
 
 Made = tuple[Sequence[Operation], Shape, int]
-"""Operations with the gradient of the input last, the shape after, and launches where the layer does not know them."""
+"""Operations with the gradient of the input last, the output shape, and launches that the layer does not count."""
 
 
 def _make_linear(arguments: tuple[Any, ...], shape: Shape, batch: int) -> Made:
@@ -208,7 +206,7 @@ def _make_conv(arguments: tuple[Any, ...], shape: Shape, batch: int) -> Made:
 
 
 def _make_elementwise(numbers: tuple[int, int], launches: int = 2) -> Callable[..., Made]:
-    """Return a layer that keeps its shape: numbers moved for each of its input, forward and backward."""
+    """Return an elementwise layer, with the numbers moved per input number, forward and backward."""
 
     def make(_: tuple[Any, ...], shape: Shape, batch: int) -> Made:
         size = batch * math.prod(shape)
@@ -322,19 +320,25 @@ _MAKERS: dict[str, Callable[[tuple[Any, ...], Shape, int], Made]] = {
     "EncoderBlock": _make_encoder,
     "CellLoop": _make_cells,
 }
-"""By the name of a layer's class. Fused recurrent layers are left out: how a library goes through a sequence is its own
-affair, and no published training checks a model of it."""
+"""Functions by the name of a layer's class.
+
+Fused recurrent layers are omitted: the work of a library on a sequence is unknown, and no published training checks a
+model of it.
+"""
 
 
 FIT_OPERATIONS = 20
-"""Equivalent operations per number of a table, per round and class, good for an order of magnitude.
+"""Equivalent operations per number of a table, per round and class, within an order of magnitude.
 
-A fit of 20,000 rows then counts as much as a network that takes as long.
+A fit of 20,000 rows thus counts like a network with the same duration.
 """
 
 FIT_BYTES = 16 * 2**20
-"""Bytes that any fit takes: threads, buffers, a library's first use. XGBoost took 12 MiB for 3,000 rows, the others
-less than 8 (`tests.benchmarks.boosting --memory`, by which the figures below are bounds as well)."""
+"""Bytes that any fit needs for threads, buffers and the first use of a library.
+
+XGBoost needed 12 MiB for 3,000 rows, the others less than 8. The figures below are bounds too
+(`tests.benchmarks.boosting --memory`).
+"""
 
 FIT_TABLES, FIT_ROW_BYTES, FIT_TREE_BYTES = 4, 112, 16
 """Memory estimate of a fit: extra copies of its table at most, bytes per row, and bytes per row and tree of a round.
@@ -344,8 +348,10 @@ orders, and the sum of the trees so far.
 """
 
 HISTOGRAM_BYTES = 2 * 256 * 16
-"""Bytes for each leaf and feature: a histogram of 256 bins of two sums in double precision. XGBoost keeps those of all
-nodes, twice as many as leaves; the others keep fewer."""
+"""Bytes for each leaf and feature: a histogram of 256 bins with two sums in double precision.
+
+XGBoost stores those of all nodes, twice as many as leaves; the other libraries store fewer.
+"""
 
 
 def work(point: Point) -> int:
@@ -364,7 +370,7 @@ def step_bytes(point: Point, at_once: int) -> int:
 
     Args:
         point: the training; not a custom script.
-        at_once: samples of a batch that are trained at once.
+        at_once: number of samples of a batch that are trained at once.
     """
     network = point.network
     if not point.is_fit:
@@ -375,5 +381,5 @@ def step_bytes(point: Point, at_once: int) -> int:
 
 
 def _trees(classes: int) -> int:
-    """Return the trees of a round: one tree for two classes, else one for each."""
+    """Return the number of trees per round: one for two classes, otherwise one per class."""
     return classes if classes > 2 else 1
