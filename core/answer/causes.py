@@ -263,9 +263,9 @@ def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None
         return f"These blocks do not tell whether it pays to share the step among {threads}."
     value, _, high = ratio
     if not found.has_winner:  # the speedup may be 1, so only its upper end is given
-        most = f"{threads} do the step at most {units.format_ratio(high)} as fast as {fewer}"
+        most = f"{threads} are at most {units.format_ratio(high)} as fast as {fewer} in a step"
         return f"{most}: it is too small to be worth sharing."
-    rate = f"{threads} do the step {units.format_ratio(value)} as fast as {fewer}"
+    rate = f"{threads} are {units.format_ratio(value)} as fast as {fewer} in a step"
     return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
 
 

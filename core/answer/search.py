@@ -86,7 +86,7 @@ def next_step(candidates: Sequence[float], evidence: Sequence[Evidence]) -> Sear
     if not search.free:
         return SearchStep(size=None, reason="every size that fits was measured")
     if len(search.tried) >= MAX_SEARCH_SIZES:
-        return SearchStep(size=None, reason=f"{MAX_SEARCH_SIZES} sizes were measured without an end")
+        return SearchStep(size=None, reason=f"{MAX_SEARCH_SIZES} sizes were measured without a result")
     return search.step()
 
 

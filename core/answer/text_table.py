@@ -187,7 +187,7 @@ def parse_positive_number(column: str, text: str, line: int, mark: Mark = "") ->
             f"{column} in line {line}", text.strip(), f"between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}"
         )
     if not value > 0 or "_" in text:
-        hint = "a number above 0, with a point where it is not whole" if "," in text else "a number above 0"
+        hint = "a number above 0, with a decimal point if it is not whole" if "," in text else "a number above 0"
         raise InvalidValue(f"{column} in line {line}", text.strip(), hint)
     return value
 

@@ -45,7 +45,7 @@ def add_load(sentence: str, answer: Crossover) -> str:
     """Add the load of the machine to a sentence; the load comes first if the answer is valid only for this load."""
     if not answer.condition:
         return f"{sentence} {answer.busy}" if answer.busy else sentence
-    return f"On this machine as loaded as it was, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
+    return f"On this machine under load, {answer.condition}: {_lower_first(sentence)} {QUIET_NOTE}"
 
 
 def _lower_first(sentence: str) -> str:

@@ -178,7 +178,7 @@ def check_function(file: Path, function: str) -> None:
     except OSError as error:
         raise InvalidValue("training", str(file), f"a file that can be read ({error.strerror})") from error
     except SyntaxError as error:
-        reason = f"a Python file; line {error.lineno or 1} is none: {error.msg}"
+        reason = f"valid Python; line {error.lineno or 1} is not: {error.msg}"
         raise InvalidValue("training", file.name, reason) from error
     told = f"{file.name}:{function}"
     if not found.has(function):

@@ -532,8 +532,7 @@ def format_loop_report(steps: CustomSteps, device: str, updates: int, *, by_batc
         return NOTHING_PASSED if by_batches else NOTHING_UPDATED
     looked, counted = units.format_count(steps.looked), units.format_count(len(steps.operations))
     lines = [
-        f"{_describe_steps(steps, updates, by_batches)} on {device_title(device)}; {looked} looked at, {counted} "
-        "counted"
+        f"{_describe_steps(steps, updates, by_batches)} on {device_title(device)}; {looked} timed, {counted} counted"
     ]
     parts = [
         f"{NAMES[cause]} {units.format_share(share)}"

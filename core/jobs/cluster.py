@@ -435,7 +435,7 @@ def list_machines(machines: Machines, timeout_s: float = GATHER_S) -> list[Clust
                     found[node] = replace(make_machine(report.machine, ""), message=report.message)
             if lines is None:
                 found.setdefault(node, name_silent(node, SILENT))
-    late = f"It did not answer within {units.format_duration(timeout_s)}: it starts, or measures another sweep."
+    late = f"It did not answer within {units.format_duration(timeout_s)}: it is starting, or measuring another sweep."
     found |= {node: name_silent(node, late) for node in nodes - found.keys()}
     return sorted(found.values(), key=lambda machine: machine.host)
 

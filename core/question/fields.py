@@ -95,7 +95,7 @@ DATA_PATHS: dict[str, str] = {
     "resident": "The whole data set is copied to the device once, and batches are indexed there.",
     "per_batch": "Batches are indexed on the host and copied to the device at every step.",
     "loader": "Tensors come through torch's loader, with workers, and are copied for every batch.",
-    "pinned": "As loader, with batches in pinned memory, from which a CUDA GPU copies without waiting.",
+    "pinned": "Like loader, but with batches in pinned memory, from which a CUDA GPU copies without waiting.",
     "tutorial": "One sample at a time with transforms, through the DataLoader, copied for every batch.",
 }
 """Ways to deliver data to the device, each with a display sentence; `resident` is the default."""

@@ -84,14 +84,14 @@ class QuestionColumns(TrainingColumns):
     """All columns of a row except the values read during the measurement."""
 
     # Identity
-    trial_id: str = column(STRING, "name of this row: that of its run, and its place among the run's contenders")
+    trial_id: str = column(STRING, "name of this row: name of its run, and its place among the run's contenders")
     run_id: str = column(
-        STRING, "the run in which contenders were measured together; pairs exist within one run only", unit="12 digits"
+        STRING, "run in which the contenders were measured; pairs exist only within a run", unit="12 digits"
     )
-    experiment_id: str = column(STRING, "name of the question: training, contenders and protocol")
-    started_at: str = column(STRING, "when the run began", unit="ISO 8601, UTC")
-    outcome: Outcome = column(STRING, "how it ended: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
-    message: str = column(STRING, "the reason in one sentence if it did not end as requested", default="")
+    experiment_id: str = column(STRING, "name of the question: training, contenders and methodology version")
+    started_at: str = column(STRING, "start of the run", unit="ISO 8601, UTC")
+    outcome: Outcome = column(STRING, "outcome: " + "; ".join(f"`{k}`: {v}" for k, v in OUTCOMES.items()))
+    message: str = column(STRING, "reason in one sentence if it did not end as requested", default="")
     origin: str = column(STRING, "name of the file this row was imported from; empty if measured here", default="")
 
     # A custom script, which is not described by the fields of the catalogue
@@ -102,9 +102,9 @@ class QuestionColumns(TrainingColumns):
         default="",
     )
     source_hash: str = column(
-        STRING, "hash of its files, of which names and contents count", unit="SHA-256, 16 digits", default=""
+        STRING, "hash of the names and contents of its files", unit="SHA-256, 16 digits", default=""
     )
-    size: int = column(INT, "what its function was called with", default=0)
+    size: int = column(INT, "argument of its function", default=0)
 
     # Facts derived from the training, whose fields are inserted here
     dataset_hash: str = column(
@@ -114,7 +114,7 @@ class QuestionColumns(TrainingColumns):
         after="dataset",
     )
     test_samples: int = column(INT, "test samples", unit="samples", after="samples")
-    parameters: int = column(INT, "trainable numbers; 0 if a custom script does not report them", after="width")
+    parameters: int = column(INT, "trainable parameters; 0 if a custom script does not report them", after="width")
     flops_per_step: int = column(INT, "operations of forward and backward over one batch", unit="FLOP")
     steps_per_epoch: int = column(INT, "full batches in the training samples", unit="steps", after="epochs")
 
@@ -122,20 +122,20 @@ class QuestionColumns(TrainingColumns):
     contender: str = column(
         STRING, "requested device, threads and variant, e.g. `cpu`, `cpu@1`, `cuda:0+graph10`", after=TRAINING[-1]
     )
-    device: str = column(STRING, "where the tensors lived")
+    device: str = column(STRING, "device of the tensors")
     device_kind: str = column(STRING, "one of " + ", ".join(f"`{kind}`" for kind in DEVICE_KINDS))
-    device_name: str = column(STRING, "the device's own name")
+    device_name: str = column(STRING, "name that the device reports")
     device_memory_bytes: int = column(INT, "memory of the device; the host's for a CPU", unit="bytes")
     device_driver: str = column(STRING, "driver and runtime of an accelerator", default="")
     device_power_limit_w: float | None = column(
         FLOAT,
-        "power beyond which the card lowers its clocks; None if unknown, as in all values that a card reports",
+        "power limit above which the card lowers its clocks; None if unknown, like all values that a card reports",
         unit="W",
         default=None,
     )
     device_clock_limit_mhz: float | None = column(FLOAT, "highest clock of the card", unit="MHz", default=None)
     device_ecc_errors: int | None = column(
-        INT, "memory errors of the card that could not be corrected since its driver was loaded", default=None
+        INT, "uncorrected memory errors of the card since its driver was loaded", default=None
     )
     threads: int = column(INT, "CPU threads that served the training", unit="threads", default=0)
     threads_tried: tuple[int, ...] = column(INTS, "thread counts tried first", unit="threads", default=())
@@ -146,19 +146,19 @@ class QuestionColumns(TrainingColumns):
     # The machine
     machine_id: str = column(
         STRING,
-        "hash of processor, usable cores, memory, system, GPUs; of the machine's name too where alike ones answer",
+        "hash of processor, usable cores, memory, system and GPUs; of the machine's name too if equal machines exist",
         unit="12 digits",
     )
     cpu_name: str = column(STRING, "processor")
     cores: int = column(INT, "processor threads of the machine", unit="threads")
-    cores_usable: int = column(INT, "threads of cores that affinity and quota leave to us", unit="threads")
+    cores_usable: int = column(INT, "processor threads that affinity and quota allow", unit="threads")
     memory_bytes: int = column(INT, "memory of the machine", unit="bytes")
     system: str = column(STRING, "operating system and architecture")
     python_version: str = column(STRING, "Python")
     torch_version: str = column(STRING, "torch")
     torchvision_version: str = column(STRING, "torchvision", default="")
     app_version: str = column(STRING, "Crossover")
-    app_commit: str = column(STRING, "commit of the code, `+` where files were changed; empty if unknown")
+    app_commit: str = column(STRING, "commit of the code, with `+` if files were changed; empty if unknown")
     omp_wait_policy: str = column(
         STRING, "OMP_WAIT_POLICY of the measuring process, and GOMP_SPINCOUNT or KMP_BLOCKTIME"
     )
@@ -168,21 +168,19 @@ class QuestionColumns(TrainingColumns):
     precision: str = column(STRING, "arithmetic: `fp32`, strict with TF32 off, `tf32`, or `bf16` or `fp16` by autocast")
     fp32_precision: str = column(
         STRING,
-        "how operations in fp32 were computed: `ieee`, or inputs rounded to `tf32` or `bf16`, of each kind where they "
-        "differ, as a custom script may set it; empty if unknown",
+        "precision of fp32 operations: `ieee`, or inputs rounded to `tf32` or `bf16`, for each kind if they "
+        "differ; empty if unknown",
         default="",
     )
     execution: str = column(STRING, "`eager`, `compiled` by torch.compile, or `graph`: a replayed CUDA graph")
-    steps_per_call: int = column(
-        INT, "whole steps of one compiled call or one replay of a graph", unit="steps", default=1
-    )
+    steps_per_call: int = column(INT, "whole steps per compiled call or replay of a graph", unit="steps", default=1)
     optimizer: str = column(
-        STRING, "how the update was done: `default` as PyTorch chooses, `foreach` or `fused`", default="default"
+        STRING, "implementation of the update: `default` as PyTorch chooses, `foreach` or `fused`", default="default"
     )
     memory_format: str = column(STRING, "`contiguous`, or `channels_last` for images", default="contiguous")
     host_memory: str = column(
         STRING,
-        "what a step frees of a CPU's memory: `returned` to the system, or `kept` for the next",
+        "memory that a step frees on a CPU: `returned` to the system, or `kept` for the next step",
         default="returned",
     )
     cudnn: str = column(
@@ -192,15 +190,15 @@ class QuestionColumns(TrainingColumns):
     )
     micro_batch: int = column(
         INT,
-        "samples of each piece of a batch whose gradients were added up; 0: whole batches",
+        "samples per micro-batch, whose gradients are accumulated; 0: whole batches",
         unit="samples",
         default=0,
     )
     drained: bool = column(BOOL, "whether the device was synchronized before every clock reading")
-    budget_s: float = column(FLOAT, "seconds the training was given", unit="s")
+    budget_s: float = column(FLOAT, "time budget of the training", unit="s")
     lead_in_steps: int = column(
         INT,
-        "untimed steps of the same training before each block, at least; an accelerator that idled has more",
+        "minimum untimed steps before each block; more after an accelerator was idle",
         unit="steps",
         default=0,
     )
@@ -210,19 +208,19 @@ class QuestionColumns(TrainingColumns):
 class RawValues:
     """Raw values. Lists named `block_*` have one entry per timed block; empty lists and None mean "not measured"."""
 
-    steps: int = column(INT, "steps trained, at most epochs × steps_per_epoch are part of the result", default=0)
+    steps: int = column(INT, "trained steps; at most epochs × steps_per_epoch are part of the result", default=0)
     warmup_steps: tuple[int, ...] = column(INTS, "steps of each warm-up block", unit="steps", default=())
-    warmup_s: tuple[float, ...] = column(FLOATS, "its time", unit="s", default=())
-    block_pair: tuple[int, ...] = column(INTS, "round in which the block was measured; equal numbers pair", default=())
+    warmup_s: tuple[float, ...] = column(FLOATS, "time of each warm-up block", unit="s", default=())
+    block_pair: tuple[int, ...] = column(INTS, "pair of the block; blocks with equal numbers form a pair", default=())
     block_round: tuple[int, ...] = column(
         INTS,
-        "stretch of the run in which the block was measured; between two of them contenders were built anew and nothing"
-        " was timed; empty where a run had no such rounds, as sizes of a sweep, whose rounds are those of other sizes",
+        "round of the run in which the block was measured; contenders are rebuilt between two rounds, and nothing"
+        " is timed; empty in runs without such rounds, as in a sweep, whose sizes alternate",
         default=(),
     )
     block_first_step: tuple[int, ...] = column(
         INTS,
-        "steps trained before the timed part of the block; past epochs × steps_per_epoch, training went on",
+        "steps trained before the timed part of the block; training may continue beyond epochs × steps_per_epoch",
         default=(),
     )
     block_steps: tuple[int, ...] = column(INTS, "steps timed in the block", unit="steps", default=())
@@ -234,30 +232,30 @@ class RawValues:
     )
     block_switches: tuple[int, ...] = column(
         INTS,
-        "involuntary context switches of the process in the block and its lead-in; empty where they are not counted",
+        "involuntary context switches of the process in the block and its lead-in; empty if not counted",
         default=(),
     )
     block_waiting: tuple[float, ...] = column(
         FLOATS,
         "threads of the process that were ready to run and waited for a processor, on average over the block and its "
-        "lead-in; empty where that is not counted",
+        "lead-in; empty if not counted",
         unit="threads",
         default=(),
     )
     block_other_use: tuple[float, ...] = column(
         FLOATS,
-        "share of all processors that other programs and guests used in the block and its lead-in; processes that this "
-        "one started are no others; empty where that is not counted",
+        "share of all processors that other programs and guests used in the block and its lead-in, except children of "
+        "this process; empty if not counted",
         default=(),
     )
     block_clock_before_mhz: tuple[float, ...] = column(
         FLOATS,
-        "clock of the accelerator before the lead-in; empty, as all that cards tell, where it cannot be read",
+        "clock of the accelerator before the lead-in; empty if unknown, like all values that a card reports",
         unit="MHz",
         default=(),
     )
     block_clock_mhz: tuple[float, ...] = column(
-        FLOATS, "clock of the accelerator after the block; empty where it cannot be read", unit="MHz", default=()
+        FLOATS, "clock of the accelerator after the block; empty if unknown", unit="MHz", default=()
     )
     block_power_w: tuple[float, ...] = column(
         FLOATS,
@@ -270,40 +268,40 @@ class RawValues:
     )
     block_throttle: tuple[int, ...] = column(
         INTS,
-        "the reason for a lowered clock of the card after the block",
+        "reason for a lowered clock of the card after the block",
         unit="bits of nvmlClocksEventReasons",
         default=(),
     )
     block_throttled_s: tuple[float, ...] = column(
         FLOATS,
-        "for how long power, heat or the board lowered the card's clocks in the block and its lead-in, added up",
+        "total time for which power, heat or the board lowered the card's clocks in the block and its lead-in",
         unit="s",
         default=(),
     )
     block_use_before: tuple[float, ...] = column(
         FLOATS,
-        "share of the last second or less before the lead-in in which the card worked, for whomever",
+        "share of the last second or less before the lead-in in which the card worked for any process",
         default=(),
     )
     block_other_processes: tuple[int, ...] = column(
         INTS,
-        "other processes that computed on the card around the block, as far as they can be seen",
+        "other visible processes that computed on the card around the block",
         unit="processes",
         default=(),
     )
     resumed_at_block: tuple[int, ...] = column(
-        INTS, "blocks before which another process took the training over from saved weights", default=()
+        INTS, "blocks before which another process continued the training from saved weights", default=()
     )
     loss_step: tuple[int, ...] = column(INTS, "last step of each segment of the loss curve", unit="steps", default=())
     loss: tuple[float, ...] = column(FLOATS, "mean training loss of each segment", unit="nats", default=())
     machine_shift: float | None = column(
         FLOAT,
-        "by how much a round shifted all its pairs on this machine, by the questions that its store had more than once "
-        "as the run began: standard deviation of a logarithm; None where none was repeated",
+        "shift of all pairs of a round on this machine, from the repeated questions in its store at the start of the "
+        "run: standard deviation of a logarithm; None without repeated questions",
         default=None,
     )
     machine_repeats: int = column(
-        INT, "runs that machine_shift rests on, beyond the first of each question", unit="runs", default=0
+        INT, "number of runs behind machine_shift, except the first one of each question", unit="runs", default=0
     )
     startup_device_s: float | None = column(
         FLOAT, "first use of the device: context, libraries, one small step", unit="s", default=None
@@ -317,7 +315,7 @@ class RawValues:
     )
     startup_fresh: bool = column(
         BOOL,
-        "whether the first use was in a process of its own, with this kind of layers alone; otherwise it was in the "
+        "whether the first use was timed in a separate process, with this kind of layers only; otherwise in the "
         "measuring process, which may have used another device or other layers before",
         default=False,
     )
@@ -331,13 +329,13 @@ class RawValues:
     )
     startup_compile_served: bool = column(
         BOOL,
-        "whether compiled code came from this machine's disk; startup_compile_s is then what compiling took when that "
-        "code was made, with empty caches",
+        "whether compiled code came from this machine's disk; startup_compile_s is then the time of compiling that "
+        "code with empty caches",
         default=False,
     )
     startup_first_step_s: float | None = column(
         FLOAT,
-        "the first step of this training; the first call if a call has several steps",
+        "first step of this training; first call if a call has several steps",
         unit="s",
         default=None,
     )
@@ -346,22 +344,22 @@ class RawValues:
     )
     reference_loss: tuple[float, ...] = column(
         FLOATS,
-        "the same steps in the default loop on the same device; both are empty for the default loop itself",
+        "loss of the same steps in the default loop on the same device; both are empty for the default loop itself",
         unit="nats",
         default=(),
     )
     nudged_loss: tuple[float, ...] = column(
         FLOATS,
-        "the same steps of the default loop from initial weights changed by some roundings: how far training "
+        "loss of the same steps in the default loop from initial weights perturbed by some roundings: how far training "
         "amplifies rounding; empty for lower precision",
         unit="nats",
         default=(),
     )
     turns_step_s: tuple[float, ...] = column(
-        FLOATS, "steps as they are, in turns with those of the next two columns", unit="s per step", default=()
+        FLOATS, "unchanged steps, alternating with those of the next two columns", unit="s per step", default=()
     )
     float32_step_s: tuple[float, ...] = column(
-        FLOATS, "the same steps in float32, where they are in float64", unit="s per step", default=()
+        FLOATS, "the same steps in float32, if the training is in float64", unit="s per step", default=()
     )
     doubled_step_s: tuple[float, ...] = column(
         FLOATS,
@@ -370,7 +368,7 @@ class RawValues:
         default=(),
     )
     epoch_check_s: float | None = column(
-        FLOAT, "one whole epoch trained in one piece afterwards, to check the blocks", unit="s", default=None
+        FLOAT, "one whole epoch trained in one piece after the blocks, to check them", unit="s", default=None
     )
     breakdown_loader_s: tuple[float, ...] = column(FLOATS, "making each batch", unit="s per step", default=())
     breakdown_transfer_s: tuple[float, ...] = column(
@@ -383,18 +381,18 @@ class RawValues:
     )
     busy_step_s: tuple[float, ...] = column(
         FLOATS,
-        "time for which the accelerator is busy with forward, backward and update when it never waits for the host; "
+        "time for which the accelerator is busy with forward, backward and update if it never waits for the host; "
         "empty on a CPU",
         unit="s per step",
         default=(),
     )
     train_accuracy: float | None = column(
-        FLOAT, "share of right answers on the training samples, the first 10,000 at most", default=None
+        FLOAT, "accuracy on the training samples, at most the first 10,000", default=None
     )
-    validation_accuracy: float | None = column(FLOAT, "share of right answers on the validation samples", default=None)
+    validation_accuracy: float | None = column(FLOAT, "accuracy on the validation samples", default=None)
     tested_step: int = column(
         INT,
-        "steps after which it was tested, where contenders of a run ended after different ones; 0: all that count",
+        "steps after which it was tested, if contenders of a run ended after different steps; 0: all steps that count",
         unit="steps",
         default=0,
     )
@@ -417,10 +415,8 @@ class CustomValues:
     own_waits: tuple[int, ...] = column(
         INTS, "times that each watched step waited for a value or a tensor to reach the host", default=()
     )
-    own_waits_at: str = column(STRING, "file and line at which it waited most often; empty if unknown", default="")
-    own_syncs: tuple[int, ...] = column(
-        INTS, "times that the host waited by CUDA's own debug mode, in steps watched for that alone", default=()
-    )
+    own_waits_at: str = column(STRING, "file and line of most waits; empty if unknown", default="")
+    own_syncs: tuple[int, ...] = column(INTS, "host waits that CUDA's debug mode counts, in separate steps", default=())
     own_syncs_at: str = column(
         STRING, "file and line of most of the waits that CUDA counts; empty if unknown", default=""
     )
@@ -441,11 +437,11 @@ class CustomValues:
         default=(),
     )
     own_float64_s: tuple[float, ...] = column(
-        FLOATS, "the part of own_inside_s in operations with their result in float64", unit="s per step", default=()
+        FLOATS, "part of own_inside_s in operations whose result is in float64", unit="s per step", default=()
     )
     own_between_s: tuple[float, ...] = column(
         FLOATS,
-        "stretches of 0.1 ms and more between two operations: the host does something else",
+        "intervals of 0.1 ms and more between two operations, in which the host does other work",
         unit="s per step",
         default=(),
     )
@@ -466,37 +462,40 @@ class CustomValues:
         FLOATS, "steps as in own_given_s, without workers of the loader", unit="s per step", default=()
     )
     own_workers2_s: tuple[float, ...] = column(
-        FLOATS, "steps as in own_given_s, with two workers that stay", unit="s per step", default=()
+        FLOATS, "steps as in own_given_s, with two persistent workers", unit="s per step", default=()
     )
     own_pinned_s: tuple[float, ...] = column(
         FLOATS, "steps as in own_given_s, with batches in pinned memory", unit="s per step", default=()
     )
     own_resident_s: tuple[float, ...] = column(
-        FLOATS, "steps as in own_given_s, with batches that are on the device already", unit="s per step", default=()
+        FLOATS, "steps as in own_given_s, with batches already on the device", unit="s per step", default=()
     )
     own_larger_s: tuple[float, ...] = column(
-        FLOATS, "the same for as many samples, in batches four times as large", unit="s per step", default=()
+        FLOATS,
+        "steps as in own_given_s, for the samples of a step, in batches four times as large",
+        unit="s per step",
+        default=(),
     )
     own_single_s: tuple[float, ...] = column(
         FLOATS,
-        "single steps within the blocks, some at random where there are many, without waiting for batches; CPU only",
+        "single steps within the blocks without waiting for batches, a random sample if there are many; CPU only",
         unit="s per step",
         default=(),
     )
     own_heavy_at: str = column(
-        STRING, "line at which steps were that take several times as long as the others; empty if unknown", default=""
+        STRING, "line of steps that take several times as long as the others; empty if unknown", default=""
     )
     own_first_at: str = column(
-        STRING, "line at which the first step was for longest, where it took seconds; empty if unknown", default=""
+        STRING, "line where a first step of several seconds spent most of its time; empty if unknown", default=""
     )
-    own_printed: int = column(INT, "lines that it had printed by the last block, on all devices of the run", default=0)
-    own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads themselves", default=False)
+    own_printed: int = column(INT, "lines printed up to the last block, on all devices of the run", default=0)
+    own_threads_set: bool = column(BOOL, "whether its steps set the number of CPU threads", default=False)
     own_learns: bool | None = column(
-        BOOL, "whether its parameters changed as it was trained; None where it does not tell them", default=None
+        BOOL, "whether its parameters changed during training; None if it does not expose them", default=None
     )
-    own_first_loss: float | None = column(FLOAT, "its loss after the first step; None if unknown", default=None)
+    own_first_loss: float | None = column(FLOAT, "loss after the first step; None if unknown", default=None)
     own_evaluation: float | None = column(
-        FLOAT, "what its `evaluate` returned after the last block; None if it has none", default=None
+        FLOAT, "result of its `evaluate` after the last block; None without one", default=None
     )
 
 

@@ -116,7 +116,7 @@ def _draw_substitute(
         st.markdown(plain(f"None of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
         if case.lesson:
             link = {"lesson": case.lesson}
-            st.page_link(layout.LESSONS, label="The lesson on it", icon=":material/lightbulb:", query_params=link)
+            st.page_link(layout.LESSONS, label="Lesson on this cause", icon=":material/lightbulb:", query_params=link)
         return
     if any(row.step_s for row in rows):
         elements.draw_chart(

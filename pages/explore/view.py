@@ -348,7 +348,7 @@ def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
     except StoreError:  # the list of recorded studies shows it
         return
     if study is not None:
-        st.caption(plain(f"Measured here on {format_date(study.newest)}; with the same settings."))
+        st.caption(plain(f"Measured here on {format_date(study.newest)} with the same settings."))
         study_view.draw_crossover_answer(study)
 
 

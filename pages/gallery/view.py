@@ -36,7 +36,7 @@ def draw_compared_studies(study: Study, contents: GalleryData, places: Sequence[
 
     `places` are the positions of the filtered studies.
     """
-    st.header("Beside other studies")
+    st.header("Compared with other studies")
     names = _list_comparable_studies(study, contents, places)
     if not names:
         st.caption("There is no study to compare with. Import results of the same training from another machine.")

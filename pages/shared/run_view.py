@@ -331,7 +331,8 @@ def _describe_tried_threads(trial: Trial) -> str:
     tried = zip(trial.threads_tried, trial.threads_tried_step_s, strict=False)
     listed = ", ".join(f"{threads}: {units.format_duration(step_s)}" for threads, step_s in tried)
     return (
-        f"Threads tried for {display_name(trial.contender)}, with their step: {listed}; {trial.threads} took the least."
+        f"Thread counts tried for {display_name(trial.contender)}, with the time per step: {listed}. "
+        f"{trial.threads} was fastest."
     )
 
 

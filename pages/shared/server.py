@@ -67,8 +67,8 @@ REPORT_DELAY_S = 10.0
 """Delay of the imports of the first result: two seconds of work that must not slow down the first page."""
 
 ANY_NAME = (
-    "This server answers under every name, so a page of another site can reach it through a name of its own: "
-    "set server.allowedHosts to the names that it has, see docs/hosting.md."
+    "This server accepts every host name, so a page of another site can reach it through a name of that site. "
+    "Set server.allowedHosts to the names of the server; see docs/hosting.md."
 )
 
 _log = get_logger(__name__)

@@ -67,7 +67,7 @@ def _expect_threshold(name: str, title: str, places: Sequence[float], after: str
 
 
 def _expect_amount(name: str, after: str) -> Expectation:
-    text = "How will the second device do here, epoch for epoch, against the first?"
+    text = "How fast will the second device be here per epoch, compared with the first?"
     return Expectation(name=name, text=text, options=FASTER, after=after)
 
 

@@ -100,9 +100,8 @@ def chart_refusal(first: Study, second: Study) -> str:
     ):
         theirs, ours = _format_value(name, getattr(other, name)), _format_value(name, getattr(one, name))
         return (
-            f"Its {_column_title(name)} is {theirs}, that of the study that is open is {ours}: only the same "
-            "training shares "
-            "a chart."
+            f"Its {_column_title(name)} is {theirs}, but the open study's is {ours}: "
+            "only studies of the same training share a chart."
         )
     return ""
 

@@ -213,7 +213,7 @@ def _step_composition(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
     told = [f"{name} {units.format_share(share)}" for share, name in parts if share >= LEAST]
     if row is None or not told:
         return ()
-    return (NamedCause(kind="", sentence=f"Of a step on {inline_name(row.contender)}: {', '.join(told)}."),)
+    return (NamedCause(kind="", sentence=f"Parts of a step on {inline_name(row.contender)}: {', '.join(told)}."),)
 
 
 def _saving_causes(case: Case, effects: Sequence[Gain]) -> tuple[NamedCause, ...]:

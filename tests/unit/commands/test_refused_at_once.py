@@ -15,7 +15,7 @@ CPU = DeviceInfo(device="cpu", kind="cpu", name="Test CPU", memory_bytes=16 * 2*
 
 SCRIPTS = {
     "no_function.py": ("def train(size, device):\n    pass\n", "a function of no_function.py, which has train"),
-    "no_python.py": ("def build(size, device)\n    pass\n", "a Python file; line 1 is none"),
+    "no_python.py": ("def build(size, device)\n    pass\n", "valid Python; line 1 is not"),
     "one_argument.py": ("def build(size):\n    pass\n", "a function that takes two arguments, size and device"),
     "only_by_name.py": ("def build(size, device, *, seed):\n    pass\n", "a function that takes two arguments"),
 }

@@ -24,7 +24,7 @@ def test_the_batches_are_handed_on_and_the_host_is_named(loop, capsys):
     assert seen.document["updates"] == STEPS
     printed = capsys.readouterr().out
     step = units.format_duration(seen.steps.step_s)
-    said = f"{STEPS} batches of {step} on CPU; {STEPS - WARM_UP - MOST} looked at, 8 counted"
+    said = f"{STEPS} batches of {step} on CPU; {STEPS - WARM_UP - MOST} timed, 8 counted"
     assert printed.splitlines()[0] == said
     assert "1. the host's work between PyTorch's operations takes 98 % of a step" in printed
 

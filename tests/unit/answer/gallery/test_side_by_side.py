@@ -68,7 +68,7 @@ def test_the_same_training_on_another_machine_shares_a_chart():
     ("other", "reason"),
     [
         (sweep("b", protocol_version=99), "rows of different protocols never share a chart"),
-        (sweep("b", precision="bf16"), "precision is bf16, that of the study that is open is fp32"),
+        (sweep("b", precision="bf16"), "precision is bf16, but the open study's is fp32"),
         (sweep("b", axis="batch_size"), "varies the batch size, the study that is open the hidden size"),
         (sweep("b", training=dataclasses.replace(TRAINING, batch_size=128)), "batch size is 128"),
         (sweep("b", dataset_hash="f" * 16), "hash of the data is ffffffffffffffff"),

@@ -123,8 +123,8 @@ def test_where_nothing_stands_out_it_is_said_what_a_step_is_made_of():
     assert found.agrees is None
     assert found.sentence == f"No cause was found: these blocks do not show {CAUSES['small']}."
     assert found.named[0].sentence == (
-        "Of a step on 1 CPU thread: arithmetic 84 %, waiting for batches 9 %, calling operations 5 %, placing batches "
-        "2 %."
+        "Parts of a step on 1 CPU thread: arithmetic 84 %, waiting for batches 9 %, calling operations 5 %, "
+        "placing batches 2 %."
     )
 
 

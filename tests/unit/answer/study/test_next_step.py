@@ -211,7 +211,7 @@ def test_the_largest_size_itself_is_measured_before_the_search_says_that_one_dev
 
 def test_no_more_sizes_are_measured_than_a_search_may_take():
     step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:40], 0.5)))
-    assert step == search.SearchStep(size=None, reason="40 sizes were measured without an end")
+    assert step == search.SearchStep(size=None, reason="40 sizes were measured without a result")
     step = next_step(LATTICE, told(dict.fromkeys(LATTICE[:39], 0.5)))
     assert "without an end" not in step.reason
     assert next_step(LATTICE[:3], told(dict.fromkeys(LATTICE[:3], 0.5))).reason == "every size that fits was measured"

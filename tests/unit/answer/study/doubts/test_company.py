@@ -56,7 +56,7 @@ def test_a_sweep_that_the_load_may_have_turned_is_told_as_that_of_the_loaded_mac
     quiet, answer = measured(RISING).crossover(), loaded(RISING, (0.95,) * 5, first=0.9).crossover()
     assert (answer.outcome, answer.estimate) == ("crossing", quiet.estimate)
     assert answer.condition == "with other programs using about half of the processors"
-    assert answer.sentence.startswith(f"On this machine as loaded as it was, {answer.condition}: ")
+    assert answer.sentence.startswith(f"On this machine under load, {answer.condition}: ")
     assert answer.sentence.endswith(" On a quiet machine this can be different.")
     assert answer.sentence in report.crossover_text(answer)
 
