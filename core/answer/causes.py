@@ -263,9 +263,9 @@ def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None
         return f"These blocks do not tell whether it pays to share the step among {threads}."
     value, _, high = ratio
     if not found.has_winner:  # the speedup may be 1, so only its upper end is given
-        most = f"{threads} are at most {units.format_ratio(high)} as fast as {fewer} in a step"
+        most = f"A step is at most {units.format_ratio(high)} as fast with {threads} as with {fewer}"
         return f"{most}: it is too small to be worth sharing."
-    rate = f"{threads} are {units.format_ratio(value)} as fast as {fewer} in a step"
+    rate = f"A step is {units.format_ratio(value)} as fast with {threads} as with {fewer}"
     return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
 
 
@@ -349,7 +349,9 @@ def fit_losses_sentence(trials: Sequence[Trial]) -> str:
 def fit_wording(trial: Trial, text: str) -> str:
     """Adapt a sentence about steps and epochs to a row: if steps are fits, both words are replaced by "fit"."""
     return (
-        text.replace("the step", "a fit").replace("epoch", "fit").replace("a step", "a fit") if is_fit(trial) else text
+        text.replace("the step", "a fit").replace("epoch", "fit").replace("a step", "a fit").replace("A step", "A fit")
+        if is_fit(trial)
+        else text
     )
 
 

@@ -163,7 +163,7 @@ def _find_common_mark(cells: Iterable[tuple[str, int, str]]) -> Mark:
     first = 0
     for column, line, cell in cells:
         if (mark := _infer_decimal_mark(cell.strip())) and found and mark != found:
-            hint = f"a number above 0, with a {_MARKS[found]} where it is not whole, as in line {first}"
+            hint = f"a number above 0, with a decimal {_MARKS[found]} if it is not whole, as in line {first}"
             raise InvalidValue(f"{column} in line {line}", cell.strip(), hint)
         if mark and not found:
             found, first = mark, line

@@ -154,9 +154,9 @@ def test_the_accelerator_explains_even_if_it_is_the_baseline():
 @pytest.mark.parametrize(
     ("one_s", "four_s", "words"),
     [
-        (2e-3, 1e-3, "4 threads are 2.00× as fast as 1 thread in a step: it is large enough to be shared."),
-        (1e-3, 1e-3, "4 threads are at most 1.00× as fast as 1 thread in a step: it is too small to be worth sharing."),
-        (1e-3, 4e-3, "4 threads are 0.250× as fast as 1 thread in a step: it is too small to be worth sharing."),
+        (2e-3, 1e-3, "A step is 2.00× as fast with 4 threads as with 1 thread: it is large enough to be shared."),
+        (1e-3, 1e-3, "A step is at most 1.00× as fast with 4 threads as with 1 thread: it is too small to be worth sharing."),
+        (1e-3, 4e-3, "A step is 0.250× as fast with 4 threads as with 1 thread: it is too small to be worth sharing."),
     ],
 )
 def test_two_settings_of_one_cpu_differ_by_how_their_threads_share_the_step(one_s, four_s, words):

@@ -30,7 +30,7 @@ def test_a_fit_is_told_by_rows_rounds_and_leaves_and_what_is_not_known_is_said()
 
 def test_threads_share_a_fit_and_its_start_up_is_paid_back_after_fits():
     one, two = of(startup_device_s=0.0, startup_build_s=2.0, startup_first_step_s=0.3, loss=(0.3,), loss_step=(1,))
-    assert "2 threads do a fit 1.99× as fast as 1 thread" in causes.difference_cause(one, two)
+    assert "A fit is 1.99× as fast with 2 threads as with 1 thread" in causes.difference_cause(one, two)
     later = dataclasses.replace(two, startup_build_s=3.0)
     said = training_cost.find_break_even(one, later).sentence
     assert "fits" in said

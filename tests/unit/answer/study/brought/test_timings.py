@@ -124,12 +124,12 @@ def test_a_comma_is_what_all_numbers_together_say(row, size, seconds):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (("1,024;3;2",), "size in line 2 must be a number above 0, with a point"),
+        (("1,024;3;2",), "size in line 2 must be a number above 0, with a decimal point"),
         (
             ("8;1,5;2", "16;1.5;2"),
             "cpu (s) in line 3 must be a number above 0, with a",
         ),
-        (("8;1,5;2", "16;1.5;2"), "with a comma where it is not whole, as in line 2"),
+        (("8;1,5;2", "16;1.5;2"), "with a decimal comma if it is not whole, as in line 2"),
         (("8;1,23,4;2",), "cpu in line 2 must be "),
         (("8;12 34;2",), "cpu in line 2 must be "),
         (("8;1.5;2", "16;1;gone"), "gpu in line 3 must be "),
