@@ -91,7 +91,7 @@ class Class:
         try:
             if not all(isinstance(values[name], str) for name in values.keys() - {"closed", "admission", "revealed"}):
                 raise InvalidValue("id", values["id"], "text, as all columns but three")
-            class_ = cls(**values | {"question": ClassQuestion.from_json(json.loads(values["question"]))})
+            class_ = cls(**values | {"question": _read_question(values["question"])})
             if class_.id != students.class_id(class_.code):
                 raise InvalidValue("id", class_.id, "the ID of the class's join code")
             if not datetime.datetime.fromisoformat(class_.expires_at).tzinfo:
@@ -100,6 +100,11 @@ class Class:
             raise DamagedFile("its record", as_line(str(error).rstrip("."), 200)) from error
         closed, admission, revealed = bool(class_.closed), bool(class_.admission), bool(class_.revealed)
         return replace(class_, closed=closed, admission=admission, revealed=revealed)
+
+
+@functools.lru_cache(maxsize=128)
+def _read_question(text: str) -> ClassQuestion:
+    return ClassQuestion.from_json(json.loads(text))
 
 
 class Classes:

@@ -28,7 +28,7 @@ from pages.shared import controls, elements, job_view, layout, learning, permits
 from pages.shared.elements import plain, show_errors
 
 REFRESH_S = 5.0
-"""Seconds between two updates of the results of the class."""
+"""Seconds between two updates of the results of the class and of a waiting measurement."""
 
 FAULTS_NAMED = 5
 """Maximum number of students with faulty rows that the class sees by name; the teacher sees all."""
@@ -244,7 +244,8 @@ def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
 def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: bool) -> None:
     job = _job(class_, who)
     if job and job.active:
-        st.fragment(_panel, run_every=job_view.REFRESH_S)(job.id)
+        waiting = job.state == "queued"
+        st.fragment(_panel, run_every=REFRESH_S if waiting else job_view.REFRESH_S)(job.id, waiting)
         return
     if job and job.message:
         st.warning(plain(job.message))
@@ -322,11 +323,15 @@ def _job(class_: Class, who: Student) -> Job | None:
     return mine[-1] if mine else None
 
 
-def _panel(job_id: str) -> None:
-    if job := job_view.draw_job_head(job_id):
-        learning.draw_progress_bar(job.progress)
-    else:
+def _panel(job_id: str, waiting: bool) -> None:
+    """Draw a measurement; one that waited and has started is drawn anew, to be updated more often."""
+    job = job_view.draw_job_head(job_id)
+    if job is None:
         _draw_waiting_time(job_id)
+    elif waiting:
+        st.rerun()
+    else:
+        learning.draw_progress_bar(job.progress)
 
 
 def _draw_waiting_time(job_id: str) -> None:

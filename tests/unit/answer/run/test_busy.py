@@ -169,6 +169,13 @@ def test_the_wait_of_a_thread_that_feeds_an_accelerator_is_no_sign_of_other_prog
     assert not interference.row_interference([displaced(dataclasses.replace(gpu, system="Darwin arm64"), 0.9)]).any
 
 
+def test_switches_of_a_mac_are_no_sign_of_other_programs():
+    """macOS counts every wait as an involuntary switch."""
+    _, two = pair(0.4)
+    assert interference.row_interference([displaced(two, 0.9)]).many
+    assert not interference.row_interference([displaced(dataclasses.replace(two, system="Darwin arm64"), 0.9)]).any
+
+
 def test_a_stored_verdict_of_a_loaded_machine_is_never_served():
     one, two = (dataclasses.replace(row, outcome="timed") for row in pair(1 / 1.8))
     loaded = [measured(one, 0.0, 0.5), measured(two, 0.9, 0.5)]

@@ -166,8 +166,11 @@ def test_compiling_takes_what_it_took_and_once_more_what_brought_in_the_compiler
 
 
 def test_a_graph_is_recorded_on_a_stream_of_its_own_device(monkeypatch):
-    """PyTorch would take the stream of whichever device recorded first in this process."""
-    current, recorded = [], []
+    """PyTorch would take the stream of whichever device recorded first in this process.
+
+    Other threads may allocate pinned memory during the recording.
+    """
+    current, recorded, modes = [], [], []
 
     @contextlib.contextmanager
     def on(device):
@@ -178,6 +181,7 @@ def test_a_graph_is_recorded_on_a_stream_of_its_own_device(monkeypatch):
     @contextlib.contextmanager
     def capture(graph, *, stream=None, capture_error_mode="global"):
         recorded.append(stream)
+        modes.append(capture_error_mode)
         yield
 
     monkeypatch.setattr(torch.cuda, "device", on)
@@ -187,3 +191,4 @@ def test_a_graph_is_recorded_on_a_stream_of_its_own_device(monkeypatch):
     for name in ("cuda:0", "cuda:1"):
         Recorder(torch.device(name)).record(lambda: None)
     assert recorded == ["a stream of cuda:0", "a stream of cuda:1"]
+    assert modes == ["thread_local", "thread_local"]
