@@ -10,7 +10,7 @@ process and does not import torch in this one. `watch` monitors your training lo
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _DOORS = {
     "Contender": ".question.experiment",

@@ -12,6 +12,7 @@ from typing import Any
 from .. import units
 from ..errors import InvalidValue, NotComparable
 from ..question import catalog
+from ..question.devices import capitalize_name
 from ..question.experiment import inline_name
 from ..results.schema import Trial
 from .comparable import require_equal
@@ -202,7 +203,8 @@ def _predictions_sentence(
     ours, theirs = inline_name(a.contender), inline_name(b.contender)
     if disagreeing == 0:
         return (
-            f"All {units.format_count(items)} test items got the same prediction from both, {ours} and {theirs}.{early}"
+            f"{capitalize_name(ours)} and {theirs} gave the same prediction for all {units.format_count(items)} test "
+            f"items.{early}"
         )
     low, high = (f"{100 * end:+.2f}" for end in interval)
     figures = (

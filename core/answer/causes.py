@@ -260,13 +260,13 @@ def threads_sentence(baseline: Trial, challenger: Trial, verdict: Verdict | None
     threads, fewer = (units.format_quantity(row.threads, "thread") for row in (many, few))
     ratio, profit = _ratio_over(found, many), is_worth_sharing(baseline, challenger, found)
     if ratio is None or profit is None:
-        return f"These blocks do not tell whether it pays to share the step among {threads}."
+        return f"These blocks do not show whether splitting the step among {threads} pays off."
     value, _, high = ratio
     if not found.has_winner:  # the speedup may be 1, so only its upper end is given
         most = f"A step is at most {units.format_ratio(high)} as fast with {threads} as with {fewer}"
-        return f"{most}: it is too small to be worth sharing."
+        return f"{most}: it is too small to benefit from more threads."
     rate = f"A step is {units.format_ratio(value)} as fast with {threads} as with {fewer}"
-    return f"{rate}: it is {'large enough to be shared' if profit else 'too small to be worth sharing'}."
+    return f"{rate}: it is {'large enough' if profit else 'too small'} to benefit from more threads."
 
 
 def is_worth_sharing(baseline: Trial, challenger: Trial, verdict: Verdict | None = None) -> bool | None:
@@ -303,7 +303,7 @@ def accelerator_sentence(parts: StepParts) -> str:
     if parts.is_launch_bound:
         return _launches(parts)
     if parts.is_busy:
-        return f"For {busy} of a step {name} is busy: its own speed decides, not that of the host."
+        return f"For {busy} of a step {name} is busy: its own speed limits the step, not that of the host."
     return f"For {busy} of a step {name} is busy, and for the rest it waits for the host."
 
 
@@ -334,9 +334,8 @@ def fit_line(trial: Trial) -> str:
         f"{value_label('model', trial.model)} on {short_label('dataset', trial.dataset)}: "
         f"{units.format_count(trial.samples)} rows, "
         f"{units.format_quantity(trial.rounds, 'round')} of at most {trial.leaves} leaves, learning rate "
-        f"{units.format_significant(trial.learning_rate)}; a step is a whole fit, of which neither parameters nor "
-        "operations "
-        "are known"
+        f"{units.format_significant(trial.learning_rate)}; a step is a whole fit, whose parameters and "
+        "operations are unknown"
     )
 
 
@@ -360,7 +359,6 @@ def fit_cause(baseline: Trial, challenger: Trial) -> str:
     library = models.families.LIBRARIES[baseline.model].title
     return (
         f"The cause is unknown: {library} does not report where the time of a fit goes. On "
-        f"{inline_name(challenger.contender)} as on {inline_name(baseline.contender)} rows, rounds and leaves "
-        "decide; Crossover "
-        "varies them."
+        f"{inline_name(challenger.contender)} and {inline_name(baseline.contender)} it depends on rows, rounds and "
+        "leaves, which Crossover can vary."
     )

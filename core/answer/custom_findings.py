@@ -455,7 +455,7 @@ def _count_text(counts: Sequence[int], noun: str = "") -> str:
 SAME_LOSS = 0.01
 """Relative difference of the first losses above which devices started differently."""
 
-NOTHING_ODD = "Nothing unusual was found in its steps: the work itself decides."
+NOTHING_ODD = "Nothing unusual was found in its steps: the time is spent on the work itself."
 """Sentence for steps without findings."""
 
 LEAST_EXAMINED = 0.8
@@ -494,10 +494,10 @@ def finding_sentences(trial: Trial) -> list[str]:
 
 
 BATCH_WORDS = {
-    "workers0": "steps are {} as fast without workers of its loader",
-    "workers2": "steps are {} as fast with two workers of its loader that stay from epoch to epoch",
+    "workers0": "steps are {} as fast without loader workers",
+    "workers2": "steps are {} as fast with two persistent loader workers",
     "pinned": "steps are {} as fast with batches in pinned memory",
-    "resident": "steps are {} as fast with batches that are on the device already",
+    "resident": "steps are {} as fast with batches already on the device",
     "larger": "samples are trained {} as fast in batches four times as large",
 }
 """Descriptions of the alternatives to a script's own batches, by column; they follow the name of a device."""

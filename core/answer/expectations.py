@@ -133,7 +133,7 @@ def _parameters(training: Point, axis: str, size: float) -> Iterable[str]:
     with contextlib.suppress(InvalidValue):
         count = _point_at_size(training, axis, size).network.parameters
         where = wording.place_on_axis(axis, wording.format_size(size))
-        yield f"{where[:1].upper()}{where[1:]} makes {units.format_count(count)} parameters."
+        yield f"{where[:1].upper()}{where[1:]} gives {units.format_count(count)} parameters."
 
 
 def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], size: float) -> Iterable[str]:
@@ -157,13 +157,10 @@ def _saving(training: Point, answer: Crossover, evidence: Sequence[Evidence], si
         saved = [1 - ratio for ratio in (told.high, told.speedup, told.low)]
     low, middle, high = (whole_s * share for share in saved)
     each = "a fit" if training.is_fit else "an epoch"
-    saves = (
-        f"should be saved on {inline_device_name(wording.short_device(winner))} ({_saving_range(low, high)}), "
-        f"{told.source}"
-    )
+    slower, faster = (inline_device_name(wording.short_device(device)) for device in (loser, winner))
     yield (
-        f"At twice that, {where}, about {_rough_duration(max(middle, 0.0))} of the {_rough_duration(whole_s)} that "
-        f"{each} takes on {inline_device_name(wording.short_device(loser))} {saves}."
+        f"At twice that, {where}, {each} takes {_rough_duration(whole_s)} on {slower} and should take about "
+        f"{_rough_duration(max(middle, 0.0))} less on {faster} ({_saving_range(low, high)}), {told.source}."
     )
 
 

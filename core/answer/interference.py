@@ -339,7 +339,7 @@ by more.
 FEWEST_POWERS = 3
 """Minimum number of powers of two from which a study with no other sizes gets a remark."""
 
-ONLY_POWERS = "Only powers of two were measured: sizes between them may use a device less well and cross elsewhere."
+ONLY_POWERS = "Only powers of two were measured; other sizes may use a device less well and have another crossover."
 """Remark on a study with an answer; without an answer, there is no crossing to doubt."""
 
 AXES_WITHOUT_TILES = ("depth", "samples", ROWS)

@@ -259,7 +259,7 @@ def describe_thread_waits(baseline: Trial, challenger: Trial) -> str:
         return ""
     policy, *limits = several[0].omp_wait_policy.split(", ")
     line = " ".join([*([f"OMP_WAIT_POLICY={policy}"] if policy else []), *limits])
-    return f"The CPU threads waited with {line}. Set this line before your own script to get the same times."
+    return f"The CPU threads waited with {line}. Set this variable for your own script to get the same times."
 
 
 def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:

@@ -24,7 +24,7 @@ NOWHERE_APART = (
 )
 """Reason why a device that is faster throughout is not named the winner."""
 
-USUAL_CAUSE = "; thresholds of threads, caches or tiles are the usual cause"
+USUAL_CAUSE = "; thresholds of threads, caches or tile sizes are the usual cause"
 
 MOST_WHOLE = 100
 """Highest estimate on an axis of integers that is rounded up to a whole one; above it, three digits are enough."""
@@ -184,7 +184,7 @@ def _somewhere(axis: str, crossing: Crossing) -> str:
 def several_crossings_reason(axis: str, crossings: Sequence[Crossing], *, disturbed: bool = False) -> str:
     """Return why there is no single crossover, as text that follows a colon; no usual cause if `disturbed`."""
     places = _join_words([f"between {' and '.join(interval_ends(axis, one.low, one.high))}" for one in crossings])
-    changes = f"the faster device changes {len(crossings)} times beyond the noise"
+    changes = f"the faster device changes {len(crossings)} times, by more than the noise"
     return f"{changes}, {places} ({axis.replace('_', ' ')}){'' if disturbed else USUAL_CAUSE}"
 
 
@@ -321,5 +321,5 @@ def _always(answer: Crossover) -> str:
         )
     return (
         f"{faster} at every size measured {span}{BASIS_CLAUSES[answer.basis]}: "
-        f"at least {units.format_ratio(least)}. A crossover, if there is one, lies outside."
+        f"at least {units.format_ratio(least)}. A crossover, if any, is outside this range."
     )

@@ -116,7 +116,7 @@ def _describe_option(entry: Field) -> str:
     what = entry.option or entry.title
     if not entry.is_number:
         return f"{what} (default: {str(entry.default).lower()})"
-    usual = f"{entry.default:,}" if entry.default >= entry.low else "the data set's usual number"
+    usual = f"{entry.default:,}" if entry.default >= entry.low else "the data set's default number"
     return f"{what}, {entry.low:,g} to {entry.high:,.0f} (default: {usual})"
 
 

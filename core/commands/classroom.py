@@ -185,7 +185,7 @@ def measure(options: argparse.Namespace) -> int:
         atomic.write_atomically(file, lambda into: into.write(results.build_file(rows, code=code, nickname=nickname)))
     except OSError as error:
         raise StoreError(unwritable(str(file), error)) from error
-    output.print_result(f"{len(rows)} rows written to {file}; bring it to the class's page.")
+    output.print_result(f"{len(rows)} rows written to {file}; upload it on the class's page.")
     return OK if job.state == "finished" else FAILED
 
 

@@ -147,7 +147,7 @@ PRESETS: dict[str, Preset] = {
                 learning_rate=0.1,
                 shuffle=False,
             ),
-            note="The prose says learning rate 0.01 and points of [-1, 1]; this preset uses the code's 0.1 and [0, 1].",
+            note="The prose says learning rate 0.01 and points in [-1, 1]; this preset uses the code's 0.1 and [0, 1].",
             axes=(Axis(name="depth", values=tuple(range(2, 13))),),
             class_axes=(Axis(name="depth", values=(2, 4, 6, 8, 10, 11)),),
             class_note="The training is complete; the sweep has 6 of the 11 depths, up to 11 layers.",
@@ -205,7 +205,7 @@ PRESETS: dict[str, Preset] = {
                 learning_rate=0.01,
                 data_path="tutorial",
             ),
-            note="One cell of the grid (batch size 1,000, no workers); it trains on all 60,000 images by SGD, in strict"
+            note="One cell of the grid (batch size 1,000, no workers), on all 60,000 images, with SGD, in strict"
             " fp32. By default PyTorch computes convolutions in TF32 on GPUs from the RTX 30 series on.",
             axes=(
                 Axis(name="batch_size", values=(1_000, 10_000, 20_000)),
@@ -216,7 +216,7 @@ PRESETS: dict[str, Preset] = {
                 Axis(name="batch_size", values=(10, 100, 200)),
                 Axis(name="loader_workers", values=(0, 1)),
             ),
-            class_note="A hundredth of the images and of every batch size, so an epoch has as many steps.",
+            class_note="A hundredth of the images and of every batch size, so an epoch has the same number of steps.",
         ),
     )
 }

@@ -34,15 +34,15 @@ earlier if its answer is certain.
 
 CAUSES: dict[str, str] = {
     "small": "too little work in a step",
-    "recurrent": "a sequence that is gone through one small step at a time",
+    "recurrent": "a sequence processed one small step at a time",
     "rows": "too few rows for boosted trees",
     "host": "work on the host between the steps",
     "waits": "values that are read from the device in every step",
     "loader": "a loader or a disk that cannot keep up",
     "clock": "a clock that does not wait for the device",
-    "threads": "more CPU threads than the work is worth",
+    "threads": "more CPU threads than the work needs",
     "float64": "double precision",
-    "heat": "a GPU that became too hot",
+    "heat": "a GPU that overheated",
 }
 """Kinds of causes, in words that follow a colon."""
 
@@ -350,9 +350,7 @@ _SIGNAL: dict[str, Any] = {"preset": "signal", "source": "HSF Training", "date":
 _MNIST: dict[str, Any] = {"preset": "mnist-linear", "source": "Standalone deep-learning lab #12", "date": ""}
 _FASHION: dict[str, Any] = {"preset": "fashion-cnn", "source": "deeplizard", "date": "2020-05-19"}
 
-_READ_OFF = (
-    "Read off the published figure by eye; one run, the device was not synchronized before the clock was started."
-)
+_READ_OFF = "Read from the published figure by eye; one run; the device was not synchronized before the clock started."
 _PRINTED = "Printed by the tutorial; an epoch is training, validation and test together."
 
 _CPU_S = {5: 180.0, 10: 180.0, 100: 200.0, 1_000: 680.0, 2_000: 2_430.0}
@@ -369,7 +367,7 @@ PUBLISHED: tuple[Published, ...] = (
         axis="depth",
         quantity="wins_from",
         value=10,
-        note="About 700,000 parameters; one run a depth, timed without synchronizing the device.",
+        note="About 700,000 parameters; one run per depth, timed without synchronizing the device.",
         **_DISC,
     ),
     *(
@@ -425,7 +423,7 @@ PUBLISHED: tuple[Published, ...] = (
     Published(
         quantity="speedup",
         value=2.0,
-        note="About twice; the GPU came first at every batch size and number of workers, one epoch a run.",
+        note="About twice; the GPU came first at every batch size and number of workers, one epoch per run.",
         **_FASHION,
     ),
 )

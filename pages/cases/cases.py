@@ -8,7 +8,7 @@ from pages.shared import controls, job_view, layout, session
 from pages.shared.elements import plain
 
 INTRO = (
-    "Public questions of other people, with their answers. Choose what you see. Each matching case shows "
+    "Public questions of other users, with their answers. Choose what you see. Each matching case shows "
     "the report, the cause, and a similar training to run on this machine."
 )
 

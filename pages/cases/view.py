@@ -37,14 +37,14 @@ def draw_case_cards(cases: Sequence[Case], *, answered: bool) -> None:
 def draw_case(case: Case, machine: Machine | None) -> None:
     """Draw a case: its report, cause and advice, its published figures, and the measurements of this machine."""
     if case.runnable:
-        layout.skip("Skip what was published")
+        layout.skip("Skip the published part")
     st.button("Back to the list", on_click=session.clear_view, icon=":material/arrow_back:", key="close")
     st.header(case.title)
     _draw_case_mark(case)
     st.markdown(plain(case.reported))
     st.caption(plain(f"{case.model}. {case.devices}."))
     st.info(f"**The cause: {plain(CAUSES[case.cause])}.** {plain(case.found)}", icon=":material/search:")
-    st.markdown(f"**Advice given.** {plain(case.remedied)}")
+    st.markdown(f"**Advice:** {plain(case.remedied)}")
     note = case.open if case.figures else case.open.removeprefix(NO_FIGURE).strip()  # shown below
     for said in (note and f"Note: {note}", case.gpu if case.runnable else ""):
         if said:
@@ -113,7 +113,7 @@ def _draw_substitute(
     """Draw the equivalent training with its measurements, and the button that measures it."""
     st.header("On this machine", anchor=False)
     if not case.runnable:
-        st.markdown(plain(f"None of it runs here. {case.gpu or 'This version has no training that shows it.'}"))
+        st.markdown(plain(f"Nothing of it can run here. {case.gpu or 'This version has no training that shows it.'}"))
         if case.lesson:
             link = {"lesson": case.lesson}
             st.page_link(layout.LESSONS, label="Lesson on this cause", icon=":material/lightbulb:", query_params=link)
@@ -124,7 +124,7 @@ def _draw_substitute(
         )
     point = case.point()
     st.markdown(plain(SHIPPED if point.training else describe.describe_question(point)))
-    change = f"The remedy that is measured with it: {case.remedy.title}." if case.remedy else ""
+    change = f"The fix that is measured with it: {case.remedy.title}." if case.remedy else ""
     st.caption(plain(" ".join(filter(None, (case.note, change)))))
     with st.container(key="ask"):
         if answers:

@@ -54,7 +54,7 @@ def _draw_join_codes(class_: Class) -> None:
     address = session.make_address({"class": class_.code})
     layout.draw_picture(draw_qr_code(address), alt="QR code of the address of this class", width=QR_SIZE)
     layout.draw_large_text(class_.code)
-    st.markdown(plain(f"Scan the code, or open {address.partition('?')[0]} and type it."))
+    st.markdown(plain(f"Scan the QR code, or open {address.partition('?')[0]} and enter the join code."))
 
 
 def _draw_state(class_: Class) -> None:
@@ -114,7 +114,7 @@ def _draw_nearest(class_: Class, pool: findings.Pool, estimate: float) -> None:
     if names:
         more = f" and {len(names) - NEAREST_NAMED} more" if len(names) > NEAREST_NAMED else ""
         place = wording.nearest_size(class_.question.axis.name, estimate) if class_.question.axis else ""
-        st.success(plain(f"Nearest to {place}: {', '.join(names[:NEAREST_NAMED])}{more}."))
+        st.success(plain(f"Closest prediction to {place}: {', '.join(names[:NEAREST_NAMED])}{more}."))
 
 
 @show_errors()

@@ -42,7 +42,7 @@ POINTS = (
 )
 """Description of the chart of a class with results."""
 
-OWN_LINK = "Bookmark this page to come back. Don't share its address; classmates join with the class code."
+OWN_LINK = "Bookmark this page to come back. Don't share its address; classmates use the join code."
 
 
 def heading(class_: Class) -> None:
@@ -209,8 +209,7 @@ def _keep_prediction(class_: Class, who: Student, winner: str | None, place: flo
 
 
 def _prediction_text(class_: Class, said: Prediction, words: Mapping[str, str]) -> str:
-    subject = words[CHALLENGER]
-    where = f"{subject[:1].upper()}{subject[1:]} faster {place_label(class_, said.place)}." if said.place else ""
+    where = f"You expect {words[CHALLENGER]} to be faster {place_label(class_, said.place)}." if said.place else ""
     return f"Your prediction{_largest_size_text(class_)}: {plain(words[said.winner])}. {plain(where)}"
 
 
@@ -294,8 +293,8 @@ def _on_own_machine(class_: Class, who: Student) -> None:
     command = f"python -m core class measure --code {class_.code} --nickname{nickname} {class_.question.words}"
     st.code(as_lines(command), language="sh", wrap_lines=True)
     with st.form("bring", border=False, clear_on_submit=True):
-        file = st.file_uploader("The file it wrote", type="parquet")
-        pressed = st.form_submit_button("Bring it", icon=":material/upload_file:")
+        file = st.file_uploader("File that the command wrote", type="parquet")
+        pressed = st.form_submit_button("Upload", icon=":material/upload_file:")
     if pressed and file is not None:
         _bring(class_, who, file.getvalue(), file.name)
 
@@ -324,7 +323,7 @@ def _job(class_: Class, who: Student) -> Job | None:
 
 
 def _panel(job_id: str, waiting: bool) -> None:
-    """Draw a measurement; one that waited and has started is drawn anew, to be updated more often."""
+    """Draw a measurement. Once a waiting one starts, rerun the page, to update it more often."""
     job = job_view.draw_job_head(job_id)
     if job is None:
         _draw_waiting_time(job_id)
@@ -419,10 +418,10 @@ def describe_spread(class_: Class, pool: findings.Pool) -> str:
 
 def describe_tally(class_: Class, pool: findings.Pool, words: Mapping[str, str]) -> str:
     """Describe the predictions of the class, with the winners in words."""
-    winners = [f"{words[name]}: {count}" for name, count in pool.tally.winners.items() if count]
-    where = [f"{place_label(class_, place)}: {count}" for place, count in pool.tally.places.items() if count]
-    said = f"Predicted winner{_largest_size_text(class_)}: {'; '.join(winners)}." if winners else ""
-    return f"{said} Predicted to be faster {'; '.join(where)}." if where else said
+    winners = [f"{words[name]} ({count})" for name, count in pool.tally.winners.items() if count]
+    where = [f"{place_label(class_, place)} ({count})" for place, count in pool.tally.places.items() if count]
+    said = f"Predicted winner{_largest_size_text(class_)}: {', '.join(winners)}." if winners else ""
+    return f"{said} Predicted to be faster {', '.join(where)}." if where else said
 
 
 def _crossover(class_: Class, entry: Result) -> str:

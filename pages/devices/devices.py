@@ -14,7 +14,7 @@ WITHOUT: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     (layout.EXPLORE, "Train with one CPU thread against all of them", ":material/balance:", {}),
     (
         layout.EXPLORE,
-        "Find the size from which more CPU threads pay off",
+        "Find where more CPU threads pay off",
         ":material/timeline:",
         {"sizes": "range"},
     ),
@@ -59,7 +59,7 @@ def _draw_devices(machine: Machine) -> None:
     elements.draw_table([{name: row[name] for name in known} for row in rows], alt="Devices of this machine")
     alone = len(machine.devices) == 1
     if machine.hint:
-        st.info(f"{'**No accelerator is seen here.** ' if alone else ''}{plain(machine.hint)}")
+        st.info(f"{'**No accelerator found.** ' if alone else ''}{plain(machine.hint)}")
     if alone:
         st.header("Available without a GPU")
         for file, label, icon, link in WITHOUT:
@@ -96,7 +96,7 @@ def _draw_machine_facts(machine: Machine) -> None:
     if repeats := queries.describe_repeatability():
         st.markdown(plain(repeats))
     if policy := as_line(facts.omp_wait_policy):
-        st.markdown("How CPU threads wait for each other (settings of OpenMP):")
+        st.markdown("OpenMP settings (how CPU threads wait for each other):")
         st.code(f"OMP_WAIT_POLICY={policy}", language=None, wrap_lines=True)
     if facts.cores_usable < facts.cores:
         st.caption("Affinity or a container's quota leaves this process fewer threads than the machine has.")

@@ -32,7 +32,7 @@ MAX_MORE_AXES = 3
 ADAPTIVE_HELP = "Measures only the sizes that narrow down the crossover. Off: measures every doubling of the range."
 ALSO_HELP = "Measures every combination with these values too, for a map and a sorted table."
 FAIR_HELP = (
-    "Many comparisons let the CPU use one thread only. This measures both and shows how far that moves the crossover."
+    "Many comparisons give the CPU only one thread. This measures both and shows how far that moves the crossover."
 )
 
 
@@ -88,8 +88,8 @@ def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Side
         )
         if asked:
             st.caption(
-                f"{_count_points(asked)} · takes at most {units.format_duration(asked.budget_s)} and what the last "
-                "one needs"
+                f"{_count_points(asked)} · takes at most {units.format_duration(asked.budget_s)} plus the time of "
+                "the last one"
             )
         job_view.draw_run_button("Find the crossover", asked, fault, machine)
     return Settings(request=asked, point=asked.point if asked else None, fault=fault, is_range=True)
@@ -184,7 +184,7 @@ def _describe_duration(sweep: Sweep, machine: Machine | None) -> str:
     except StoreError:  # shown when the sweep is started
         return ""
     expected = least if least == most else f"{least} to {most}"
-    return f" · expected to take **{expected}**, never much over {units.format_duration(sweep.budget_s)}"
+    return f" · expected to take **{expected}**, at most about {units.format_duration(sweep.budget_s)}"
 
 
 def _choose_more_axes(axis: str, axes: Sequence[str], family: models.Family, path: str) -> tuple[str, ...]:

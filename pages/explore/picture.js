@@ -104,9 +104,9 @@ function drawCurve(root, state) {
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const linear = x1 / x0 <= 16;
   let [y0, y1] = ys.length ? [Math.min(...ys) / 1.25, Math.max(...ys) * 1.25] : [1e-4, 1e-2];
-  const right = width - RIGHT, bottom = HEIGHT - BOTTOM;
+  const right = width - RIGHT, bottom = HEIGHT - BOTTOM, top = TOP + 18 * Math.max(0, data.crossovers.length - 1);
   const X = (x) => LEFT + (right - LEFT) * (linear ? (x - x0) / (x1 - x0 || 1) : Math.log(x / x0) / (Math.log(x1 / x0) || 1));
-  const Y = (y) => bottom - (bottom - TOP) * Math.log(y / y0) / Math.log(y1 / y0);
+  const Y = (y) => bottom - (bottom - top) * Math.log(y / y0) / Math.log(y1 / y0);
   let last = -99;
   if (!ys.length) put(svg, "text", { x: LEFT, y: TOP - 6, class: "faint" },
     "Nothing is measured or predicted yet");
@@ -129,7 +129,7 @@ function drawCurve(root, state) {
   if (data.band && data.band.cheaper) ranges.push([data.band.cheaper, bottom - 5]);
   for (const [range, y] of ranges) {
     const [a, b] = [Math.max(x0, range.low), Math.min(x1, range.high)].map(X);
-    put(svg, "rect", { x: a, y: TOP, width: Math.max(2, b - a), height: bottom - TOP, fill: GREY, "fill-opacity": 0.2 });
+    put(svg, "rect", { x: a, y: top, width: Math.max(2, b - a), height: bottom - top, fill: GREY, "fill-opacity": 0.2 });
     const label = put(svg, "text", { y, class: "strong", ...HALO }, range.words);
     label.setAttribute("x", Math.max(0, Math.min(a, right - label.getComputedTextLength())));
   }
@@ -157,7 +157,7 @@ function drawCurve(root, state) {
     }
   }
   state.moving = put(svg, "g", { class: "moving" });
-  state.scales = { X, Y, shown, bottom, right };
+  state.scales = { X, Y, shown, top, bottom, right };
   svg.setAttribute("aria-label", `${root.querySelector(".as").selectedOptions[0].text} against ${data.axis.title}: `
     + [...shown.curves.map((of) => of.name), ...(isPredicted(data) ? [`${data.band.name}, predicted`] : [])].join("; "));
 }
@@ -165,7 +165,7 @@ function drawCurve(root, state) {
 function drawLine(state) {
   const { data, place, scales } = state, x = data.values[place], at = scales.X(x);
   state.moving.replaceChildren();
-  put(state.moving, "line", { x1: at, x2: at, y1: TOP, y2: scales.bottom, class: "here" });
+  put(state.moving, "line", { x1: at, x2: at, y1: scales.top, y2: scales.bottom, class: "here" });
   for (const of of scales.shown.curves.filter((one) => one.mark !== "published")) {
     const y = between(of.points, x);
     if (y > 0) put(state.moving, "circle", { cx: at, cy: scales.Y(y), r: 5, fill: "var(--st-background-color)", stroke: of.colour, "stroke-width": 2.5 });

@@ -191,7 +191,7 @@ def _draw_accuracy(card: str, record: str) -> None:
     shown = everything.of_card(predict.find_card(card).name)
     inside, of = sum(row.inside for row in everything.rows), len(everything.rows)
     st.markdown(
-        f"{inside} of {of} published trainings were within the range, each predicted without its own card. "
+        f"Each of {of} published trainings was predicted without data of its own GPU: {inside} were within the range. "
         f"The median error was {units.format_share(everything.median_error)}. {plain(record)}"
     )
     if not shown.rows:

@@ -55,7 +55,7 @@ def draw_studies_table(machine: Machine | None) -> None:
     if not found:
         st.caption("No sweep is stored yet. The first one that you run appears here.")
         return
-    st.markdown("**Recorded here or shipped with the app**, decided and trusted ones first. Select one to see it.")
+    st.markdown("**Measured here or shipped with the app**, decided and trusted ones first. Select a study to see it.")
     shown = _make_study_lines(found)
     elements.draw_table(
         shown,
@@ -77,9 +77,9 @@ def draw_custom_timings() -> None:
     """Draw the upload of custom timings, from a file or pasted, and their answer."""
     with st.expander("Your own timings", icon=":material/upload_file:", **session.bind_view("timings")):
         st.caption(
-            "Any times of two devices at several sizes: a table with the columns size, device and seconds, one row a "
-            "reading, or with a size and a column for each device, such as `size,cpu (ms),gpu (ms)`. Two readings or "
-            "more at each size tell the noise, and with it the interval. Nothing is stored."
+            "Any times of two devices at several sizes: a table with the columns size, device and seconds, one row per "
+            "reading, or with a size and a column for each device, such as `size,cpu (ms),gpu (ms)`. The noise and the "
+            "interval need two or more readings at each size. Nothing is stored."
         )
         file = None if permits.may_upload() else st.file_uploader("CSV file", type=TIMINGS_FORMATS, key="timings_file")
         pasted = st.text_area(

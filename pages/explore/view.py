@@ -242,8 +242,8 @@ def _draw_sweep_so_far(job: Job, request: Sweep) -> None:
 
 
 WELCOME = """
-1. **Set** a training; what it costs is shown as you change it.
-2. **Run** trains it on every chosen device, in turns{alike}. A range of sizes finds where the faster one changes.
+1. **Set** up a training; its cost is shown as you change it.
+2. **Run** trains it on every chosen device in turn{alike}. A range of sizes finds where the faster device changes.
 3. **Read** which device is faster, by how much (with an interval), why, and whether both learned the same.
 
 The measurement runs in a separate process, so you may close this page and come back. The same settings then show their
@@ -253,11 +253,11 @@ stored result at once. A result that was inconclusive or holds only for a loaded
 ALIKE = ", from the same weights and with the same batches"
 
 WITHOUT_ACCELERATOR = (
-    "So this compares one CPU thread with all of them. The same trade-off applies: splitting a step across threads has "
-    "a fixed cost and pays off only above some size. With a GPU, it compares CPU and GPU."
+    "So Crossover compares one CPU thread with all of them. The same trade-off applies: splitting a step across "
+    "threads has a fixed cost and pays off only above some size. With a GPU, Crossover compares CPU and GPU."
 )
 RECORDED = (
-    "So the training is timed on the CPU here and compared with the recorded accelerator that you chose, which is "
+    "So Crossover times the training on this CPU and compares it with the recorded accelerator that you chose, of "
     "another machine."
 )
 CROSSOVER_HELP = "Find the size of this model from which the other device is faster. The other settings stay the same."
@@ -282,7 +282,7 @@ def draw_welcome(machine: Machine | None, *, is_custom: bool = False) -> None:
     st.markdown(WELCOME.format(alike="; it is built anew for each" if is_custom else ALIKE))
     if machine and len(machine.devices) == 1:
         instead = RECORDED if session.read_accelerator() else WITHOUT_ACCELERATOR
-        st.info(f"**No accelerator is seen here.** {plain(machine.hint)}\n\n{instead}")
+        st.info(f"**No accelerator found.** {plain(machine.hint)}\n\n{instead}")
     controls.invite_custom_training()
 
 

@@ -317,13 +317,13 @@ def _draw_learning_reports(study: Study) -> None:
 
 
 def _draw_study_fingerprint(rows: Sequence[Trial]) -> None:
-    label = "Fingerprint: the machine, its devices, versions and the way of measuring"
+    label = "Fingerprint: the machine, its devices, versions and measurement settings"
     with st.expander(label, **session.bind_view("fingerprint")) as part:
         if part.open:
             elements.draw_table(
                 [{"What": what, "As measured": said} for what, said in side_by_side.environment_facts(rows).items()],
                 height="content",
-                alt="Fingerprint of the machine and the way of measuring",
+                alt="Fingerprint of the machine and the measurement settings",
             )
 
 

@@ -447,7 +447,7 @@ LESSONS: dict[str, Lesson] = {
         why="A tensor is a value: .to() returns a new one. A module holds its parameters and replaces them in place.",
         shows=draw_moving_scene,
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
-        "numbers are wanted on the CPU, .item() or .cpu() brings them back, with or without a GPU.",
+        "numbers are needed on the CPU, .item() or .cpu() copies them, with or without a GPU.",
         recorded=("moving",),
     ),
     "loader": Lesson(
@@ -457,7 +457,7 @@ LESSONS: dict[str, Lesson] = {
             name="loader",
             text="One layer, samples read and transformed one by one: how much of an epoch does the loader take?",
             options=("less than 10 %", "10 to 50 %", "50 to 90 %", "more than 90 %"),
-            after="Somebody buys a GPU that is ten times as fast. What becomes of their epoch? What would you advise?",
+            after="Somebody buys a GPU ten times as fast. How does their epoch time change? What would you advise?",
         ),
         without="The loader works on the CPU either way, so its share can be seen without a GPU; the largest "
         "possible gain of a GPU follows from it.",
@@ -523,7 +523,7 @@ LESSONS: dict[str, Lesson] = {
         "arithmetic grows with it.",
         shows=draw_launches_scene,
         takeaway="Launching an operation costs the same however little it computes. Larger batches and wider "
-        "layers spread that cost; they are not free, for a larger batch takes fewer steps per epoch and "
+        "layers spread that cost; they are not free: a larger batch takes fewer steps per epoch and "
         "learns differently.",
     ),
 }

@@ -99,7 +99,7 @@ def draw_accelerators_table(accelerators: Sequence[Accelerator], query: Query | 
         return
     same = sum(bool(_find_exact_recordings(one, query, axis)) for one in accelerators)
     noun = "accelerator" if len(accelerators) == 1 else "accelerators"
-    label = f"{len(accelerators)} recorded {noun}, {same} of exactly this training"
+    label = f"{len(accelerators)} recorded {noun}, {same or 'none'} with exactly this training"
     with st.expander(label, icon=":material/inventory_2:", **session.bind_view("stock")) as part:
         if part.open:
             lines = [_make_accelerator_line(one, query, axis) for one in accelerators]

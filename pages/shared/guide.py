@@ -158,6 +158,6 @@ def _for_class(page: links.PageName) -> Link:
             scale = st.segmented_control("Scale", list(SCALES), default="class", key="share_scale", required=True)
             link = {"preset": chosen, **({"scale": scale} if scale != "class" else {})}
     if settings and st.toggle("Fix the settings", key="share_lock"):
-        left = st.multiselect("Settings that stay open", settings, key="share_open", help=OPEN_HELP)
+        left = st.multiselect("Settings that can be changed", settings, key="share_open", help=OPEN_HELP)
         link["lock"] = ",".join(["all", *(links.UNLOCK_PREFIX + name for name in left)])
     return link | ({"text": text} if text else {})

@@ -149,7 +149,7 @@ def draw_stop_button(jobs: Sequence[Job]) -> None:
             st.caption(plain(reason), width="content")
         else:
             st.button("Stop", key="stop", icon=":material/stop_circle:", on_click=_stop_jobs, args=(ids,))
-        st.caption("It continues when you close this page. Open the page again to see it.", width="content")
+        st.caption("It continues when you close this page. To see it again, reopen the page.", width="content")
 
 
 def draw_queue_place(job: Job) -> None:
@@ -320,7 +320,7 @@ def draw_machine_use() -> None:
     """Draw how busy the machine is, which programs use it, and a hint for the visitor; nothing if it is quiet."""
     if waiting := len(_list_active_jobs()):
         whose = units.format_quantity(waiting, "measurement")
-        st.caption(f"Yours will wait for its turn, after {whose}.{'' if permits.on_own_machine() else OWN_LAPTOP}")
+        st.caption(f"Your run will wait for {whose} to end.{'' if permits.on_own_machine() else OWN_LAPTOP}")
     elif not (use := queries.read_machine_use()).is_quiet:
         st.caption(plain(describe_machine_use(use, on_own_machine=permits.on_own_machine())))
 
@@ -335,9 +335,9 @@ def describe_machine_use(use: MachineUse, *, on_own_machine: bool) -> str:
     busy = f"This machine is busy: {dataclasses.replace(shown, programs=named).description}."
     wait = f" A run waits up to {QUIET_S:g} s for quiet." if use.is_passing else ""
     if not on_own_machine:
-        return f"{busy}{wait} The verdict may hold for this load only. Try again later, or measure on your own machine."
+        return f"{busy}{wait} The verdict may hold only for this load. Try again later, or measure on your own machine."
     page = "other browser tabs" if any(map(_is_browser, use.programs)) else "other programs"
-    return f"{busy}{wait} Close {page}, or the verdict may hold for this load only."
+    return f"{busy}{wait} Close {page}; otherwise the verdict may hold only for this load."
 
 
 def choose_quiet_seconds() -> float:

@@ -284,7 +284,7 @@ REPORTS = {"html": ("Report as HTML", "text/html"), "md": ("Report as Markdown",
 """Label and media type by file extension."""
 
 WITHOUT_ACCELERATOR = (
-    "No accelerator is seen on this machine, so one CPU thread is compared with all of them. With a GPU, the CPU "
+    "No accelerator was found on this machine, so one CPU thread is compared with all of them. With a GPU, the CPU "
     "would be compared with it."
 )
 

@@ -50,9 +50,9 @@ PREDICTION = "predict_{name}"
 
 LESSON_TITLES: dict[str, str] = {
     "clock": "The clock",
-    "moving": "Moving things",
+    "moving": "Data transfer",
     "loader": "The loader",
-    "learning": "Same learning?",
+    "learning": "Do both learn the same?",
     "small": "Why small models lose",
 }
 """Title of each lesson by its name in links."""

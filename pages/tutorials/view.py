@@ -135,8 +135,8 @@ def state_claim(preset: Preset) -> str:
     if preset.name == "disc":
         parameters = vary(preset.point, {"depth": int(wins[0].value)}).network.parameters
         return (
-            f"A GPU pays off only for a network that is large enough: from {wins[0].value:.0f} layers on, which are "
-            f"{units.format_count(parameters)} parameters."
+            f"A GPU pays off only for a network that is large enough: from {wins[0].value:.0f} layers on "
+            f"({units.format_count(parameters)} parameters)."
         )
     if preset.name == "signal":
         return (

@@ -1,6 +1,6 @@
 """A class on one host, from the first join to the revealed curve: how long it takes, and how fast pages are meanwhile.
 
-    python -m tests.benchmarks.class_of_thirty [--students 30] [--sizes 12] [--seed 20261124]
+    python -m tests.benchmarks.class_of_thirty [--students 30] [--sizes 12] [--look 10] [--seed 20261124]
 
 Scripted students join over the websocket, predict, and measure the size that each is dealt, of twelve; they are real
 trainings. The projector follows. Once half of the sizes are measured, the server and the measuring process are killed
@@ -36,8 +36,8 @@ SIZES = (5, 10, 20, 50, 100, 200, 300, 500, 800, 1_000, 1_500, 2_000)
 SPREAD_S = 20.0
 """Within which the class opens its link."""
 
-LOOK_S = 2.0
-"""From one look of a student at the page to the next, on top of what the page refreshes by itself."""
+LOOK_S = 10.0
+"""Seconds between two whole re-runs of the page that a student causes, in addition to its own updates."""
 
 MOST_S = 1_800.0
 
@@ -99,10 +99,10 @@ def measured_sizes(house: House) -> set[int]:
 
 
 async def hold(
-    folder: Path, *, students: int, sizes: int, seed: int, trains: bool = True
+    folder: Path, *, students: int, sizes: int, seed: int, look_s: float = LOOK_S, trains: bool = True
 ) -> tuple[kills.Account, dict[str, str]]:
     """Let a class take place; returns what became of everything, and the figures."""
-    house = House(folder, seed=seed, spread_s=SPREAD_S, look_s=LOOK_S, question=question(sizes), trains=trains)
+    house = House(folder, seed=seed, spread_s=SPREAD_S, look_s=look_s, question=question(sizes), trains=trains)
     house.last = True  # each student measures one size
     house.start()
     try:
@@ -159,10 +159,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--students", type=int, default=30, help="at least as many as sizes, or the curve has gaps")
     parser.add_argument("--sizes", type=int, default=len(SIZES), choices=(2, 3, 4, 6, 12))
+    parser.add_argument("--look", type=float, default=LOOK_S, help="seconds between two re-runs that a student causes")
     parser.add_argument("--seed", type=int, default=SEED)
     asked = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="crossover-class-"))
-    found, figures = asyncio.run(hold(folder, students=asked.students, sizes=asked.sizes, seed=asked.seed))
+    held = hold(folder, students=asked.students, sizes=asked.sizes, seed=asked.seed, look_s=asked.look)
+    found, figures = asyncio.run(held)
     print("| what | figure |\n|---|---|")
     for name, figure in (figures | {name: f"{count:,}" for name, count in found.figures.items()}).items():
         print(f"| {name} | {figure} |")

@@ -41,7 +41,7 @@ def test_a_lesson_from_the_question_to_the_report_and_back_by_its_link(visit, se
         run.click()
         expect(page.locator(".st-key-answer_side").get_by_role("button", name="Stop")).to_be_visible()
     expect(page.get_by_role("heading", name="PyTorch's behavior and messages")).to_be_visible()
-    fits = "The measurement disagrees. This fits: the module's parameters."
+    fits = "The measurement disagrees. The matching answer: the module's parameters."
     expect(page.get_by_text(f"You predicted: neither. {fits}")).to_be_visible()
     assert server.queue.jobs()[0].demonstration.kind == "moving"
 

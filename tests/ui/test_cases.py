@@ -59,7 +59,7 @@ def test_a_case_is_opened_from_the_list_and_closed_again(world, open_page):
     app = open_page(PAGE, symptom="fading")
     app = checked(app.button(key="open-overheated").click().run())
     assert app.query_params["case"] == "overheated"
-    assert "a GPU that became too hot" in words(app)
+    assert "a GPU that overheated" in words(app)
     assert "Run" not in [found.label for found in app.button]
     app = checked(button(app, "Back to the list").click().run())
     assert "case" not in app.query_params
@@ -99,8 +99,8 @@ def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_t
     app = open_page(PAGE, case=one.name)
     told = words(app)
     assert "Time of a step, measured here" in alts(app)
-    assert "too small to be worth sharing" in told
-    assert "That is the cause of the thread as well" in told
+    assert "too small to benefit from more threads" in told
+    assert "The thread has the same cause" in told
     assert "4 CPU threads, batches of 1,600: " in told
     assert "With it, 4 CPU threads do 2" in told
 
@@ -108,7 +108,7 @@ def test_what_was_measured_stands_beside_what_was_published_with_the_cause_and_t
 def test_another_cause_than_the_threads_is_said(world, open_page):
     world.has(CPU)
     kept(world, find_case("many-threads"), (4e-4, 1e-4))
-    assert "That is not the cause of the thread" in words(open_page(PAGE, case="many-threads"))
+    assert "The thread has another cause" in words(open_page(PAGE, case="many-threads"))
 
 
 def test_files_that_came_with_the_app_can_be_run_on_ones_own_machine_and_are_offered_nowhere(world, open_page):

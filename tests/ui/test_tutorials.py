@@ -140,7 +140,10 @@ def test_stored_rows_are_set_beside_what_was_published(world, open_page):
     assert alts(app) == ["Time of one training", "Speedup over the first device", "An epoch by each clock"]
     assert "Measured: The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     assert "“As the signal tutorial” says 1.70 ms, 1.70× Crossover's time." in words(app)
-    assert "You predicted: from hidden size 10 on. The measurement disagrees. This fits: from hidden size" in words(app)
+    assert (
+        "You predicted: from hidden size 10 on. The measurement disagrees. The matching answer: from hidden size"
+        in words(app)
+    )
     assert "**Measured.** The GPU (NVIDIA Test GPU) is faster than the CPU" in words(app)
     app = checked(app.radio(key="predict_signal").set_value("from hidden size 1,000 on").run())
     assert "You predicted: from hidden size 1,000 on. You were right." in words(app)

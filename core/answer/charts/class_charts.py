@@ -142,7 +142,7 @@ def _layer_students(rows: list[ChartRow], counted: list[ChartRow], x: dict[str, 
 def _tally(counted: list[ChartRow], x: dict[str, Any]) -> alt.Chart:
     y = alt.Y(
         "students:Q",
-        title="students who expect it there",
+        title="students who predict it there",
         axis=alt.Axis(orient="right", tickMinStep=1, format="d", grid=False) if counted else None,
         scale=alt.Scale(domainMin=0, domainMax=max((row["students"] for row in counted), default=1) * 1.3),
     )

@@ -51,7 +51,7 @@ def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
     contenders = [display_name(name) for name in contenders]
     legend = look.names_legend(contenders, symbolOpacity=1)
     x = look.log_channel(
-        "an epoch, by this clock", [row["time"] for row in rows], look.SECONDS_LABEL, labelOverlap="greedy"
+        "time per epoch by this clock", [row["time"] for row in rows], look.SECONDS_LABEL, labelOverlap="greedy"
     )
     base = alt.Chart().encode(color=look.names_channel(alt.Color, "device", contenders, colours, legend=legend))
     rule = base.mark_rule(strokeWidth=2, strokeDash=[6, 3]).encode(x=alt.X("ours:Q", scale=x["scale"]))

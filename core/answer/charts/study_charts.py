@@ -42,7 +42,7 @@ CROSSOVER_CHART_HEIGHT, CROSSOVER_PLOT_HEIGHT = 420, 230
 INTERVAL_ZONE, TIE_ZONE = "95 % interval of the crossover", "difference within ±10 %"
 """Names of the shaded zones in the legend."""
 
-OPEN_ZONE, ASSUMPTION_ZONE = "either may be faster", "crossover, if readings scatter as is usual"
+OPEN_ZONE, ASSUMPTION_ZONE = "either may be faster", "crossover, assuming a typical scatter of readings"
 """Names of the shaded zones where no crossover is certain."""
 
 ZONE_FILLS = dict.fromkeys((INTERVAL_ZONE, OPEN_ZONE), "rgba(128, 128, 128, 0.34)") | dict.fromkeys(

@@ -126,10 +126,10 @@ def diagnose_case(case: Case, before: Sequence[Trial], after: Sequence[Trial] = 
 
 def _cause_comparison(cause: str, place: int | None) -> str:
     if place == 1:
-        return f"That is the cause of the thread as well: {cause}."
+        return f"The thread has the same cause: {cause}."
     if place is None:
-        return f"That is not the cause of the thread, which is {cause}."
-    return f"The cause of the thread, {cause}, is the {ORDINALS[place - 1]} of those named here."
+        return f"The thread has another cause: {cause}."
+    return f"The thread's cause, {cause}, is the {ORDINALS[place - 1]} of those named here."
 
 
 def find_causes(rows: Sequence[Trial]) -> tuple[NamedCause, ...]:
@@ -243,12 +243,15 @@ def _saving_kind(case: Case) -> tuple[str, str]:
     if "model" in case.remedy.fields:
         return (
             "recurrent",
-            "{title} spares {share} of a step on {on}, and computes the same in fewer, larger operations.",
+            "{title} saves {share} of a step on {on}, and computes the same in fewer, larger operations.",
         )
     if case.more_work == 1:
         return "", ""
     if case.here.fields.get("model") in LIBRARIES:
-        return "rows", "With {title}, a row takes {share} less time on {on}: the rows were not what took the time."
+        return (
+            "rows",
+            "With {title}, a row takes {share} less time on {on}: most of the time did not depend on the rows.",
+        )
     return "small", "With {title}, a sample takes {share} less time on {on}: a step had too little to do."
 
 
@@ -344,7 +347,7 @@ def case_document(case: Case, before: Sequence[Trial], after: Sequence[Trial]) -
 
 def _case_training_lines(case: Case) -> list[str]:
     if not case.runnable:
-        return _label_line("Here", "None of it runs here.")
+        return _label_line("Here", "Nothing of it can run here.")
     remedied = case.point_with_remedy()
     said = [*_label_line("Here", describe.describe_question(case.point())), *_label_line("", case.note)]
     return [*said, *_label_line("Remedy", case.remedy.title)] if remedied and case.remedy else said

@@ -143,7 +143,7 @@ class PredictionOutcome:
             return f"{predicted} You were right."
         if place in self.fits:
             return f"{predicted} The measurement agrees, but also fits another answer."
-        instead = f" This fits: {_either([options[each] for each in self.fits])}." if self.fits else ""
+        instead = f" The matching answer: {_either([options[each] for each in self.fits])}." if self.fits else ""
         return f"{predicted} The measurement disagrees.{instead}"
 
     def sentence(self, options: Sequence[str], place: int) -> str:

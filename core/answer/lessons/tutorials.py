@@ -397,5 +397,5 @@ def _difference_sentences(preset: Preset, scale: Scale, pairs: Sequence[Tutorial
     if base.dataset != PRESETS[preset.name].point.dataset:
         differences.append(f"Data: {preset.note}")
     if scale == "class":
-        differences.append(f"Size: these rows are of the class scale. {preset.class_note}")
+        differences.append(f"Size: these rows were measured at the class scale. {preset.class_note}")
     return tuple(differences)

@@ -208,8 +208,8 @@ def _resnet_layers(shape: Shape, classes: int, sizes: Mapping[str, int]) -> tupl
 RESNET = Family(
     name="resnet",
     title="Small ResNet",
-    summary="Three stages of residual blocks with two convolutions each, as many in each as the depth says, then the"
-    " mean over the image; the width scales all channels. Its norms are over groups of channels, not over the batch.",
+    summary="Three stages of residual blocks with two convolutions each, then the mean over the image. The depth is the"
+    " number of blocks per stage; the width scales all channels. It normalizes over groups of channels, not the batch.",
     axes=("width", "depth"),
     layers=_resnet_layers,
     convolutions=True,
@@ -268,7 +268,7 @@ def _family(name: str, title: str, summary: str, kind: Kind, *, fused: bool) -> 
     )
 
 
-_LOOPED = "one cell after another in a loop, with the same weights: every step is launched by itself."
+_LOOPED = "one cell after another in a loop, with the same weights: every step is launched separately."
 
 LSTM = _family("lstm", "LSTM", "Long short-term memory over a sequence, as torch's fused layers.", "LSTM", fused=True)
 LSTM_CELLS = _family("lstm-cells", "LSTM by cells", f"An LSTM as {_LOOPED}", "LSTM", fused=False)

@@ -118,7 +118,7 @@ def _family(name: str, title: str, summary: str) -> Family:
 HIST_BOOSTING = _family(
     "hist-boosting",
     "Gradient boosting (scikit-learn)",
-    "Trees of scikit-learn's HistGradientBoostingClassifier, on the CPU alone.",
+    "Trees of scikit-learn's HistGradientBoostingClassifier, on the CPU only.",
 )
 
 XGBOOST = _family(

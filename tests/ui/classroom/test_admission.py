@@ -18,7 +18,7 @@ def test_who_asks_to_join_waits_until_the_teacher_admits_them(world, classes, op
     field(app, "Nickname").set_value("ada")
     checked(button(app, "Ask to join").click().run())
     assert "You requested to join as ada" in words(app).replace("*", "")
-    assert not {"Predict", "Measure here", "Bring it"} & set(labels(app))
+    assert not {"Predict", "Measure here", "Upload"} & set(labels(app))
     classes.join(of, "bot")
     teacher = teaching(open_page, of, secret)
     assert "2 wait to be admitted: ada, bot" in words(teacher).replace("*", "")

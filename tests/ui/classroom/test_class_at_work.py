@@ -63,7 +63,7 @@ def test_what_everybody_expects_is_hidden_until_one_has_said_what_one_expects(wo
     findings.changed(of)
     app = open_page(PAGE, **link)
     assert "2 joined · 2 predicted · 1 measured" in words(app)
-    assert "from hidden size 100 on: 1" in words(app)
+    assert "from hidden size 100 on (1)" in words(app)
 
 
 def test_the_teachers_code_opens_who_has_handed_in_what(world, classes, made, open_page):

@@ -47,7 +47,7 @@ def test_a_teacher_reveals_the_curve_of_the_class_and_who_was_nearest(world, cla
     app = checked(button(app, "Reveal").click().run())
     assert "5 of 5 sizes measured by the class on this host" in words(app)
     assert "faster than" in words(app)
-    assert app.success[0].value.startswith("Nearest to ")
+    assert app.success[0].value.startswith("Closest prediction to ")
     assert "aaa" in app.success[0].value
     anybody = open_page(PAGE, **{"class": of.code, "view": "projector"})
     assert "faster than" in words(anybody)

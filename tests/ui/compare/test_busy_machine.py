@@ -37,7 +37,7 @@ def test_before_it_measures_the_page_says_how_busy_the_machine_is_and_what_uses_
     use(STEADY)
     assert (
         "This machine is busy: other programs use about half of the processors (your browser: chromium, ffmpeg). "
-        "Close other browser tabs, or the verdict may hold for this load only."
+        "Close other browser tabs; otherwise the verdict may hold only for this load."
     ) in words(open_page(model="mlp")).replace("\\", "")
 
 
@@ -75,7 +75,7 @@ def test_who_will_wait_for_a_turn_is_told_after_how_many(world, open_page, use, 
     use(STEADY)
     world.run()
     said = words(open_page(model="mlp", hidden_size="32"))
-    assert "Yours will wait for its turn, after 1 measurement." in said
+    assert "Your run will wait for 1 measurement to end." in said
     assert ("install Crossover on your own machine" in said) == is_host
     assert "busy" not in said
 

@@ -88,7 +88,7 @@ def test_a_link_to_a_run_shows_its_whole_answer(world, open_page):
     assert "95 % interval" in said
     assert "Time of a step by device" in alts(app)
     assert "launch overhead" in said
-    assert "All 270 test items got the same prediction from both" in said
+    assert "gave the same prediction for all 270 test items." in said
     assert "start-up" in said
     assert "python -m core run --dataset digits" in said
     assert f"run={rows.RUN_ID}" in said

@@ -30,7 +30,7 @@ def test_they_are_found_by_answer_and_by_who_published_them_and_decided_ones_com
 def test_figures_along_no_size_are_listed_below_and_hidden_by_a_filter(world, open_page):
     said = words(open_page(PAGE, view="Published"))
     assert "Published figures without a size axis" in said
-    assert "The code decides" in said
+    assert "It depends on the code" in said
     assert "without a size axis" not in words(open_page(PAGE, view="Published", in_answer=["cpu_always"]))
 
 

@@ -33,14 +33,14 @@ def own_run(one, times=(1e-3, 1e-3), **changes):
 def test_a_step_that_threads_do_not_share_is_named_as_too_small_and_agrees():
     found = diagnose_case(find_case("many-threads"), run_of(find_case("many-threads"), (1e-3, 2e-3)))
     assert [one.kind for one in found.named] == ["small"]
-    assert "too small to be worth sharing" in found.named[0].sentence
+    assert "too small to benefit from more threads" in found.named[0].sentence
     assert found.agrees
     assert CAUSES["threads"] in found.sentence
 
 
 def test_a_step_that_threads_share_is_not_the_cause_of_the_thread():
     found = diagnose_case(find_case("many-threads"), run_of(find_case("many-threads"), (2e-3, 1e-3)))
-    assert "large enough to be shared" in found.named[0].sentence
+    assert "large enough to benefit from more threads" in found.named[0].sentence
     assert found.agrees is False
     assert CAUSES["threads"] in found.sentence
 
@@ -80,7 +80,7 @@ def test_what_is_no_cause_has_no_place():
     one, turns = find_case("double-precision"), {"turns_step_s": (1.0,) * 3, "float32_step_s": (0.6,) * 3}
     found = diagnose_case(one, run_of(one, (2e-3, 1e-3), **turns))
     assert [each.kind for each in found.named] == ["float64", ""]
-    assert "large enough to be shared" in found.named[1].sentence
+    assert "large enough to benefit from more threads" in found.named[1].sentence
     assert (found.place, found.agrees) == (1, True)
 
 
@@ -107,7 +107,7 @@ def test_one_call_for_all_cells_that_spares_most_of_a_step_is_named():
     one = find_case("keras-lstm")
     found = diagnose_case(one, run_of(one, (1e-2, 1.5e-2)), run_of(one, (1e-3, 1e-3), remedied=True))
     assert [each.kind for each in found.named] == ["recurrent", "small"]
-    assert "A fused LSTM spares 90 % of a step on 1 CPU thread" in found.named[0].sentence
+    assert "A fused LSTM saves 90 % of a step on 1 CPU thread" in found.named[0].sentence
     assert found.agrees
 
 
@@ -167,13 +167,13 @@ def test_a_report_has_the_source_the_cause_and_what_was_measured():
     for wanted in (
         one.address,
         one.date,
-        "CPU 40,000, GPU 35,000 samples a second",
+        "CPU 40,000, GPU 35,000 samples per second",
         CAUSES["small"],
         "batches of 1,000",
     ):
         assert wanted in told
     assert "Measured" not in cases.case_text(one)
-    assert "None of it runs here." in cases.case_text(find_case("overheated"))
+    assert "Nothing of it can run here." in cases.case_text(find_case("overheated"))
 
 
 def test_a_report_has_the_median_step_that_every_answer_has():

@@ -21,9 +21,13 @@ PAIR = ("cpu", "cuda:0")
     ("fits", "place", "said"),
     [
         ((1,), 1, "You predicted: alike. You were right. It took 1 s."),
-        ((1,), 0, "You predicted: slower. The measurement disagrees. This fits: alike. It took 1 s."),
+        ((1,), 0, "You predicted: slower. The measurement disagrees. The matching answer: alike. It took 1 s."),
         ((0, 1), 0, "You predicted: slower. The measurement agrees, but also fits another answer. It took 1 s."),
-        ((0, 1), 2, "You predicted: faster. The measurement disagrees. This fits: slower or alike. It took 1 s."),
+        (
+            (0, 1),
+            2,
+            "You predicted: faster. The measurement disagrees. The matching answer: slower or alike. It took 1 s.",
+        ),
         ((), 0, "You predicted: slower. The measurement disagrees. It took 1 s."),
         (None, 0, "You predicted: slower. The measurement does not decide that. It took 1 s."),
     ],
@@ -34,7 +38,7 @@ def test_every_case_has_a_sentence_of_its_own(fits, place, said):
 
 def test_answers_with_a_comma_of_their_own_are_told_apart():
     said = PredictionOutcome(fits=(0, 1), fact="It took 1 s.").sentence(("alike, within 10 %", "faster", "slower"), 2)
-    assert "This fits: “alike, within 10 %” or “faster”." in said
+    assert "The matching answer: “alike, within 10 %” or “faster”." in said
 
 
 def test_an_answer_that_one_measurement_cannot_judge_is_neither_right_nor_wrong():

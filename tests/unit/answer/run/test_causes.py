@@ -123,7 +123,7 @@ def test_an_idle_device_that_also_waits_for_data_is_not_blamed_on_launches_alone
 
 
 def test_a_busy_device_decides_by_its_own_speed():
-    assert "For 93 % of a step the GPU is busy: its own speed decides" in cause_of(forward=1, busy_s=0.93e-3)
+    assert "For 93 % of a step the GPU is busy: its own speed limits the step" in cause_of(forward=1, busy_s=0.93e-3)
 
 
 def test_a_device_between_busy_and_idle_is_neither():
@@ -154,14 +154,18 @@ def test_the_accelerator_explains_even_if_it_is_the_baseline():
 @pytest.mark.parametrize(
     ("one_s", "four_s", "words"),
     [
-        (2e-3, 1e-3, "A step is 2.00× as fast with 4 threads as with 1 thread: it is large enough to be shared."),
+        (
+            2e-3,
+            1e-3,
+            "A step is 2.00× as fast with 4 threads as with 1 thread: it is large enough to benefit from more threads.",
+        ),
         (1e-3, 1e-3, "A step is at most 1.00× as fast with 4 threads as with 1 thread: it is too small"),
         (1e-3, 4e-3, "A step is 0.250× as fast with 4 threads as with 1 thread: it is too small"),
     ],
 )
 def test_two_settings_of_one_cpu_differ_by_how_their_threads_share_the_step(one_s, four_s, words):
     one, four = (taken_apart(f"cpu@{n}", step_s=s, forward=1) for n, s in ((1, one_s), (4, four_s)))
-    expected = words if words.endswith(".") else f"{words} to be worth sharing."
+    expected = words if words.endswith(".") else f"{words} to benefit from more threads."
     assert causes.difference_cause(one, four) == expected
     assert causes.difference_cause(four, one) == expected
 
@@ -170,7 +174,7 @@ def test_threads_whose_blocks_scatter_too_much_are_not_judged():
     one, two = (taken_apart(f"cpu@{n}", step_s=s, forward=1, jitter=0.2) for n, s in ((1, 1.1e-3), (2, 1e-3)))
     assert (
         causes.difference_cause(one, two)
-        == "These blocks do not tell whether it pays to share the step among 2 threads."
+        == "These blocks do not show whether splitting the step among 2 threads pays off."
     )
 
 

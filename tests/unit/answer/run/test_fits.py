@@ -21,7 +21,7 @@ def test_a_fit_is_told_by_rows_rounds_and_leaves_and_what_is_not_known_is_said()
     (first, *_) = of()
     said = causes.fit_line(first)
     assert "20,000 rows, 50 rounds of at most 31 leaves" in said
-    assert "neither parameters nor operations are known" in said
+    assert "whose parameters and operations are unknown" in said
     assert not causes.is_fit(trial())
     text = report.run_text(of())
     assert "a fit" in text

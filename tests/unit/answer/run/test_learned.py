@@ -80,7 +80,7 @@ def test_counts_of_another_number_of_classes_are_refused():
 def test_predictions_that_all_agree_are_the_only_ones_called_so():
     truth, first, _ = labels(1, 360, 10, 0.1)
     found = accuracy.compare_predictions(examined(truth, first), examined(truth, first, "cuda:0"))
-    assert found.sentence == "All 360 test items got the same prediction from both, the CPU and the GPU."
+    assert found.sentence == "The CPU and the GPU gave the same prediction for all 360 test items."
     assert (found.disagreeing, found.items, found.difference, found.p_value) == (0, 360, 0, 1)
     assert found.low < 0 < found.high
 

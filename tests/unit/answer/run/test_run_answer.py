@@ -38,7 +38,7 @@ def test_a_run_says_what_its_rows_say():
 def test_a_run_says_how_several_cpu_threads_waited_where_it_matters(contender, step_s, policy, line):
     rows = run(steps_s={"cpu@1": step_s, contender: step_s}, omp_wait_policy=policy)
     (pair,) = Run(rows).pairs
-    said = f"The CPU threads waited with {line}. Set this line before your own script to get the same times."
+    said = f"The CPU threads waited with {line}. Set this variable for your own script to get the same times."
     assert pair.thread_waits == (said if line else "")
     assert report.run_text(rows).count("The CPU threads waited with") == bool(line)
     assert report.run_document(rows, from_store=False)["comparisons"][0]["thread_waits"] == pair.thread_waits

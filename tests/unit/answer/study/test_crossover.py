@@ -54,7 +54,7 @@ def test_three_changes_beyond_the_noise_are_several_and_have_no_single_number():
     first, second, last = (
         " and ".join(wording.interval_ends(found.axis, one.low, one.high)) for one in found.crossings
     )
-    assert f"3 times beyond the noise, between {first}, between {second} and between {last} (" in found.sentence
+    assert f"3 times, by more than the noise, between {first}, between {second} and between {last} (" in found.sentence
 
 
 def test_two_changes_beyond_the_noise_are_several_too():

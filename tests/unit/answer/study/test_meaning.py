@@ -43,22 +43,24 @@ def test_a_crossing_says_its_parameters_and_what_is_saved_at_twice_the_size():
     begin = int(parameters.split()[4])
     assert begin in range(38, 43)
     count = dataclasses.replace(TRAINING, hidden_size=begin).network.parameters
-    assert parameters == f"A hidden size of {begin} makes {count:,} parameters."
-    assert saving.startswith(f"At twice that, a hidden size of {2 * begin}, about ")
-    assert "that an epoch takes on cpu should be saved on cuda:0 (" in saving
+    assert parameters == f"A hidden size of {begin} gives {count:,} parameters."
+    assert saving.startswith(f"At twice that, a hidden size of {2 * begin}, an epoch takes ")
+    assert " on cpu and should take about " in saving
+    assert " less on cuda:0 (" in saving
     assert saving.endswith("expected from 7 measured sizes.")
 
 
 def test_the_saving_is_of_an_epoch_of_the_slower_device():
     """100 steps of 1 ms, of which 1 - 1/1.41 are saved."""
     *_, saving = said(evidence(rising))
-    assert "of the 100 ms" in saving or "of the 99." in saving
+    assert "takes 100 ms on" in saving or "takes 99." in saving
     assert 27 < float(saving.split("about ")[1].split(" ms")[0]) < 31
 
 
 def test_where_the_baseline_wins_beyond_the_saving_is_the_baselines():
     *_, saving = said(evidence(lambda size: 1 / rising(size)))
-    assert "that an epoch takes on cuda:0 should be saved on cpu (" in saving
+    assert " on cuda:0 and should take about " in saving
+    assert " less on cpu (" in saving
 
 
 def test_beyond_the_measured_sizes_nothing_is_said_of_a_saving():
