@@ -174,7 +174,7 @@ def _agree_on_threads(cause, found, base, other):
         assert not found.is_conditional
         many = max(base, other, key=lambda row: row.threads)
         assert ("large enough" in cause) is (found.winner == many.contender)
-    elif "These blocks do not tell" in cause:
+    elif "These blocks do not show" in cause:
         assert not found.has_winner or found.is_conditional
     assert causes.is_worth_sharing(base, other, found) in ((None, False, True) if found.has_winner else (None, False))
 

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -75,6 +76,8 @@ def test_a_process_that_changed_its_command_line_is_known_by_its_log(tmp_path):
     with log.open("wb") as file:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stderr=file)
     mark = process.process_from_pid(child.pid)
+    while not psutil.Process(child.pid).cmdline():  # as for a moment after a program is loaded
+        time.sleep(0.01)
     with pytest.raises(PermissionError, match="does not belong to Crossover"):
         mark.kill(lambda _: False, tmp_path / "another.log")
     mark.kill(lambda _: False, log)

@@ -251,7 +251,7 @@ def test_other_loaders_take_turns_with_a_slow_one_and_are_told_with_their_interv
     assert [len(values) for values in timed] == [loaders.TURNS] * 4
     assert (row.own_workers0_s, row.own_pinned_s) == ((), ())
     told = seen_of_own.custom_sentences([row])
-    assert any("with batches that are on the device already (95 %: " in sentence for sentence in told)
+    assert any("with batches already on the device (95 %: " in sentence for sentence in told)
     assert any("in batches four times as large (95 %: " in sentence for sentence in told)
 
 
