@@ -58,7 +58,6 @@ UNKNOWN_REPEATABILITY = Repeatability()
 def rounds_interval(
     values: Sequence[float],
     rounds: Sequence[int],
-    tail: float = ROUNDS_TAIL,
     machine: Repeatability = UNKNOWN_REPEATABILITY,
 ) -> tuple[float, float]:
     """Return the interval of the mean over rounds; the median of all values is inside.
@@ -66,7 +65,6 @@ def rounds_interval(
     Args:
         values: logarithms of ratios, one per pair.
         rounds: round number of each value.
-        tail: probability beyond either end.
         machine: prior knowledge of the shift between rounds on this machine.
     """
     groups = _group_by_round(values, rounds)
@@ -85,7 +83,7 @@ def rounds_interval(
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     middle, median = float((shares * means).sum()), statistics.median(values)
-    reach = float(mixture_quantile(totals.reshape(1, -1) ** -0.5, shares.reshape(1, -1), tail)[0])
+    reach = float(mixture_quantile(totals.reshape(1, -1) ** -0.5, shares.reshape(1, -1), ROUNDS_TAIL)[0])
     return min(middle - reach, median), max(middle + reach, median)
 
 

@@ -25,8 +25,8 @@ from ..question.lanes import Lane
 from ..question.presets import FEWEST_PAIRS, LOOKS
 from ..results.schema import Trial
 from . import comparable, interference
-from .rounds import ROUNDS_TAIL, Repeatability, estimate_repeatability, rounds_interval
-from .statistics import MIN_PAIRS, TIE, count_outliers, median_interval, relative_noise
+from .rounds import Repeatability, estimate_repeatability, rounds_interval
+from .statistics import MIN_PAIRS, count_outliers, median_interval, relative_noise
 from .verdict import Verdict, VerdictCode, closeness_reason
 
 TOLERANCE = 1e-4
@@ -316,20 +316,15 @@ def pair_rounds(baseline: Trial, challenger: Trial) -> list[int]:
     return [known[pair] for pair in sorted(known.keys() & set(challenger.block_pair))]
 
 
-def _ratio_interval(
-    baseline: Trial, challenger: Trial, ratios: Sequence[float], level: float | None = None
-) -> tuple[float, float] | None:
-    """Return the interval of the logarithm of a speedup: the 95 % interval, or the one that leaves out `level`.
-
-    None below `MIN_PAIRS` pairs, or if there are too few pairs for this level.
-    """
+def _ratio_interval(baseline: Trial, challenger: Trial, ratios: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 95 % interval of the logarithm of a speedup; None below `MIN_PAIRS` pairs."""
     rounds = pair_rounds(baseline, challenger)
     if not rounds:
-        return median_interval(ratios) if level is None else median_interval(ratios, level / 2)
+        return median_interval(ratios)
     if len(ratios) < MIN_PAIRS:
         return None
     machine = Repeatability(shift=baseline.machine_shift or 0.0, freedom=baseline.machine_repeats)
-    return rounds_interval(ratios, rounds, ROUNDS_TAIL if level is None else level / 2, machine)
+    return rounds_interval(ratios, rounds, machine)
 
 
 def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) -> VerdictCode:
@@ -339,17 +334,18 @@ def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) ->
     return "gpu_faster" if challenger_won else "cpu_faster"
 
 
-LEVEL = 0.002
-"""Probability outside the interval that decides whether a run ends early, both ends together."""
+LOADED_PAIRS = LOOKS[1]
+"""Number of pairs below which no run on a loaded machine ends, because the load may end."""
 
 LONE_CONTENDER_BLOCKS = 20
 """Number of blocks for a single contender: its time is accurate to about 4 % if the blocks scatter by 5 %."""
 
 
 def is_certain(trials: Sequence[Trial]) -> bool:
-    """Return whether more pairs would not change which contenders are faster than the first one of a run.
+    """Return whether each verdict against the first contender of a run names a winner, or that both are equally fast.
 
-    A contender that was not timed, and never will be, is ignored.
+    The intervals allow for every look, so a run may end at the first one with such verdicts. A contender that was not
+    timed, and never will be, is ignored.
     """
     timed = [trial for trial in trials if trial.step_s]
     if not trials or not trials[0].step_s:
@@ -372,26 +368,10 @@ def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
     return is_certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
 
 
-def is_beyond_doubt(wide: tuple[float, float] | None, shown: tuple[float, float] | None) -> bool:
-    """Return whether intervals leave no doubt that one device is faster by more than a tie, or that none is.
-
-    Args:
-        wide: interval of the logarithm of the speedup that leaves out `LEVEL`; None if there are too few pairs.
-        shown: the 95 % interval.
-    """
-    if wide is None or shown is None:
-        return False
-    (low, high), tie = wide, math.log(TIE)
-    return (low > 0 and shown[0] > tie) or (high < 0 and shown[1] < -tie) or (-tie <= low and high <= tie)
-
-
 def _is_pair_certain(baseline: Trial, challenger: Trial) -> bool:
     found = speedup(baseline, challenger)
-    if found.low is None or found.is_conditional:  # the load may end before the run does
-        return False
-    ratios = log_ratios(baseline, challenger)
-    wide, shown = (_ratio_interval(baseline, challenger, ratios, level) for level in (LEVEL, None))
-    return is_beyond_doubt(wide, shown)
+    is_too_short = found.is_conditional and found.pairs < LOADED_PAIRS
+    return (found.has_winner or found.is_equal) and not is_too_short
 
 
 def load_condition(baseline: Trial, challenger: Trial) -> str:

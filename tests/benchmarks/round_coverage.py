@@ -14,9 +14,9 @@ import random
 import statistics
 from dataclasses import dataclass
 
-from core.answer import speedup
 from core.answer.rounds import UNKNOWN_REPEATABILITY, Repeatability, estimate_repeatability, rounds_interval
-from core.answer.statistics import median_interval
+from core.answer.statistics import TIE, median_interval
+from core.answer.verdict import closeness_reason
 from core.question.presets import LOOKS, ROUND_PAIRS
 
 SHIFTS = (0.0, 0.05, 0.10, 0.15)
@@ -56,11 +56,11 @@ def end_run(values: list[float], rounds: list[int], machine: Repeatability) -> t
     """After how many pairs a run ends, and its interval then."""
     for look in LOOKS:
         pairs, numbers = values[:look], rounds[:look]
-        told = rounds_interval(pairs, numbers, machine=machine)
-        wide = rounds_interval(pairs, numbers, speedup.LEVEL / 2, machine)
-        if look == LOOKS[-1] or speedup.is_beyond_doubt(wide, told):
+        low, high = rounds_interval(pairs, numbers, machine)
+        is_equal = max(-low, high) <= math.log(TIE)
+        if look == LOOKS[-1] or is_equal or not closeness_reason(statistics.median(pairs), low, high):
             break
-    return look, told
+    return look, (low, high)
 
 
 def simulate(truth: float, noise: float, shift: float, *, runs: int, repeated: bool, seed: int = 1) -> Coverage:

@@ -8,7 +8,6 @@ import pytest
 
 from core.answer import speedup, study
 from core.answer.rounds import (
-    ROUNDS_TAIL,
     UNKNOWN_REPEATABILITY,
     Repeatability,
     estimate_repeatability,
@@ -43,7 +42,7 @@ def test_the_interval_of_a_run_that_may_end_early_holds_the_truth_however_much_r
         machine = make_up_machine(rng, noise, shift)
         _, (low, high) = end_run(*make_up_run(rng, truth, noise, shift, LOOKS[-1]), machine)
         held += low <= math.log(truth) <= high
-    assert 0.93 <= held / runs <= 0.998
+    assert 0.93 <= held / runs <= (0.998 if shift else 1.0)  # three rounds that agree do not show that none shifts
 
 
 def test_the_interval_of_blocks_alone_does_not_where_rounds_shift():
@@ -75,7 +74,7 @@ def test_what_a_machine_is_known_for_moves_the_interval_of_a_few_rounds():
     values, numbers = make_up_run(random.Random(4), 1.3, 0.05, 0.04, 12)
 
     def width(machine):
-        low, high = rounds_interval(values, numbers, ROUNDS_TAIL, machine)
+        low, high = rounds_interval(values, numbers, machine)
         return high - low
 
     assert width(QUIET) < width(UNKNOWN_REPEATABILITY) < width(Repeatability(shift=0.16, freedom=6))
