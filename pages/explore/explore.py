@@ -61,7 +61,7 @@ def _draw_picture(shown: tuple[links.Kind, str] | None, settings: picture.Settin
         shown=_find_shown_rows(shown),
     )
 
-    @st.fragment(run_every=job_view.REFRESH_S)
+    @st.fragment(run_every=job_view.CHART_REFRESH_S)
     def follow(job_id: str) -> None:
         draw(fresh=queries.find_job_rows(queries.open_queue().job(job_id)))
 

@@ -228,17 +228,15 @@ def _measure_share(progress: SweepProgress, elapsed_s: float, *, adaptive: bool)
 
 @show_errors(st.caption)
 def _draw_sweep_so_far(job: Job, request: Sweep) -> None:
+    """Draw the answer from the sizes so far; their chart is the picture at the top of the page."""
     axis = request.axes[0].name
     rows = queries.find_job_rows(job)
     found = study_view.pick_main_study(queries.group_studies(rows, axis), request)
     if met := accelerators_view.find_meetings(rows, axis, queries.read_machine()):
         accelerators_view.draw_meeting_so_far(met[0])
-    if found is None:
-        return
-    located = queries.locate_crossover(found, "steady")
-    if len(found.runs) > 1:
+    if found is not None and len(found.runs) > 1:
+        located = queries.locate_crossover(found, "steady")
         st.markdown(f"**So far:** {plain(located.answer.sentence)}")
-    study_view.draw_crossover_chart(located)
 
 
 WELCOME = """

@@ -32,6 +32,10 @@ REFRESH_S = 2.0
 """Seconds between two updates. This is fast enough to follow. It is slow enough that neither a class of 30 viewers
 nor a browser on the same processor disturbs the measurement."""
 
+CHART_REFRESH_S = 10.0
+"""Seconds between two updates of a chart, and before the first: drawing one disturbs a measurement for a block or two,
+and many runs end earlier."""
+
 SHOWN_IN = {"clock": "clock", "moving": "moving", "first_step": "learning"}
 """Lesson that shows a demonstration, by its kind."""
 
@@ -170,9 +174,9 @@ def _waits_for_another(job: Job) -> bool:
 
 
 def _draw_live_curves(job: Job, progress: Progress) -> None:
-    own = bool(job.experiment and job.experiment.point.training)
-    if any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is not a curve
-        spec = queries.make_live_chart(job.id, progress.elapsed_s, progress, own)
+    own, update = bool(job.experiment and job.experiment.point.training), int(progress.elapsed_s // CHART_REFRESH_S)
+    if update and any(len(contender.losses) > 1 for contender in progress.contenders):  # one point is not a curve
+        spec = queries.make_live_chart(job.id, update, progress, own)
         elements.draw_chart(spec, height=CHART_HEIGHT, alt="Training loss so far")
     st.caption("  \n".join(map(_describe_contender, progress.contenders)))
 
@@ -315,9 +319,15 @@ BROWSERS = ("brave", "chrome", "chromium", "firefox", "msedge", "opera", "safari
 """Parts of the names of browser programs, in lower case; a page may be open in one of them."""
 
 
-@st.fragment(run_every=USE_REFRESH_S)
 def draw_machine_use() -> None:
-    """Draw how busy the machine is, which programs use it, and a hint for the visitor; nothing if it is quiet."""
+    """Draw how busy the machine is, which programs use it, and a hint for the visitor; nothing if it is quiet.
+
+    It is kept up to date unless something is measured, because every update disturbs the measurement.
+    """
+    st.fragment(_draw_machine_use, run_every=None if _list_active_jobs() else USE_REFRESH_S)()
+
+
+def _draw_machine_use() -> None:
     if waiting := len(_list_active_jobs()):
         whose = units.format_quantity(waiting, "measurement")
         st.caption(f"Your run will wait for {whose} to end.{'' if permits.on_own_machine() else OWN_LAPTOP}")

@@ -396,8 +396,8 @@ def make_chart(draw: Callable[[Rows], dict[str, Any]], rows: Rows) -> dict[str, 
 
 
 @cache_answers(64)
-def make_live_chart(job_id: str, elapsed_s: float, _progress: Progress, _is_custom: bool) -> dict[str, Any]:
-    """Return the loss curve of a running measurement, also of a custom script; all viewers share it."""
+def make_live_chart(job_id: str, update: int, _progress: Progress, _is_custom: bool) -> dict[str, Any]:
+    """Return the loss curve of a running measurement at an update; all viewers share it."""
     return run_charts.live_loss_chart(_progress, kinds=_read_device_kinds(), custom=_is_custom)
 
 

@@ -53,12 +53,12 @@ def test_every_page_is_two_clicks_away_from_every_other(world, open_page):
 def test_before_anything_runs_the_picture_answers_with_what_is_predicted(world, open_page):
     world.has(CPU)
     shown = picture(open_page(PAGE))
-    assert (shown["axis"]["name"], shown["values"][shown["place"]]) == ("depth", 10)
+    assert (shown["axis"]["name"], shown["values"][shown["place"]]) == ("depth", 11)
     assert shown["curves"] == []
     assert all(low < high for low, high in zip(shown["band"]["low"], shown["band"]["high"], strict=True) if low)
     assert "predicted" in " ".join(shown["sentences"][shown["place"]])
-    assert sum(layer["parameters"] for layer in shown["layers"][shown["place"]]) == 703_142
-    assert shown["figures"][shown["place"]].startswith("703,142 parameters")
+    assert sum(layer["parameters"] for layer in shown["layers"][shown["place"]]) == 2_804_390
+    assert shown["figures"][shown["place"]].startswith("2,804,390 parameters")
 
 
 def test_what_was_measured_is_drawn_with_intervals_and_what_was_recorded_with_its_machine(world, crossing, open_page):

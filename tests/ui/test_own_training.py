@@ -317,7 +317,7 @@ def test_a_file_that_fails_shows_its_traceback_as_text(file, world, open_page):
 
 def test_while_it_runs_no_number_of_steps_is_made_up(file, world, open_page):
     one = ContenderProgress(contender="cpu@1", steps=1_234, step_s=1e-3, loss_steps=(1, 9), losses=(0.7, 0.6))
-    job = world.run(asked(file, pairs=10), Progress(phase="training", pairs=4, elapsed_s=3, contenders=(one,)))
+    job = world.run(asked(file, pairs=10), Progress(phase="training", pairs=4, elapsed_s=12, contenders=(one,)))
     assert job.share == 0.4
     app = open_page(COMPARE, job=job.id)
     said = words(app)

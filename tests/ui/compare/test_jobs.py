@@ -12,7 +12,7 @@ from tests.ui.find import button, control
 
 PROGRESS = Progress(
     phase="training",
-    elapsed_s=3.0,
+    elapsed_s=12.0,
     budget_s=60.0,
     pairs=4,
     contenders=(
@@ -35,6 +35,12 @@ def test_opening_the_page_while_something_is_measured_shows_it(world, open_page)
     assert "**GPU** · step 0 of 1,900" in said
     assert [chart.proto.alt for chart in app.get("vega_lite_chart")] == ["Training loss so far"]
     assert app.query_params["job"] in (job.id, [job.id])
+
+
+def test_no_chart_is_drawn_in_the_first_seconds_because_many_runs_end_by_then(world, open_page):
+    world.has(CPU, GPU)
+    world.run(progress=dataclasses.replace(PROGRESS, elapsed_s=9.0))
+    assert not open_page().get("vega_lite_chart")
 
 
 def test_what_is_measured_is_said_in_a_line_where_the_settings_fold_and_they_are_there_all_the_same(world, open_page):

@@ -54,10 +54,10 @@ def test_without_an_accelerator_one_thread_meets_all_of_them_and_the_page_says_w
 
 def test_a_page_that_is_asked_nothing_begins_with_the_question_of_the_first_tutorial(world, open_page):
     app = open_page()
-    assert (control(app, "dataset").value, control(app, "depth").value) == ("disc", 10)
+    assert (control(app, "dataset").value, control(app, "depth").value) == ("disc", 11)
     world.has(CPU)
     app = checked(app.run())
-    assert control(app, "depth").value == 10
+    assert control(app, "depth").value == 11
     assert {"dataset", "model", "depth", "batch_size", "shuffle"} <= set(app.query_params)
     checked(button(app, "Run").click().run())
     (job,) = world.queue.jobs()
