@@ -334,9 +334,6 @@ def _winner_code(baseline: Trial, challenger: Trial, *, challenger_won: bool) ->
     return "gpu_faster" if challenger_won else "cpu_faster"
 
 
-LOADED_PAIRS = LOOKS[1]
-"""Number of pairs below which no run on a loaded machine ends, because the load may end."""
-
 LONE_CONTENDER_BLOCKS = 20
 """Number of blocks for a single contender: its time is accurate to about 4 % if the blocks scatter by 5 %."""
 
@@ -352,7 +349,8 @@ def is_certain(trials: Sequence[Trial]) -> bool:
         return True
     if len(timed) == 1:
         return len(trials) > 1 or len(timed[0].step_s) >= LONE_CONTENDER_BLOCKS
-    return all(_is_pair_certain(timed[0], other) for other in timed[1:])
+    verdicts = (speedup(timed[0], other) for other in timed[1:])
+    return all(verdict.has_winner or verdict.is_equal for verdict in verdicts)
 
 
 def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
@@ -366,12 +364,6 @@ def answers_experiment(experiment: Experiment, trials: Sequence[Trial]) -> bool:
     if experiment.whole or experiment.pairs != EVERY_EPOCH or any(trial.outcome != "timed" for trial in trials):
         return True
     return is_certain(trials) or min(len(trial.block_pair) for trial in trials) >= LOOKS[-1]
-
-
-def _is_pair_certain(baseline: Trial, challenger: Trial) -> bool:
-    found = speedup(baseline, challenger)
-    is_too_short = found.is_conditional and found.pairs < LOADED_PAIRS
-    return (found.has_winner or found.is_equal) and not is_too_short
 
 
 def load_condition(baseline: Trial, challenger: Trial) -> str:
