@@ -339,10 +339,10 @@ LONE_CONTENDER_BLOCKS = 20
 
 
 def is_certain(trials: Sequence[Trial]) -> bool:
-    """Return whether each verdict against the first contender of a run names a winner, or that both are equally fast.
+    """Return whether each verdict against the first contender of a run names a winner or two equally fast devices.
 
-    The intervals allow for every look, so a run may end at the first one with such verdicts. A contender that was not
-    timed, and never will be, is ignored.
+    The intervals allow for four looks, so such verdicts may end a run at any look. A contender that was not timed, and
+    never will be, is ignored.
     """
     timed = [trial for trial in trials if trial.step_s]
     if not trials or not trials[0].step_s:

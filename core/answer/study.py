@@ -131,8 +131,13 @@ class Study:
         if not below or not all(map(causes.part_times, below[-1])):
             return None
         at = size_on_axis(below[-1][0], self.axis)
-        verdict = next((size_verdict(below[-1], size, answer) for size in answer.sizes if size.size == at), None)
-        return at, causes.difference_cause(*below[-1], verdict)
+        return at, causes.difference_cause(*below[-1], self.verdict_at(at, answer))
+
+    def verdict_at(self, at: float, answer: Crossover) -> Verdict | None:
+        """Return the study's verdict at a measured size; None if the size was not measured."""
+        pairs = {size_on_axis(pair[0], self.axis): pair for pair in self.runs}
+        sizes = (size for size in answer.sizes if size.size == at and at in pairs)
+        return next((size_verdict(pairs[at], size, answer) for size in sizes), None)
 
 
 def studies(trials: Iterable[Trial], *, axis: str | None = None, least: int = 2, repeats: bool = False) -> list[Study]:

@@ -21,6 +21,7 @@ from core.answer.gallery.published import find_published_curves
 from core.answer.predict import CpuSide
 from core.answer.study import Study
 from core.answer.training_cost import break_even_sentence, cheaper_from, describe_costs, find_list_prices
+from core.answer.verdict import Verdict
 from core.errors import CrossoverError, InvalidValue, StoreError
 from core.jobs.machine import Machine
 from core.question import describe
@@ -460,13 +461,24 @@ def _describe_known(known: Known, value: float) -> str:
     origin = f" Recorded on {as_line(known.study.runs[0][0].cpu_name)}." if known.is_recorded else ""
     for base, other in known.study.runs:
         if size_on_axis(base, known.study.axis) == value:
-            said = speedup.speedup(base, other).claim
+            said = _find_verdict(known.study, base, other).claim
             return f"{where}: {said}{'' if said.endswith('.') else '.'}{origin}"
     told = expectations.expect_size(known.study, value)
     if told is None:
         return ""
     names = f"{display_name(known.study.challenger)} against {display_name(known.study.baseline)}"
     return f"{where}, {names}: {told.figures}, {told.source}.{origin}"
+
+
+def _find_verdict(study: Study, baseline: Trial, challenger: Trial) -> Verdict:
+    """Return the verdict of a run, or that of the study at its size if the run has too few pairs, as in a sweep."""
+    verdict = speedup.speedup(baseline, challenger)
+    if verdict.verdict != "missing" or len(study.runs) < 2:
+        return verdict
+    with contextlib.suppress(CrossoverError):  # the study has no answer, which is shown with it
+        answer = queries.locate_crossover(study, "steady").answer
+        return study.verdict_at(size_on_axis(baseline, study.axis), answer) or verdict
+    return verdict
 
 
 def _describe_figures(figures: Mapping[str, Any], values: Sequence[float]) -> list[str]:

@@ -322,7 +322,7 @@ BROWSERS = ("brave", "chrome", "chromium", "firefox", "msedge", "opera", "safari
 def draw_machine_use() -> None:
     """Draw how busy the machine is, which programs use it, and a hint for the visitor; nothing if it is quiet.
 
-    It is kept up to date unless something is measured, because every update disturbs the measurement.
+    Nothing updates it during a measurement, because every update disturbs that.
     """
     st.fragment(_draw_machine_use, run_every=None if _list_active_jobs() else USE_REFRESH_S)()
 

@@ -73,6 +73,19 @@ def test_what_was_measured_is_drawn_with_intervals_and_what_was_recorded_with_it
         assert "recorded on" in curve["note"] or curve["mark"] == "measured"
 
 
+def test_a_size_of_a_sweep_has_too_few_pairs_for_itself_and_gets_the_verdict_of_its_study(world, open_page):
+    world.has(CPU, GPU)
+    study = sweep("b", sizes=(16, 32, 64, 128, 256, 512, 1024), pairs=3)
+    world.keep(rows_of(study))
+    asked = {"dataset": "signal", "epochs": "10", "card": "", "devices": [study.baseline, study.challenger]}
+    shown = picture(open_page(PAGE, **asked))
+    answer = study.crossover("steady")
+    for size in (16, 1024):
+        verdict = study.verdict_at(size, answer)
+        assert verdict.has_winner
+        assert verdict.claim in shown["sentences"][shown["values"].index(size)][0]
+
+
 def test_two_typed_prices_give_the_break_even_first_and_stand_in_no_link(world, crossing, open_page):
     world.has(CPU, GPU)
     app = open_page(PAGE, dataset="signal", epochs="10", card="v100")
