@@ -322,9 +322,10 @@ BROWSERS = ("brave", "chrome", "chromium", "firefox", "msedge", "opera", "safari
 def draw_machine_use() -> None:
     """Draw how busy the machine is, which programs use it, and a hint for the visitor; nothing if it is quiet.
 
-    Nothing updates it during a measurement, because every update disturbs that.
+    A page that follows a measurement does not update it, because every update disturbs the measurement.
     """
-    st.fragment(_draw_machine_use, run_every=None if _list_active_jobs() else USE_REFRESH_S)()
+    shown = session.read_view()
+    st.fragment(_draw_machine_use, run_every=None if shown and shown[0] == "job" else USE_REFRESH_S)()
 
 
 def _draw_machine_use() -> None:

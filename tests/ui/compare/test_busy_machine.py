@@ -80,6 +80,21 @@ def test_who_will_wait_for_a_turn_is_told_after_how_many(world, open_page, use, 
     assert "busy" not in said
 
 
+def test_a_page_that_follows_a_measurement_does_not_read_the_load_again(world, open_page, monkeypatch):
+    world.has(CPU)
+    job, every = world.run(), []
+    fragment = job_view.st.fragment
+
+    def noted(draw=None, *, run_every=None):
+        every.append((draw, run_every))
+        return fragment(draw, run_every=run_every)
+
+    monkeypatch.setattr(job_view.st, "fragment", noted)
+    for link in ({"job": job.id}, {"hidden_size": "64"}):
+        open_page(**link)
+    assert [seconds for draw, seconds in every if draw is job_view._draw_machine_use] == [None, job_view.USE_REFRESH_S]
+
+
 def test_a_measurement_that_begins_on_a_busy_machine_says_so_on_the_page(world, open_page):
     world.has(CPU, GPU)
     note = "The machine was not quiet within 15 s, so the measurement starts anyway."
