@@ -29,8 +29,7 @@ STARTING = "The measuring process is starting."
 """Text shown before there is any progress."""
 
 REFRESH_S = 2.0
-"""Seconds between two updates. This is fast enough to follow. It is slow enough that neither a class of 30 viewers
-nor a browser on the same processor disturbs the measurement."""
+"""Seconds between two updates of texts: fast enough to follow, and slow enough for a class of 30 viewers."""
 
 CHART_REFRESH_S = 10.0
 """Seconds between two updates of a chart, and before the first: drawing one disturbs a measurement for a block or two,

@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page, expect, sync_playwright
@@ -28,6 +29,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from core.answer.speedup import speedup
 from core.jobs.queue import Queue
 from core.results.store import Store
+from tests.benchmarks.first_minute import until
 from tests.benchmarks.sessions import server
 from tests.browser.conftest import FLAGS
 
@@ -56,13 +58,13 @@ def ask_question(training: str, devices: str, store: str) -> Answer | None:
     done = subprocess.run(
         [*command, "--store", store], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=600
     )
-    found = json.loads(done.stdout)["comparisons"][0]
-    if found["low"] is None:
-        return None
-    return Answer(**{name: found[name] for name in Answer.__dataclass_fields__})
+    return read_answer(json.loads(done.stdout)["comparisons"][0])
 
 
-PATIENCE_S = 120.0
+def read_answer(found: Mapping[str, Any]) -> Answer | None:
+    """The fields of a comparison that an answer has; None where it has no interval."""
+    return None if found["low"] is None else Answer(**{name: found[name] for name in Answer.__dataclass_fields__})
+
 
 AskPage = Callable[[str, str], Answer | None]
 
@@ -94,16 +96,11 @@ def _measure_anew(page: Page, queue: Queue, store: Store) -> Answer | None:
     expect(page.get_by_role("button", name="Stop", exact=True).or_(again).first).to_be_visible(timeout=30_000)
     if again.count():
         again.first.click()
-    began = time.monotonic()
-    while time.monotonic() - began < PATIENCE_S:
-        ended = [job for job in queue.jobs() if job.id not in known and not job.active]
-        if ended:
-            found = speedup(*sorted(store.trials(run_ids=[ended[0].run_id]), key=lambda row: row.contender))
-            if found.low is None:
-                return None
-            return Answer(**{name: getattr(found, name) for name in Answer.__dataclass_fields__})
-        time.sleep(0.5)
-    return None
+    if until(lambda: any(job.id not in known and not job.active for job in queue.jobs()), time.perf_counter()) is None:
+        return None
+    (job,) = (job for job in queue.jobs() if job.id not in known)
+    found = speedup(*sorted(store.trials(run_id=job.run_id), key=lambda row: row.contender))
+    return read_answer(vars(found))
 
 
 def summarize(answers: list[Answer]) -> str:
