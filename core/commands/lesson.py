@@ -85,6 +85,9 @@ def _find_exhibit(demonstration: Demonstration, store: Store) -> Exhibit | None:
 
 
 def _print_exhibit(exhibit: Exhibit, options: argparse.Namespace, *, from_store: bool) -> None:
+    if options.json:
+        output.print_json({**exhibit.to_json(), "from_store": from_store})
+        return
     from ..answer.export import sections  # imports chart libraries, which is slow
 
-    output.print_answer(options, {**exhibit.to_json(), "from_store": from_store}, sections.exhibit_text(exhibit))
+    output.print_result(sections.exhibit_text(exhibit))

@@ -60,14 +60,14 @@ class Origin(NamedTuple):
 
 
 BUILD_FILE = PACKAGE / "build.json"
-"""The `Origin` of a wheel, written when it is built."""
+"""The `Origin` of a wheel, written when it is built; a copy of a clone without `.git` may have one too."""
 
 
 @functools.cache
 def find_origin() -> Origin:
-    """Return the commit and the address of this code, from the checkout or from the build file of the wheel."""
-    if IS_CLONE:
-        return read_checkout(PROJECT)
+    """Return the commit and the address of this code, from the checkout or from the build file."""
+    if IS_CLONE and (checkout := read_checkout(PROJECT)).commit:
+        return checkout
     try:
         built = json.loads(BUILD_FILE.read_text(encoding="utf-8"))
         return Origin(commit=str(built["commit"]), address=str(built["address"]))

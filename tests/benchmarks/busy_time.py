@@ -1,9 +1,10 @@
-"""Is an accelerator busy for as long as we say? `phases.busy_step_s` against the kernels of torch's profiler.
+"""Is an accelerator busy for as long as we say? `breakdown.busy_step_s` against the kernels of torch's profiler.
 
 python -m tests.benchmarks.busy_time --device cuda:0
 """
 
 import argparse
+import math
 import statistics
 
 from torch.autograd import DeviceType
@@ -44,7 +45,7 @@ def main() -> None:
         run = training(device, depth)
         run.advance(300)
         step_s = timer.time(lambda run=run: run.advance(300)).seconds / 300
-        ours = statistics.median(breakdown.busy_step_s(run, timer, device.torch, step_s=step_s))
+        ours = statistics.median(breakdown.busy_step_s(run, timer, device.torch, step_s=step_s) or (math.nan,))
         theirs = profiled_s(run, device)
         print(
             f"| {depth} | {1e6 * step_s:.0f} µs | {1e6 * ours:.0f} µs | {1e6 * theirs:.0f} µs | {ours / theirs:.2f} |"

@@ -210,7 +210,9 @@ def _sweep(name: str, store: Path, *asked: str, budget_s: float, more_s: float =
 
 
 def _lesson(name: str, kind: str, store: Path, *asked: str, cap_s: float = 90) -> Step:
-    return _step(name, (*_program("core", "lesson"), kind, *asked, "--store", str(store)), cap_s, "an exhibit")
+    """A lesson; as JSON, because its text needs the chart libraries."""
+    command = (*_program("core", "lesson"), kind, *asked, "--store", str(store), "--json")
+    return _step(name, command, cap_s, "an exhibit")
 
 
 def _tests(name: str, logs: Path, file: str, *words: str, cap_s: float, value: str) -> Step:

@@ -179,10 +179,12 @@ def test_the_app_opens_with_the_gallery_that_came_with_it(installed):
     assert int(installed.run("-c", code)) > 100
 
 
-def test_what_a_wheel_was_built_from_is_known_to_its_rows(monkeypatch, tmp_path):
+@pytest.mark.parametrize("is_clone", [False, True], ids=["a wheel", "a copy of a clone without .git"])
+def test_what_a_wheel_was_built_from_is_known_to_its_rows(monkeypatch, tmp_path, is_clone):
     built = tmp_path / "build.json"
     built.write_text('{"commit": "0123456789ab", "address": "https://example.org/crossover"}')
-    monkeypatch.setattr(project, "IS_CLONE", False)
+    monkeypatch.setattr(project, "IS_CLONE", is_clone)
+    monkeypatch.setattr(project, "PROJECT", tmp_path)
     monkeypatch.setattr(project, "BUILD_FILE", built)
     project.find_origin.cache_clear()
     assert project.find_origin() == ("0123456789ab", "https://example.org/crossover")
