@@ -48,14 +48,14 @@ BATCH = 4
 PATIENCE_S = 60.0
 """Seconds after which a process is ended: importing torch from a cold disk takes ten, and so may a first use."""
 
-READINGS, READINGS_S = 3, 20.0
+READINGS, READINGS_S = 3, 10.0
 """Number of processes to start one after the other, and seconds after which no further one starts."""
 
 _log = logging.getLogger(__name__)
 
 
 def cold_s(contender: Contender, network: Network) -> tuple[float, ...]:
-    """Return the seconds of a device's first use in each of three fresh processes, with one kind of layers.
+    """Return the seconds of a device's first use in each of up to three fresh processes, with one kind of layers.
 
     The processes are started once per device, kind of layers and variant; the first may read its libraries from a cold
     disk. The result is empty on a CPU, without layers, and after a failure; the measuring process then times the first

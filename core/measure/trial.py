@@ -325,6 +325,8 @@ class Measurement:
         sort = BoostingContender if point.is_fit else MeasuredContender
         self.all_measured = [sort(contender, point, self._data) for contender in contenders]
         for measured in self.all_measured:
+            if not measured.contender.on_host:
+                self._tell(f"timing the first use of {measured.contender.spoken} in a new process")
             readings = startup.cold_s(measured.contender, point.network)
             measured.raw.startup_device_readings_s = readings
             measured.raw.startup_device_s = statistics.median(readings) if readings else None

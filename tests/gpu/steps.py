@@ -55,10 +55,11 @@ def steps(
     seen = dict(accelerators or {})
     return [
         *(dataclasses.replace(step, essential=True) for step in _first_call(device, store, logs)),
+        *_exhibits(device, store),
         *_predictions(device, store),
         *_checks(device, store, logs),
         *_trainings(device, store, seen),
-        *_exhibits(device, store),
+        _repeat(3, store, f"cpu,{device}"),
         *_adaptive(device, store),
         *_compiled(device, store, logs),
     ]
@@ -83,10 +84,8 @@ def _first_call(device: str, store: Path, logs: Path) -> Iterator[Step]:
     own = str(Path(__file__).parents[2] / "examples" / "mlp_images.py")
     asked = ("--training", f"{own}:build", "--size", "512", "--devices", both)
     yield _run("custom training script", store, *asked, budget_s=10, more_s=20)
-    planted = _program("tests.benchmarks.planted_causes", "--device", device, "--seconds", "1")
-    yield _step("planted causes", planted, 60, "each named first, its share within 10 points")
-    yield _repeat(1, store, both)
     yield _twelve_sizes("T1", device, store, *DISC, axis="depth", values=tuple(range(2, 14)))
+    yield _repeat(1, store, both)
 
 
 def _predictions(device: str, store: Path) -> Iterator[Step]:
@@ -108,9 +107,11 @@ def _predictions(device: str, store: Path) -> Iterator[Step]:
 
 
 def _checks(device: str, store: Path, logs: Path) -> Iterator[Step]:
-    """The other tests but for those that compile, and the second of three repeats."""
+    """The other tests but for those that compile, planted causes, and the second of three repeats."""
     yield _tests("other tests", logs, "test_on_an_accelerator.py", cap_s=100, value="runs, lessons, out of memory")
     yield _tests("lanes", logs, "test_lanes.py", "-k", "not compiled", cap_s=60, value="lanes that are not compiled")
+    planted = _program("tests.benchmarks.planted_causes", "--device", device, "--seconds", "1")
+    yield _step("planted causes", planted, 60, "each named first, its share within 10 points")
     yield _repeat(2, store, f"cpu,{device}")
 
 
@@ -144,7 +145,6 @@ def _exhibits(device: str, store: Path) -> Iterator[Step]:
     yield _lesson("clock of disc", "clock", store, "--preset", "disc", "--budget", "30", *both, cap_s=60)
     asked = ("--dataset", "disc", *large, "--epochs", "1", "--budget", "30", "--devices", device)
     yield _lesson("clock without a drain", "clock", store, *asked, cap_s=50)
-    yield _repeat(3, store, f"cpu,{device}")
 
 
 def _adaptive(device: str, store: Path) -> Iterator[Step]:
@@ -186,7 +186,7 @@ MOST_COUNTS = 6
 
 def _repeat(number: int, store: Path, devices: str) -> Step:
     """The same run as those of other numbers, minutes later: what drifts shows."""
-    return _run(f"disc, repeat {number}", store, *DISC, "--devices", devices, budget_s=8, more_s=17)
+    return _run(f"disc, repeat {number}", store, *DISC, "--devices", devices, budget_s=8, more_s=32)
 
 
 def _twelve_sizes(name: str, device: str, store: Path, *asked: str, axis: str, values: tuple[int, ...]) -> Step:
@@ -195,7 +195,7 @@ def _twelve_sizes(name: str, device: str, store: Path, *asked: str, axis: str, v
     sizes = f"{axis}={','.join(map(str, values))}"
     words = ("--axis", sizes, "--point-budget", "5", "--pairs", "3", "--devices", f"cpu,{device}{graph}")
     fixed = [word for pair in zip(asked[::2], asked[1::2], strict=True) if pair[0] != f"--{axis}" for word in pair]
-    return _sweep(f"{name} at twelve sizes", store, *fixed, *words, budget_s=55, more_s=25)
+    return _sweep(f"{name} at twelve sizes", store, *fixed, *words, budget_s=50, more_s=40)
 
 
 def _run(name: str, store: Path, *asked: str, budget_s: float, more_s: float = 30) -> Step:

@@ -81,6 +81,7 @@ def test_no_step_waits_for_the_device(device, data_path):
     if device.torch.type != "cuda":
         pytest.skip("only CUDA can report hidden waits")
     started = start_training(device, Point(**{**vars(POINT), "data_path": data_path}))
+    started.read_losses()
     with waits("error" if data_path == "resident" else "warn"):
         started.advance(8)  # stays within an epoch: the order of the next one is copied from pageable memory
     assert len(started.read_losses()) == 8
