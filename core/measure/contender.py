@@ -152,9 +152,7 @@ class MeasuredContender:
         """Put data and network on the device and train the first step; time each part of this start-up."""
         raw = self.raw
         self._use_settings()
-        first_use_s = devices.initialise(self.contender.device)
-        raw.startup_fresh = raw.startup_device_s is not None  # if known, it was measured in a fresh process
-        raw.startup_device_s = raw.startup_device_s if raw.startup_fresh else first_use_s
+        raw.startup_device_s = devices.initialise(self.contender.device)
         if self._point.data_path == "resident":
             raw.startup_transfer_s = self._timer.time(self._fresh.move_data).seconds
         raw.startup_build_s = self._timer.time(self._build).seconds

@@ -118,6 +118,12 @@ class RawValues:
         self.threads = min(step_s, key=step_s.__getitem__)
         self.threads_tried, self.threads_tried_step_s = list(step_s), list(step_s.values())
 
+    def add_first_uses(self, readings: tuple[float, ...]) -> None:
+        """Use the median of first uses in fresh processes in place of the one in this process, if there are any."""
+        if readings:
+            self.startup_device_readings_s, self.startup_fresh = readings, True
+            self.startup_device_s = statistics.median(readings)
+
     def add_block(
         self,
         pair: int,

@@ -7,7 +7,6 @@ written elsewhere.
 
 import dataclasses
 import random
-import statistics
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -324,12 +323,6 @@ class Measurement:
         contenders = self.experiment.contenders
         sort = BoostingContender if point.is_fit else MeasuredContender
         self.all_measured = [sort(contender, point, self._data) for contender in contenders]
-        for measured in self.all_measured:
-            if not measured.contender.on_host:
-                self._tell(f"timing the first use of {measured.contender.spoken} in a new process")
-            readings = startup.cold_s(measured.contender, point.network)
-            measured.raw.startup_device_readings_s = readings
-            measured.raw.startup_device_s = statistics.median(readings) if readings else None
 
     def _limits(self) -> Limits:
         """Return the limits of a custom script, with the function that reports its line during long calls."""
@@ -453,6 +446,8 @@ class Measurement:
             self._attempt(measured, partial(self._drive, measured.train_to_step(step), hurried=False))
         for measured in self._active_contenders():
             self._attempt(measured, partial(self._conclude_one, measured, step))
+        if not self.experiment.point.training:
+            self._measure_first_uses()
 
     def _conclude_one(self, measured: MeasuredContender, step: int) -> None:
         asked, times_suffice = self.experiment, self._times_suffice
@@ -468,6 +463,18 @@ class Measurement:
             self._tell(f"comparing {measured.contender.spoken} with the default loop")
             measured.check_lane()
         measured.end(*final_outcome(measured, self.experiment, self.pairs, cut=self._cut))
+
+    def _measure_first_uses(self) -> None:
+        """Time first uses in fresh processes, on devices whose memory is free again.
+
+        This comes last: it can take 15 seconds a device and changes no speedup, so a stop loses the least here.
+        """
+        for measured in self.all_measured:
+            measured.release()
+        for measured in self.all_measured:
+            if measured.raw.block_steps and not measured.contender.on_host:
+                self._tell(f"timing the first use of {measured.contender.spoken} in a new process")
+                measured.raw.add_first_uses(startup.cold_s(measured.contender, self.experiment.point.network))
 
     def _attempt(self, measured: MeasuredContender, work: Callable[[], object]) -> None:
         """Do a part of one contender's measurement; missing memory or a failing variant ends only this contender."""

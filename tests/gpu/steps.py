@@ -68,16 +68,16 @@ def steps(
 def _first_call(device: str, store: Path, logs: Path) -> Iterator[Step]:
     """What decides whether the rest is worth its time: the instruments first and alone, then one run of each kind."""
     both = f"cpu,{device}"
-    yield _step("facts", _program("tests.gpu.facts"), 30, "which machine this is")
-    yield _tests("instruments", logs, "test_instruments.py", cap_s=90, value="timer, drain, strict fp32, NVML")
+    yield _step("facts", _program("tests.gpu.facts"), 20, "which machine this is")
+    yield _tests("instruments", logs, "test_instruments.py", cap_s=60, value="timer, drain, strict fp32, NVML")
     for kind in ("fully connected", "convolution"):
         first_use = _program("core.measure.startup", device, "--layers", kind)
         yield _step(
             f"first use, {kind}", first_use, 25, "driver and context, libraries, in a process that used nothing before"
         )
-    yield _step("floors", _program("tests.gpu.floors", "--device", device), 30, "shortest kernel, bandwidth")
+    yield _step("floors", _program("tests.gpu.floors", "--device", device), 20, "shortest kernel, bandwidth")
     lanes = f"{both},{device}+graph10" if device.startswith("cuda") else both
-    yield _run("first run", store, *DISC, "--devices", lanes, budget_s=30, more_s=50)
+    yield _run("first run", store, *DISC, "--devices", lanes, budget_s=30, more_s=40)
     bare = _program("tests.benchmarks.bare_loop", "8", device)
     yield _step("untouched script", bare, 25, "seconds per step of the first run's training, without Crossover")
     yield _step("busy time", _program("tests.benchmarks.busy_time", "--device", device), 45, "ours beside the profiler")
@@ -108,10 +108,10 @@ def _predictions(device: str, store: Path) -> Iterator[Step]:
 
 def _checks(device: str, store: Path, logs: Path) -> Iterator[Step]:
     """The other tests but for those that compile, planted causes, and the second of three repeats."""
-    yield _tests("other tests", logs, "test_on_an_accelerator.py", cap_s=100, value="runs, lessons, out of memory")
-    yield _tests("lanes", logs, "test_lanes.py", "-k", "not compiled", cap_s=60, value="lanes that are not compiled")
+    yield _tests("other tests", logs, "test_on_an_accelerator.py", cap_s=80, value="runs, lessons, out of memory")
+    yield _tests("lanes", logs, "test_lanes.py", "-k", "not compiled", cap_s=80, value="lanes that are not compiled")
     planted = _program("tests.benchmarks.planted_causes", "--device", device, "--seconds", "1")
-    yield _step("planted causes", planted, 60, "each named first, its share within 10 points")
+    yield _step("planted causes", planted, 50, "each named first, its share within 10 points")
     yield _repeat(2, store, f"cpu,{device}")
 
 
@@ -119,11 +119,11 @@ def _trainings(device: str, store: Path, accelerators: Mapping[str, Collection[s
     """One training of each other kind: a CNN, lower precision, boosted trees, two GPUs, and threads of the CPU."""
     both, refused = f"cpu,{device}", accelerators.get(device, ())
     timed = "" if "benchmark" in refused else f",{device}+benchmark"
-    yield _run("cnn", store, "--dataset", "digits", "--model", "cnn", "--devices", both + timed, budget_s=8, more_s=17)
+    yield _run("cnn", store, "--dataset", "digits", "--model", "cnn", "--devices", both + timed, budget_s=8, more_s=37)
     if lower := [lane for lane in ("tf32", "bf16", "fp16") if lane not in refused]:
         devices = ",".join((device, *(f"{device}+{lane}" for lane in lower)))
         large = ("--dataset", "signal", "--hidden-size", "2048", "--batch-size", "2048")
-        yield _run("lower precision", store, *large, "--devices", devices, budget_s=10, more_s=17)
+        yield _run("lower precision", store, *large, "--devices", devices, budget_s=10, more_s=55)
     if device.startswith("cuda") and not families.explain_missing_library("lightgbm"):
         trees = ("--dataset", "signal", "--model", "lightgbm", "--devices", both)
         yield _run("lightgbm", store, *trees, budget_s=10, more_s=20)
@@ -140,26 +140,26 @@ def _exhibits(device: str, store: Path) -> Iterator[Step]:
     """What a visitor without an accelerator is shown as recorded."""
     both = ("--devices", f"cpu,{device}")
     large = ("--samples", "500000", "--model", "mlp", "--hidden-size", "4096", "--depth", "2", "--batch-size", "4096")
-    yield _lesson("moving", "moving", store, *both, cap_s=30)
-    yield _lesson("first step", "first_step", store, "--dataset", "digits", *both, cap_s=30)
-    yield _lesson("clock of disc", "clock", store, "--preset", "disc", "--budget", "30", *both, cap_s=60)
+    yield _lesson("moving", "moving", store, *both, cap_s=15)
+    yield _lesson("first step", "first_step", store, "--dataset", "digits", *both, cap_s=15)
+    yield _lesson("clock of disc", "clock", store, "--preset", "disc", "--budget", "30", *both, cap_s=45)
     asked = ("--dataset", "disc", *large, "--epochs", "1", "--budget", "30", "--devices", device)
-    yield _lesson("clock without a drain", "clock", store, *asked, cap_s=50)
+    yield _lesson("clock without a drain", "clock", store, *asked, cap_s=45)
 
 
 def _adaptive(device: str, store: Path) -> Iterator[Step]:
     both = ("--devices", f"cpu,{device}", "--adaptive")
     small = ("--preset", "disc", "--axis", "parameters", "--range", "100:20000000", *both)
-    yield _sweep("adaptive, disc by parameters", store, *small, budget_s=70, more_s=20)
+    yield _sweep("adaptive, disc by parameters", store, *small, budget_s=60, more_s=20)
     length = _program("tests.benchmarks.block_length", "--device", device, "--repeats", "2", "--idle")
-    yield _step("lead-in after idling", length, 70, "how long a lead-in must be, by how long the device idled")
+    yield _step("lead-in after idling", length, 60, "how long a lead-in must be, by how long the device idled")
 
 
 def _compiled(device: str, store: Path, logs: Path) -> Iterator[Step]:
     """Last: compiling takes long, and needs a compiler that may not be there."""
     devices = f"cpu,{device},{device}+compiled10"
-    yield _run("compiled", store, *DISC, "--devices", devices, budget_s=15, more_s=60)
-    yield _tests("compiled lanes", logs, "test_lanes.py", "-k", "compiled", cap_s=75, value="lanes that are compiled")
+    yield _run("compiled", store, *DISC, "--devices", devices, budget_s=15, more_s=50)
+    yield _tests("compiled lanes", logs, "test_lanes.py", "-k", "compiled", cap_s=65, value="lanes that are compiled")
 
 
 def _on_a_cpu(store: Path, logs: Path) -> Iterator[Step]:
@@ -186,7 +186,7 @@ MOST_COUNTS = 6
 
 def _repeat(number: int, store: Path, devices: str) -> Step:
     """The same run as those of other numbers, minutes later: what drifts shows."""
-    return _run(f"disc, repeat {number}", store, *DISC, "--devices", devices, budget_s=8, more_s=32)
+    return _run(f"disc, repeat {number}", store, *DISC, "--devices", devices, budget_s=8, more_s=30)
 
 
 def _twelve_sizes(name: str, device: str, store: Path, *asked: str, axis: str, values: tuple[int, ...]) -> Step:
@@ -195,7 +195,7 @@ def _twelve_sizes(name: str, device: str, store: Path, *asked: str, axis: str, v
     sizes = f"{axis}={','.join(map(str, values))}"
     words = ("--axis", sizes, "--point-budget", "5", "--pairs", "3", "--devices", f"cpu,{device}{graph}")
     fixed = [word for pair in zip(asked[::2], asked[1::2], strict=True) if pair[0] != f"--{axis}" for word in pair]
-    return _sweep(f"{name} at twelve sizes", store, *fixed, *words, budget_s=50, more_s=40)
+    return _sweep(f"{name} at twelve sizes", store, *fixed, *words, budget_s=60, more_s=25)
 
 
 def _run(name: str, store: Path, *asked: str, budget_s: float, more_s: float = 30) -> Step:

@@ -97,7 +97,8 @@ def test_a_tutorial_is_expected_run_and_read_on_its_page(queue, tmp_path, name):
     assert {job.state for job in queue.jobs()} == {"finished"}, [job.message for job in queue.jobs()]
     rows = Store(tmp_path / "results").trials()
     assert {row.contender for row in rows} == {"cpu@1", "cpu@2"}
-    assert not PRESETS[name].axes or {len(set(row.block_pair)) for row in rows} == {PAIRS}
+    pairs = {len(set(row.block_pair)) for row in rows}
+    assert not PRESETS[name].axes or pairs <= {PAIRS - 1, PAIRS}, "a slow machine's budget may end within the last"
     assert {row.dataset for row in rows} == {PRESETS[name].point.dataset}
     assert "You predicted" in words(checked(app.run()))
     assert "An epoch by each clock" in [chart.proto.alt for chart in app.get("vega_lite_chart")]
