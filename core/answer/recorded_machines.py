@@ -81,6 +81,10 @@ class Accelerator:
     machine: str
     recordings: tuple[RecordedTraining, ...]
 
+    def is_of(self, row: Any) -> bool:
+        """Return whether a row was measured on this accelerator, in the same variant."""
+        return any(recording.trial_id == row.trial_id for recording in self.recordings)
+
 
 @dataclass(frozen=True, kw_only=True)
 class NearRecording:

@@ -206,10 +206,13 @@ function bars(state) {
   return rows;
 }
 
+// The height of both lower parts: room for the bars of every device, at any size of the slider.
+const tall = ({ data }) => Math.max(4, data.curves.length + (isPredicted(data) ? 2 : 0)) * (ROW + 14) + 16;
+
 function drawStep(root, state) {
   const svg = root.querySelector(".step"), width = svg.clientWidth || 400, rows = bars(state);
   svg.replaceChildren();
-  const height = 4 * (ROW + 14) + 16;
+  const height = tall(state);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.height = `${height}px`;
   for (const part in state.data.part_colours) hatch(svg, `part-${part}`, state.data.part_colours[part]);
@@ -238,7 +241,7 @@ function drawStep(root, state) {
 }
 
 function drawNetwork(root, state) {
-  const svg = root.querySelector(".network"), width = svg.clientWidth || 300, height = 4 * (ROW + 14) + 16;
+  const svg = root.querySelector(".network"), width = svg.clientWidth || 300, height = tall(state);
   const all = state.data.layers[state.place] || [], layers = all.filter((layer) => layer.parameters);
   root.querySelector(".network-title").textContent = state.data.figures[state.place];
   svg.replaceChildren();
@@ -253,9 +256,9 @@ function drawNetwork(root, state) {
   const every = Math.ceil(Math.max(...counts.map((one) => 7 * one.length + 2), 1) / slot);
   const hasShapes = layers.every((layer) => slot > 6.5 * layer.shape.length);
   layers.forEach((layer, at) => {
-    const tall = 14 + (height - 62) * Math.log(layer.parameters + 1) / Math.log(most + 1);
-    const x = at * slot + slot * 0.15, w = slot * 0.7, y = (height - 30 - tall) / 2 + 4;
-    const box = put(svg, "rect", { x, y, width: w, height: tall, rx: 3, fill: "var(--st-primary-color)", "fill-opacity": 0.75 });
+    const high = 14 + (height - 62) * Math.log(layer.parameters + 1) / Math.log(most + 1);
+    const x = at * slot + slot * 0.15, w = slot * 0.7, y = (height - 30 - high) / 2 + 4;
+    const box = put(svg, "rect", { x, y, width: w, height: high, rx: 3, fill: "var(--st-primary-color)", "fill-opacity": 0.75 });
     put(box, "title", {}, `${layer.name} ${layer.shape}: ${count(layer.parameters)} parameters`);
     if (at) put(svg, "line", { x1: x - slot * 0.3, x2: x, y1: (height - 30) / 2 + 4, y2: (height - 30) / 2 + 4, class: "here" });
     if ((layers.length - 1 - at) % every === 0) put(svg, "text", { x: x + w / 2, y: height - 16, "text-anchor": "middle" }, counts[at]);

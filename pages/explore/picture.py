@@ -6,7 +6,7 @@ The server sends the data of all sizes of the slider once, and the browser moves
 
 import contextlib
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from core.jobs.machine import Machine
 from core.question import describe
 from core.question.experiment import PROTOCOL_VERSION, Experiment, Point, display_name, value_range
 from core.question.fields import FIELDS, axis_title
+from core.question.lanes import PLAIN, Lane
 from core.question.sweep import Sweep, size_axes, size_on_axis, vary
 from core.results import environment
 from core.results.schema import Trial
@@ -237,8 +238,10 @@ def make_picture(
     shown: Sequence[Trial],
 ) -> dict[str, Any]:
     """Return all data that the browser draws, ready for JSON."""
-    known = _find_known(point, axis, settings.contenders, machine, fresh, shown)
-    values = _list_values(point, axis, known.study.sizes if known else ())
+    rows = _find_rows(point, axis, fresh)
+    known = _find_known(rows, axis, settings.contenders, machine, shown)
+    recorded = _find_recording(rows, axis, machine, known)
+    values = _list_values(point, axis, {size for one in (known, recorded) if one for size in one.study.sizes})
     band = _predict_band(point, axis, card, values, _read_cpu(known))
     crossovers = _list_crossovers(known, band, axis)
     start = crossovers[0]["low"] if settings.is_range and crossovers else getattr(point, axis)
@@ -253,11 +256,13 @@ def make_picture(
         "place": place,
         "sends": not settings.is_range,
         "steps": [vary(point, {axis: value}).steps_per_epoch for value in values] if not point.training else [],
-        "curves": _make_curves(known) if known else [],
+        "curves": [*(_make_curves(known) if known else []), *(_make_curves(recorded)[1:] if recorded else [])],
         "published": _list_published(point, axis, values),
         "band": {**band, "costs": list(map(_name_recorded_cpu, band["costs"]))} if band and is_recorded else band,
         "crossovers": crossovers,
-        "sentences": [_list_sentences(known, band, place, value, button) for place, value in enumerate(values)],
+        "sentences": [
+            _list_sentences(known, recorded, band, place, value, button) for place, value in enumerate(values)
+        ],
         "figures": _describe_figures(figures, values),
         "launches": figures["figures"]["launches"] if figures else [0] * len(values),
         "layers": figures["layers"] if figures else [],
@@ -279,7 +284,7 @@ def _list_published(point: Point, axis: str, values: Sequence[float]) -> list[di
     ]
 
 
-def _list_values(point: Point, axis: str, measured: Sequence[float]) -> list[float]:
+def _list_values(point: Point, axis: str, measured: Collection[float]) -> list[float]:
     """Return the stops of the slider: those of the control, the current size, and the measured sizes."""
     low, high = value_range(axis, dataset=point.dataset, model=point.model)
     usual = controls.CUSTOM_SIZES if point.training else range(int(low), int(high) + 1)
@@ -302,33 +307,54 @@ def _nearest(values: Sequence[float], wanted: float) -> float:
     return min(values, key=lambda value: abs(value - wanted))
 
 
-def _find_known(
-    point: Point,
-    axis: str,
-    names: tuple[str, ...],
-    machine: Machine | None,
-    fresh: Sequence[Trial],
-    shown: Sequence[Trial],
-) -> Known | None:
-    """Return the study of the shown result, else the one with the most sizes of this machine and the chosen devices.
-
-    Without either, return a study that was recorded on another machine.
-    """
+def _find_rows(point: Point, axis: str, fresh: Sequence[Trial]) -> list[Trial]:
+    """Return the fresh rows and the stored rows of a training at any size."""
     rows = list(fresh)
     with contextlib.suppress(StoreError):  # shown in place of the answer
         rows += queries.find_rows(trial_ids=_list_alike(queries.read_overview(), point, axis))
-    here = machine.local_machine.machine_id if machine else environment.read_environment().machine_id
+    return rows
+
+
+def _find_known(
+    rows: Sequence[Trial], axis: str, names: tuple[str, ...], machine: Machine | None, shown: Sequence[Trial]
+) -> Known | None:
+    """Return the study of the shown result, else the one with the most sizes of this machine and the chosen devices.
+
+    Without either, return a study that was recorded on another machine, with an accelerator if there is one.
+    """
+    here = _find_machine_id(machine)
     if study := _find_shown_study([row for row in rows if row.trial_id in {one.trial_id for one in shown}], rows, axis):
         return Known(study=study, is_recorded=study.runs[0][0].machine_id != here)
     ours = queries.group_studies([row for row in rows if row.machine_id == here], axis)
     chosen = [study for study in ours if not machine or {study.baseline, study.challenger} <= {*names}]
     if chosen:
         return Known(study=max(chosen, key=lambda study: len(study.runs)), is_recorded=False)
+    recorded = _find_recording(rows, axis, machine, None)
+    others = [] if recorded else queries.group_studies([row for row in rows if row.machine_id != here], axis)
+    return recorded or (Known(study=others[0], is_recorded=True) if others else None)
+
+
+def _find_recording(rows: Sequence[Trial], axis: str, machine: Machine | None, known: Known | None) -> Known | None:
+    """Return the recorded study of another machine's CPU and accelerator with the most sizes; None without any.
+
+    It is that of the chosen accelerator, if one is chosen. Otherwise nothing is added to a study of an accelerator.
+    """
     accelerator = accelerators_view.find_chosen_accelerator(machine) if machine else None
-    others = queries.group_studies([row for row in rows if row.machine_id != here], axis)
-    if accelerator:
-        others = [study for study in others if study.runs[0][1].device_name == accelerator.device_name] or others
-    return Known(study=others[0], is_recorded=True) if others else None
+    if known and (known.is_recorded or not (accelerator or speedup.is_host(known.study.runs[-1][1]))):
+        return None
+    here = _find_machine_id(machine)
+    found = []
+    for study in queries.group_studies([row for row in rows if row.machine_id != here], axis):
+        base, other = study.runs[-1]
+        if speedup.is_host(base) and not speedup.is_host(other):
+            is_chosen = accelerator is not None and accelerator.is_of(other)
+            found.append((is_chosen, Lane.from_row(other) == PLAIN, len(study.runs), study))
+    best = max(found, key=lambda one: one[:3], default=None)
+    return Known(study=best[-1], is_recorded=True) if best else None
+
+
+def _find_machine_id(machine: Machine | None) -> str:
+    return (machine.local_machine if machine else environment.read_environment()).machine_id
 
 
 def _find_shown_study(shown: Sequence[Trial], rows: Sequence[Trial], axis: str) -> Study | None:
@@ -394,7 +420,7 @@ def _make_curves(known: Known) -> list[dict[str, Any]]:
     return [
         {
             "name": as_line(display_name(row.contender)),
-            "note": f"recorded on {as_line(row.cpu_name)}" if known.is_recorded else "measured here",
+            "note": f"{as_line(row.device_name)}, recorded" if known.is_recorded else "measured here",
             "mark": "recorded" if known.is_recorded else "measured",
             "colour": colours[place],
             "points": [_make_point(run[place], study.axis) for run in study.runs],
@@ -440,14 +466,30 @@ def _list_crossovers(known: Known | None, band: Mapping[str, Any] | None, axis: 
 
 
 def _list_sentences(
-    known: Known | None, band: Mapping[str, Any] | None, place: int, value: float, button: str
+    known: Known | None,
+    recorded: Known | None,
+    band: Mapping[str, Any] | None,
+    place: int,
+    value: float,
+    button: str,
 ) -> list[str]:
     """Return the sentences about a size, the answer first."""
     measured = _describe_known(known, value) if known else ""
     predicted = band["sentence"][place] if band else ""
     if known and known.is_recorded:
         predicted = _name_recorded_cpu(predicted)
-    return [said for said in (measured, predicted) if said] or [NOTHING_KNOWN.format(button=button)]
+    beside = _describe_recorded(recorded, value) if recorded else ""
+    return [said for said in (measured, predicted, beside) if said] or [NOTHING_KNOWN.format(button=button)]
+
+
+def _describe_recorded(recorded: Known, value: float) -> str:
+    """Return what an accelerator of another machine took at a size; empty if it was not measured there."""
+    for _, row in recorded.study.runs:
+        step = speedup.step_time(row)
+        if size_on_axis(row, recorded.study.axis) == value and step.median_s:
+            took = units.format_duration(step.median_s)
+            return f"Another machine's {as_line(row.device_name)} took {took} per step."
+    return ""
 
 
 def _name_recorded_cpu(said: str) -> str:

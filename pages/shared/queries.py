@@ -178,12 +178,14 @@ def compare_with_predictions() -> Mapping[str, predict.Comparison]:
 
 @cache_answers(4)
 def _list_predictable_rows(overview: Overview) -> tuple[str, ...]:
+    """Return the trials on predicted GPUs and those on the CPU in the same runs."""
     frame = overview.frame
     names = {name: predict.card_of_device(name) for name in frame["device_name"].astype(str).unique()}
     chosen = frame["device_name"].isin([name for name, card in names.items() if card]) & (
         frame["device_kind"] == "cuda"
     )
-    return tuple(frame.loc[chosen, "trial_id"])
+    beside = frame["run_id"].isin(frame.loc[chosen, "run_id"]) & (frame["device_kind"] == "cpu")
+    return tuple(frame.loc[chosen | beside, "trial_id"])
 
 
 @cache_answers(4)

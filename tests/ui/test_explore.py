@@ -11,7 +11,7 @@ from core.question.experiment import Contender, Experiment
 from pages.explore import one_size
 from pages.shared import layout, links
 from tests import rows
-from tests.studies import TRAINING, rows_of, sweep
+from tests.studies import OTHER_MACHINE, TRAINING, rows_of, sweep
 from tests.ui.conftest import CPU, GPU, checked, words
 from tests.ui.find import button, control, picture, table
 
@@ -70,7 +70,44 @@ def test_what_was_measured_is_drawn_with_intervals_and_what_was_recorded_with_it
     assert [point[0] for point in here["curves"][0]["points"]] == list(crossing.sizes)
     for curve in here["curves"]:
         assert all(low <= middle <= high for _, middle, low, high in curve["points"])
-        assert "recorded on" in curve["note"] or curve["mark"] == "measured"
+        assert "recorded" in curve["note"] or curve["mark"] == "measured"
+
+
+SIGNAL = {"dataset": "signal", "epochs": "10", "card": ""}
+"""Settings of the training of `sweep`."""
+
+
+def test_a_recorded_gpu_is_drawn_beside_the_cpu_of_a_machine_without_one(world, open_page):
+    world.has(CPU)
+    for size in (16, 64, 256):
+        point = dataclasses.replace(TRAINING, hidden_size=size)
+        world.keep(rows.run({"cpu@1": 1e-4, "cpu": 9e-5}, point=point, run_id=f"c{size:011d}"))
+    asked = {**SIGNAL, "devices": ["cpu@1", "cpu"]}
+    assert [curve["mark"] for curve in picture(open_page(PAGE, **asked))["curves"]] == ["measured", "measured"]
+    world.keep(rows_of(sweep("d", sizes=(64, 256, 1024), **OTHER_MACHINE)))
+    shown = picture(open_page(PAGE, **asked))
+    assert [curve["mark"] for curve in shown["curves"]] == ["measured", "measured", "recorded"]
+    assert shown["curves"][2]["note"] == f"{GPU.name}, recorded"
+    assert [point[0] for point in shown["curves"][2]["points"]] == [64, 256, 1024]
+    beside = f"Another machine's {GPU.name} took 100 µs per step."
+    said = {value: " ".join(shown["sentences"][place]) for place, value in enumerate(shown["values"])}
+    assert {value for value in said if beside in said[value]} == {64, 256, 1024}
+
+
+def test_a_recorded_gpu_comes_before_a_recorded_cpu_and_stays_away_from_a_gpu_of_this_machine(world, open_page):
+    world.has(CPU)
+    for size in (16, 32, 64, 128, 256):
+        point = dataclasses.replace(TRAINING, hidden_size=size)
+        run = {"cpu@1": 1e-4, "cpu": 9e-5}
+        world.keep(rows.run(run, point=point, run_id=f"e{size:011d}", machine_id="beefbeefbee0"))
+    world.keep(rows_of(sweep("f", **OTHER_MACHINE)))
+    shown = picture(open_page(PAGE, **SIGNAL, devices=["cpu@1", "cpu"]))
+    assert [curve["name"] for curve in shown["curves"]] == ["CPU", "GPU"]
+    assert {curve["mark"] for curve in shown["curves"]} == {"recorded"}
+    world.has(CPU, GPU)
+    world.keep(rows_of(sweep("a")))
+    shown = picture(open_page(PAGE, **SIGNAL, devices=["cpu", "cuda:0"]))
+    assert [curve["mark"] for curve in shown["curves"]] == ["measured", "measured"]
 
 
 def test_a_size_of_a_sweep_has_too_few_pairs_for_itself_and_gets_the_verdict_of_its_study(world, open_page):

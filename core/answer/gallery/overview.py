@@ -411,8 +411,9 @@ def apply_filters(data: GalleryData, chosen: Mapping[str, Sequence[str]]) -> Fil
 def select_studies(
     data: GalleryData, places: Sequence[int], answers: Sequence[Outcome | None], outcomes: Sequence[str] = ()
 ) -> tuple[int, ...]:
-    """Return the studies with a wanted answer, decided and trusted studies first.
+    """Return the studies with a wanted answer: decided ones first, then a CPU against an accelerator, then by trust.
 
+    Of a CPU against an accelerator, a crossing comes before other answers, and the default loop before variants.
     Studies that are not measurable are left out unless requested, because runs may differ in one size by chance.
 
     Args:
@@ -424,7 +425,16 @@ def select_studies(
     unasked = {None, *ANSWERS} - {"not_measurable"}
     shown = [place for place in places if answers[place] in (set(outcomes) or unasked)]
     levels = list(trust.LEVELS)
-    return tuple(sorted(shown, key=lambda at: (answers[at] not in DECIDED, levels.index(data.levels[at]), at)))
+
+    def rank(at: int) -> tuple[object, ...]:
+        pair = (data.studies[at].baseline, data.studies[at].challenger)
+        if [name.startswith("cpu") for name in pair] == [True, False]:
+            group = 2 * (answers[at] != "crossing") + any("+" in name for name in pair)
+        else:
+            group = 4
+        return answers[at] not in DECIDED, group, levels.index(data.levels[at]), at
+
+    return tuple(sorted(shown, key=rank))
 
 
 def gallery_summary(data: GalleryData) -> str:

@@ -575,20 +575,24 @@ def compare_run(baseline: Trial, challenger: Trial, measured: float | None) -> s
 
 
 def compare_runs(rows: Iterable[Trial]) -> dict[str, Comparison]:
-    """Compare real runs on GPUs with predictions from their training and GPU alone, by key of the GPU.
+    """Compare real runs on GPUs with their predictions, by key of the GPU.
 
+    As in a prediction for a visitor, the CPU rows of the same machine say how long its host takes for an operation.
     Rows of other precisions and of GPUs that are not offered are skipped.
     """
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    rows, hosts, found = list(rows), dict[str, CpuSide](), dict[str, list[tuple[float, float, float]]]()
     for row in rows:
         card = cards.card_of_device(row.device_name)
         if card is None or row.device_kind != "cuda" or not row.block_steps or row.training or row.loader_workers:
             continue
-        took = statistics.median(row.step_s)
-        # only its loader is used
-        step = CpuStep(step_s=took, span=Range(low=took, high=took), loader_s=_loader_seconds(row))
+        if row.machine_id not in hosts:
+            hosts[row.machine_id] = read_cpu(one for one in rows if one.machine_id == row.machine_id)
+        cpu, took = hosts[row.machine_id], statistics.median(row.step_s)
         with contextlib.suppress(InvalidValue):  # a row of a version with more options
-            made = predict_step(Point.from_row(row), card, None, step, lane=Lane.from_row(row))
+            point = Point.from_row(row)
+            # without a CPU row of this training, only the loader of the GPU's is used
+            alone = CpuStep(step_s=took, span=Range(low=took, high=took), loader_s=_loader_seconds(row))
+            made = predict_step(point, card, cpu, cpu.find_step(point) or alone, lane=Lane.from_row(row))
             if made.step_s is not None:
                 found.setdefault(card.key, []).append((made.step_s.low, made.step_s.high, took))
     return {key: Comparison(runs=tuple(runs)) for key, runs in found.items()}

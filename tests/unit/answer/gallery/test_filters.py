@@ -111,7 +111,21 @@ def test_decided_and_trusted_studies_come_first_and_what_is_not_measurable_only_
     places = (0, 1)
     assert overview.select_studies(held, places, ("undecided", "crossing")) == (1, 0)
     trusted_first = tuple(sorted(places, key=lambda place: held.levels[place] != "full"))
-    assert overview.select_studies(held, places, ("crossing", "cpu_always")) == trusted_first
+    assert overview.select_studies(held, places, ("crossing", "crossing")) == trusted_first
     neither = ("not_measurable", None)
     assert overview.select_studies(held, places, neither) == (1,)
     assert overview.select_studies(held, places, neither, ["not_measurable"]) == (0,)
+
+
+def test_a_cpu_against_an_accelerator_comes_before_all_others_and_its_crossing_and_default_loop_first(held):
+    pairs = [
+        ("cpu@1", "cpu@2"),
+        ("cpu", "cuda:0"),
+        ("cpu", "cuda:0+graph10"),
+        ("cuda:0", "cuda:0+bf16"),
+        ("cpu", "xpu:0"),
+    ]
+    studies = [dataclasses.replace(held.studies[0], baseline=one, challenger=other) for one, other in pairs]
+    data = dataclasses.replace(held, studies=tuple(studies), levels=(held.levels[0],) * len(pairs))
+    answers = ("crossing", "cpu_always", "crossing", "crossing", "crossing")
+    assert overview.select_studies(data, range(len(pairs)), answers) == (4, 2, 1, 0, 3)

@@ -165,6 +165,15 @@ def test_real_runs_are_set_beside_what_was_predicted_without_them():
     assert predict.predict(LARGE, "v100", cpu_side(measured(LARGE, 50e-3)), record=off).answer == "gpu_faster"
 
 
+def test_a_real_run_is_compared_with_what_its_own_host_takes_for_an_operation():
+    slow = measured(SMALL, 2e-3, machine_id="0123456789ab")
+    expected = predict.predict(SMALL, "h100", predict.read_cpu([slow])).step_s
+    card = gpu_row(SMALL, 0.99 * expected.high, machine_id="0123456789ab")
+    assert predict.compare_runs([card])["h100"].coverage == 0
+    assert predict.compare_runs([card, measured(SMALL, 1e-4)])["h100"].coverage == 0, "another machine's CPU"
+    assert predict.compare_runs([card, slow])["h100"].coverage == 1
+
+
 def test_a_run_says_how_far_its_prediction_was_off_from_the_cpu_and_the_training_alone():
     cpu = measured(LARGE, 50e-3)
     expected = predict.predict(LARGE, "h100", predict.read_cpu([cpu])).speedup
