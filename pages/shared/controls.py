@@ -505,8 +505,11 @@ def check_custom_size(link: Mapping[str, Sequence[str]]) -> None:
 def invite_custom_training() -> None:
     """Draw one line on how to add a custom script; nothing if that is not possible or done already."""
     if permits.on_own_machine() and not permits.trainings():
-        st.caption("To compare your own training, write a function `build(size, device)` and start the app with it:")
-        st.code(custom_files.START_COMMAND, language=None, wrap_lines=True)
+        # not st.code: the browser would load 1.5 MB to highlight this line
+        st.caption(
+            "To compare your own training, write a function `build(size, device)` and start the app with it: "
+            f"`{custom_files.START_COMMAND}`"
+        )
 
 
 def _rerun_on_change(file: CustomFile, source_hash: str) -> None:
