@@ -89,6 +89,7 @@ class Interference:
         fast: median of its block times over their 10th percentile; 1 below `SPREAD_BLOCKS` blocks.
         displaced: share of its blocks in which other programs or guests used its processor.
         other_use: share of all processors that other programs used at that time; None if it was not counted.
+        steal: share of all processors that other virtual machines on the same host used at that time.
         shift: logarithm of the maximum ratio of its median to the median on a quiet machine; 0 on a quiet machine.
         reading: unit of a time: a `block`, or a `reading` of a table.
     """
@@ -99,6 +100,7 @@ class Interference:
     fast: float = 1.0
     displaced: float = 0.0
     other_use: float | None = None
+    steal: float = 0.0
     shift: float = 0.0
     reading: str = "block"
 
@@ -116,7 +118,7 @@ class Interference:
     def description(self) -> str:
         """Description of the interference, as text that follows a colon."""
         if self.other_use is not None and self.many and self.fast <= MAX_SPREAD:
-            return f"other programs used about {units.format_processor_share(self.other_use)}"
+            return self._describe_use(self.other_use, "used")
         if self.displaced >= MANY_BLOCKS:
             often = "every block" if self.displaced == 1 else f"{units.format_share(self.displaced)} of the blocks"
             return f"other programs took processor time from {self.name} in {often}"
@@ -129,11 +131,16 @@ class Interference:
     def condition(self) -> str:
         """The load, as the beginning of a verdict that is valid only for this load."""
         if self.other_use is not None and self.fast <= MAX_SPREAD:
-            return f"with other programs using about {units.format_processor_share(self.other_use)}"
+            return f"with {self._describe_use(self.other_use, 'using')}"
         if self.displaced >= MANY_BLOCKS:
             often = "every block" if self.displaced == 1 else f"{units.format_share(self.displaced)} of the blocks"
             return f"with other programs taking processor time from {self.name} in {often}"
         return f"on a machine as busy as it was ({self.description})"
+
+    def _describe_use(self, other_use: float, verb: str) -> str:
+        """Name who used more of the processors: other programs of this machine, or others on its host."""
+        who = "other programs" if other_use >= self.steal else "other virtual machines on the same host"
+        return f"{who} {verb} about {units.format_processor_share(max(other_use, self.steal))}"
 
     @property
     def sentence(self) -> str:
@@ -193,7 +200,8 @@ def row_interference(rows: Sequence[Trial]) -> Interference:
     if slowed and all(row.block_waiting and row.block_other_use for row in rows if row.block_steps):
         shift = -math.log1p(-min(MOST_WAITING, statistics.median(slowed)))
         displaced = sum(-math.log1p(-min(MOST_WAITING, share)) > QUIET_SHIFT for share in slowed) / len(slowed)
-        return _with_shift(spread, shift, displaced=displaced, other_use=statistics.fmean(use))
+        steal = statistics.fmean(share for row in rows for share in row.block_steal)
+        return _with_shift(spread, shift, displaced=displaced, other_use=statistics.fmean(use), steal=steal)
     hit = [displaced for row in rows for displaced in _find_displacements(row)]
     displaced = sum(hit) / len(hit) if hit else 0.0
     return _with_shift(spread, UNKNOWN_SHIFT if displaced > MANY_BLOCKS else 0.0, displaced=displaced)

@@ -69,6 +69,20 @@ def test_a_lead_that_the_measured_waits_cannot_turn_stands_with_a_mark():
     assert speedup.speedup(measured(one, 0.0, 0.5), measured(two, 0.5, 0.5)).is_conditional  # 2.00×
 
 
+def test_a_host_that_gave_its_processors_to_others_is_named_and_not_a_program():
+    _, two = pair(1.2)
+    for row, who in (
+        (stolen(measured(two, 0.0, 0.01), 1.0), "other virtual machines"),
+        (measured(two, 0.9, 0.4), "other programs"),
+    ):
+        found = interference.row_interference([row])
+        assert found.many
+        assert found.description.startswith(f"{who} ")
+        assert found.condition.startswith(f"with {who} ")
+    share = interference.row_interference([stolen(measured(two, 0.0, 0.01), 1.0)]).description
+    assert share == "other virtual machines on the same host used about 30 % of the processors"
+
+
 def test_what_slowed_the_faster_one_only_made_its_lead_smaller():
     one, two = pair(1.3)
     assert not speedup.speedup(measured(one, 0.0, 0.5), measured(two, 0.9, 0.5)).is_conditional
