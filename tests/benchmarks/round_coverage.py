@@ -30,11 +30,19 @@ REPEATED = 7
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """What some made-up runs said: the share that held the truth, mean pairs, and median width over that of blocks."""
+    """What some made-up runs said.
+
+    Attributes:
+        held: share of the intervals that hold the truth.
+        pairs: mean number of pairs.
+        width: median width over that of the blocks alone.
+        wrong: share that names a winner of equal devices, or the slower device.
+    """
 
     held: float
     pairs: float
     width: float
+    wrong: float
 
 
 def make_up_run(
@@ -65,16 +73,18 @@ def end_run(values: list[float], rounds: list[int], machine: Repeatability) -> t
 
 def simulate(truth: float, noise: float, shift: float, *, runs: int, repeated: bool, seed: int = 1) -> Coverage:
     """Make up runs, and compare what they say with the truth."""
-    rng, held, pairs, widths = random.Random(seed), 0, [], []
+    rng, held, wrong, pairs, widths = random.Random(seed), 0, 0, [], []
     for _ in range(runs):
         machine = make_up_machine(rng, noise, shift) if repeated else UNKNOWN_REPEATABILITY
         values, rounds = make_up_run(rng, truth, noise, shift, LOOKS[-1])
         look, (low, high) = end_run(values, rounds, machine)
         held += low <= math.log(truth) <= high
         pairs.append(look)
+        middle = statistics.median(values[:look])
+        wrong += not closeness_reason(middle, low, high) and middle * math.log(truth) <= 0
         of_blocks = median_interval(values[:look]) or (0.0, 0.0)
         widths.append((high - low) / (of_blocks[1] - of_blocks[0]))
-    return Coverage(held=held / runs, pairs=statistics.mean(pairs), width=statistics.median(widths))
+    return Coverage(held=held / runs, pairs=statistics.mean(pairs), width=statistics.median(widths), wrong=wrong / runs)
 
 
 def main() -> None:
@@ -84,7 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     print(
         "| machine | noise | speedup |",
-        " | ".join(f"rounds {100 * shift:.0f} %: held, pairs, width" for shift in SHIFTS),
+        " | ".join(f"rounds {100 * shift:.0f} %: held, pairs, width, wrong" for shift in SHIFTS),
         "|",
     )
     print("|---|---|---|" + "---|" * len(SHIFTS))
@@ -92,7 +102,10 @@ def main() -> None:
         for noise in options.noise:
             for truth in SPEEDUPS:
                 found = [simulate(truth, noise, shift, runs=options.runs, repeated=repeated) for shift in SHIFTS]
-                cells = [f"{100 * one.held:.1f} %, {one.pairs:.0f}, {one.width:.1f}×" for one in found]
+                cells = [
+                    f"{100 * one.held:.1f} %, {one.pairs:.0f}, {one.width:.1f}×, {100 * one.wrong:.1f} %"
+                    for one in found
+                ]
                 name = f"{REPEATED} runs before" if repeated else "unknown"
                 print(f"| {name} | {100 * noise:.0f} % | {truth:g}× | {' | '.join(cells)} |", flush=True)
 
