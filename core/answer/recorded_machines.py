@@ -81,7 +81,7 @@ class Accelerator:
     machine: str
     recordings: tuple[RecordedTraining, ...]
 
-    def is_of(self, row: Any) -> bool:
+    def matches_row(self, row: Any) -> bool:
         """Return whether a row was measured on this accelerator, in the same variant."""
         return any(recording.trial_id == row.trial_id for recording in self.recordings)
 

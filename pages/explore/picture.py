@@ -347,7 +347,7 @@ def _find_recording(rows: Sequence[Trial], axis: str, machine: Machine | None, k
     for study in queries.group_studies([row for row in rows if row.machine_id != here], axis):
         base, other = study.runs[-1]
         if speedup.is_host(base) and not speedup.is_host(other):
-            is_chosen = accelerator is not None and accelerator.is_of(other)
+            is_chosen = accelerator is not None and accelerator.matches_row(other)
             found.append((is_chosen, Lane.from_row(other) == PLAIN, len(study.runs), study))
     best = max(found, key=lambda one: one[:3], default=None)
     return Known(study=best[-1], is_recorded=True) if best else None
