@@ -247,6 +247,8 @@ def make_picture(
     start = crossovers[0]["low"] if settings.is_range and crossovers else getattr(point, axis)
     place = values.index(_nearest(values, start))
     is_recorded = known is not None and known.is_recorded
+    beside = _make_curves(recorded)[1:] if recorded else []
+    beside_said = _describe_recorded(recorded, beside[0]["points"]) if recorded else {}
     button = "Find the crossover" if settings.is_range else "Run"
     is_known = not (point.is_fit or point.training)
     figures = predict.sample_figures(point, axis, values) if is_known else {}
@@ -256,12 +258,13 @@ def make_picture(
         "place": place,
         "sends": not settings.is_range,
         "steps": [vary(point, {axis: value}).steps_per_epoch for value in values] if not point.training else [],
-        "curves": [*(_make_curves(known) if known else []), *(_make_curves(recorded)[1:] if recorded else [])],
+        "curves": [*(_make_curves(known) if known else []), *beside],
         "published": _list_published(point, axis, values),
         "band": {**band, "costs": list(map(_name_recorded_cpu, band["costs"]))} if band and is_recorded else band,
         "crossovers": crossovers,
         "sentences": [
-            _list_sentences(known, recorded, band, place, value, button) for place, value in enumerate(values)
+            _list_sentences(known, beside_said.get(value, ""), band, place, value, button)
+            for place, value in enumerate(values)
         ],
         "figures": _describe_figures(figures, values),
         "launches": figures["figures"]["launches"] if figures else [0] * len(values),
@@ -467,7 +470,7 @@ def _list_crossovers(known: Known | None, band: Mapping[str, Any] | None, axis: 
 
 def _list_sentences(
     known: Known | None,
-    recorded: Known | None,
+    beside: str,
     band: Mapping[str, Any] | None,
     place: int,
     value: float,
@@ -478,18 +481,17 @@ def _list_sentences(
     predicted = band["sentence"][place] if band else ""
     if known and known.is_recorded:
         predicted = _name_recorded_cpu(predicted)
-    beside = _describe_recorded(recorded, value) if recorded else ""
     return [said for said in (measured, predicted, beside) if said] or [NOTHING_KNOWN.format(button=button)]
 
 
-def _describe_recorded(recorded: Known, value: float) -> str:
-    """Return what an accelerator of another machine took at a size; empty if it was not measured there."""
-    for _, row in recorded.study.runs:
-        step = speedup.step_time(row)
-        if size_on_axis(row, recorded.study.axis) == value and step.median_s:
-            took = units.format_duration(step.median_s)
-            return f"Another machine's {as_line(row.device_name)} took {took} per step."
-    return ""
+def _describe_recorded(recorded: Known, points: Sequence[Sequence[float | None]]) -> dict[float | None, str]:
+    """Return by size what an accelerator of another machine took, from the points of its curve."""
+    name = as_line(recorded.study.runs[-1][1].device_name)
+    return {
+        size: f"Another machine's {name} took {units.format_duration(median_s)} per step."
+        for size, median_s, *_ in points
+        if median_s
+    }
 
 
 def _name_recorded_cpu(said: str) -> str:

@@ -71,6 +71,12 @@ def end_run(values: list[float], rounds: list[int], machine: Repeatability) -> t
     return look, (low, high)
 
 
+def blocks_width(values: list[float]) -> float:
+    """Width of the interval of blocks alone, which leaves rounds out."""
+    low, high = median_interval(values) or (0.0, 0.0)
+    return high - low
+
+
 def simulate(truth: float, noise: float, shift: float, *, runs: int, repeated: bool, seed: int = 1) -> Coverage:
     """Make up runs, and compare what they say with the truth."""
     rng, held, wrong, pairs, widths = random.Random(seed), 0, 0, [], []
@@ -82,8 +88,7 @@ def simulate(truth: float, noise: float, shift: float, *, runs: int, repeated: b
         pairs.append(look)
         middle = statistics.median(values[:look])
         wrong += not closeness_reason(middle, low, high) and middle * math.log(truth) <= 0
-        of_blocks = median_interval(values[:look]) or (0.0, 0.0)
-        widths.append((high - low) / (of_blocks[1] - of_blocks[0]))
+        widths.append((high - low) / blocks_width(values[:look]))
     return Coverage(held=held / runs, pairs=statistics.mean(pairs), width=statistics.median(widths), wrong=wrong / runs)
 
 

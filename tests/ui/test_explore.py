@@ -70,7 +70,7 @@ def test_what_was_measured_is_drawn_with_intervals_and_what_was_recorded_with_it
     assert [point[0] for point in here["curves"][0]["points"]] == list(crossing.sizes)
     for curve in here["curves"]:
         assert all(low <= middle <= high for _, middle, low, high in curve["points"])
-        assert "recorded" in curve["note"] or curve["mark"] == "measured"
+        assert curve["note"].endswith(", recorded") or curve["mark"] == "measured"
 
 
 SIGNAL = {"dataset": "signal", "epochs": "10", "card": ""}

@@ -17,7 +17,7 @@ from core.answer.rounds import (
 from core.answer.statistics import median_interval
 from core.question.presets import FEWEST_PAIRS, LOOKS, ROUND_PAIRS
 from tests import rows
-from tests.benchmarks.round_coverage import SHIFTS, end_run, make_up_machine, make_up_run
+from tests.benchmarks.round_coverage import SHIFTS, blocks_width, end_run, make_up_machine, make_up_run
 
 CLOCKS = ("block_begin_ns", "block_end_ns")
 QUIET = Repeatability(shift=0.0, freedom=6)
@@ -43,8 +43,7 @@ def test_the_interval_of_a_run_that_may_end_early_holds_the_truth_however_much_r
         machine, (values, rounds) = make_up_machine(rng, noise, shift), make_up_run(rng, truth, noise, shift, LOOKS[-1])
         look, (low, high) = end_run(values, rounds, machine)
         held += low <= math.log(truth) <= high
-        of_blocks = median_interval(values[:look])
-        widths.append((high - low) / (of_blocks[1] - of_blocks[0]))
+        widths.append((high - low) / blocks_width(values[:look]))
     assert held / runs >= 0.93
     # three rounds that agree do not show that none shifts: all of these hold, and none may be wide in return
     assert held / runs <= 0.998 if shift else statistics.median(widths) < 1.5
