@@ -1,5 +1,6 @@
 """A link opened in a fresh browser restores every control, hidden control and chart of every page."""
 
+import itertools
 import re
 
 import pytest
@@ -7,7 +8,6 @@ from playwright.sync_api import expect
 
 from tests import rows
 from tests.browser import views
-from tests.browser.conftest import visits
 from tests.browser.views import expect_link, link, ready
 
 pytestmark = pytest.mark.browser
@@ -19,14 +19,14 @@ SIZES = {"mlp": "&hidden_size=100&depth=3", "doubling-mlp": "&model=doubling-mlp
 LIMITS = "&sweep_budget_s=90&point_budget_s=7&pairs=5"
 LINKS = {
     "explore": [
-        f"/compare?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&more=true",
-        f"/compare?dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25",
+        f"/compare?dataset=signal&{POINT}{SIZES['mlp']}&devices=cpu&lanes=compiled10&lanes=fused&budget_s=25&whole=true&more=true",
+        f"/?sizes=one&dataset=signal&{POINT}{SIZES['doubling-mlp']}&budget_s=25&card=h100&accuracy=true",
         f"/compare?dataset=fashion-mnist&{POINT}&model=cnn&width=3",
         "/compare?dataset=token-order&model=transformer&heads=2&sequence_length=16&dtype=float64",
         "/compare?dataset=clicks&embedding_rows=1000",
         "/compare?dataset=signal&model=hist-boosting&rounds=20&leaves=16",
         f"/compare?run={rows.RUN_ID}&epochs=3&loss=true&reports=true",
-        f"/compare?run={rows.RUN_ID}&blocks=true",
+        f"/compare?run={rows.RUN_ID}&blocks=true&race=true",
         "/compare?recorded={accelerator}&stock=true&more=true",
         f"/compare?run={rows.RUN_ID}&recorded={{accelerator}}&fingerprints=true",
         f"/crossover?dataset=signal&{POINT}&axis=depth&depth_range=3&depth_range=7&adaptive=false&hidden_size=100"
@@ -68,12 +68,13 @@ LINKS = {
         "/tutorials?tutorial=signal&scale=full&predict_signal=at+no+hidden+size",
         "/tutorials?tutorial=fashion-cnn&devices=cpu&devices=cpu%401&shown=fashion-cnn",
         "/tutorials?tutorial=mnist-linear&predict_mnist-linear=slower",
+        "/tutorials?tutorial=fashion-cnn&digits=true&predict_fashion-cnn=slower",
         "/tutorials?predict_disc=at+no+depth",
     ],
     "lessons": [
         "/lessons?predict_clock=too+little",
         "/lessons?lesson=moving&predict_moving=neither&devices=cpu",
-        "/lessons?lesson=loader&data=mnist&shown=loader",
+        "/lessons?lesson=loader&data=mnist&predict_loader=10+to+50+%25&shown=loader",
         "/lessons?lesson=learning&seeds=10&margin=2.0&predict_learning=it+depends+on+the+seed",
         "/lessons?lesson=small&predict_small=about+as+long",
     ],
@@ -83,8 +84,9 @@ LINKS = {
         "/gallery?filters=true&in_dataset=digits&in_model=mlp&in_kind=cuda&in_source=measured+here",
         "/gallery?view=Trials&in_dataset=signal&trials_page=2",
         "/gallery?view=Machines",
-        "/gallery?view=Published&in_publisher=Szilard+Pafka%2C+GBM-perf&filters=true",
-        f"/gallery?run={rows.RUN_ID}&blocks=true&loss=true",
+        "/gallery?study=cnn-mnist&against={study}",
+        "/gallery?view=Published&in_answer=crossing&in_publisher=Szilard+Pafka%2C+GBM-perf&filters=true",
+        f"/gallery?run={rows.RUN_ID}&blocks=true&loss=true&race=true",
         "/gallery?study={study}&basis=cold_start&size=256&speedup=true&reports=true",
         "/gallery?study={study}&lacks=true&fingerprint=true",
         "/gallery?add=true",
@@ -95,12 +97,12 @@ LINKS = {
     ],
 }
 NOT_HERE = {
-    "explore": {"fair", "recorded_speedup", "own_speedup", "training", "size", "size_range", "machine"},
+    "explore": {"fair", "recorded_speedup", "own_speedup", "training", "size", "size_range", "machine", "slice"},
     "gallery": {"unread", "in_training"},
-    "class": {"codes"},
+    "class": {"codes", "teacher"},
 }
 """Controls of a machine with an accelerator, of two machines' sizes, of one's own file or training, of a damaged file,
-of machines of a cluster, and of a teacher; tests of the pages have them."""
+of machines of a cluster, of a grid, which is named by what it holds, and of a teacher; tests of the pages have them."""
 
 
 def compare(page):
@@ -124,28 +126,35 @@ def crossover(page):
 FIRST = {("explore", 0): compare, ("explore", 10): crossover}
 
 
+def controls_of(path):
+    """Names of what a link gives."""
+    return set(views.parameters(path))
+
+
 @pytest.mark.parametrize("name", LINKS)
-def test_what_a_link_says_is_shown_and_comes_up_the_same_in_a_fresh_browser(visitors, filled, name):
-    seen = set()
-    for place, path in enumerate(LINKS[name]):
-        with visits(visitors, filled.server, filled.names) as look:
-            first = ready(look(path))
-            asked, drawn = link(first), views.controls(first)
-            assert set(drawn) <= views.names(name) | views.TABLES
-            expect(first.get_by_text("link was damaged")).to_have_count(0)
-            sliders = views.sliders(first)
-            shown = {key: [said.replace(",", "") for said in sliders[key]] for key in sliders if key in asked}
-            assert shown == {key: asked[key] for key in asked if key in sliders}, path
-            FIRST.get((name, place), lambda page: None)(first)
-            given = views.parameters(filled.server.url + path.format(**filled.names))
-            if asked != given or views.pictures(first)["charts"]:
-                other = ready(look(first.url.removeprefix(filled.server.url)))
-                assert views.controls(other) == drawn, path
-                pictures, again = views.pictures_of_both(first, other)
-                assert again == pictures, path
-                assert link(other) == asked, path
-            seen |= set(asked) | set(drawn)
-    assert views.names(name) <= seen | NOT_HERE.get(name, set())
+def test_every_control_of_a_page_is_in_one_of_these_links(name):
+    assert views.names(name) <= {*itertools.chain(*map(controls_of, LINKS[name]))} | NOT_HERE.get(name, set())
+
+
+@pytest.mark.parametrize(("name", "place"), [(name, place) for name in LINKS for place in range(len(LINKS[name]))])
+def test_what_a_link_says_is_shown_and_comes_up_the_same_in_a_fresh_browser(look, filled, name, place):
+    path = LINKS[name][place].format(**filled.names)
+    first = ready(look(path))
+    asked, drawn = link(first), views.controls(first)
+    given = views.parameters(filled.server.url + path)
+    assert set(drawn) <= views.names(name) | views.TABLES
+    assert set(given) <= {*asked, *drawn}
+    expect(first.get_by_text("link was damaged")).to_have_count(0)
+    sliders = views.sliders(first)
+    shown = {key: [said.replace(",", "") for said in sliders[key]] for key in sliders if key in asked}
+    assert shown == {key: asked[key] for key in asked if key in sliders}
+    FIRST.get((name, place), lambda page: None)(first)
+    if asked != given or views.pictures(first)["charts"]:
+        other = ready(look(first.url.removeprefix(filled.server.url)))
+        assert views.controls(other) == drawn
+        pictures, again = views.pictures_of_both(first, other)
+        assert again == pictures
+        assert link(other) == asked
 
 
 def choose(page, key, option):
