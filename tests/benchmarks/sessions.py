@@ -123,7 +123,7 @@ class Session:
         self.parts: dict[str, str] = {}
         self.faults: list[str] = []
         self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
-        self._query, self._page = query, page
+        self._query, self._page, self._page_hash = query, page, ""
         self._states: dict[str, WidgetState] = {}
         self._timers: dict[str, asyncio.Task[None]] = {}
         self._finished = asyncio.Event()
@@ -198,7 +198,7 @@ class Session:
 
     async def go(self, page: str) -> float:
         """Open another page by the menu; returns the seconds of its run."""
-        self._page, self._query = page, ""
+        self._page, self._query, self._page_hash = page, "", ""
         self._stop_timers(list(self._timers))
         self._states.clear()
         self.sliders.clear()
@@ -220,7 +220,10 @@ class Session:
     async def _ask(self, fragment: str = "") -> None:
         message = BackMsg()
         message.rerun_script.query_string = self._query
-        message.rerun_script.page_name = self._page
+        if self._page_hash:  # as a browser does; without it a page that re-runs itself would become the first page
+            message.rerun_script.page_script_hash = self._page_hash
+        else:
+            message.rerun_script.page_name = self._page
         message.rerun_script.fragment_id = fragment
         message.rerun_script.is_auto_rerun = bool(fragment)
         message.rerun_script.widget_states.widgets.extend(self._states.values())
@@ -240,6 +243,8 @@ class Session:
         match message.WhichOneof("type"):
             case "delta":
                 self._note(message)
+            case "navigation":
+                self._page_hash = message.navigation.page_script_hash
             case "new_session" if not message.metadata.run.fragment_ids:
                 self._stop_timers(list(self._timers))  # as a browser does; the run says anew what is timed
             case "auto_rerun":
