@@ -7,10 +7,12 @@ prepared before the first visitor comes (pages/shared/server.py says for what).
 
 import streamlit as st
 
-from pages.shared import guide, layout, permits, server
+from pages.shared import server
 
 if __name__ == "__main__":
     st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
+    with server.IMPORTS:  # the first visitor may come while the server imports them
+        from pages.shared import guide, layout, permits
     permits.frame()
     guide.run_page(st.navigation(layout.menu(), position="hidden"))
 else:

@@ -1,12 +1,13 @@
 """Work of the server at its start, so that the first visitor neither waits nor gets an error.
 
 Streamlit treats a folder called `pages` as an app of its older kind until a session has called `st.navigation`. Until
-then it answers a deep link with "page not found", so that is switched off at once. The slow imports of the charts run
-in the background. The lists of stored results are read while the first browser still loads the app. Imported objects
-are never freed, so they are excluded from Python's garbage collection, which would otherwise delay every visitor by
-some 50 ms each time. A browser is opened unless the server is headless, as `streamlit run` does for an app without
-`st.App`. Warnings for the operator of the server are logged once, a line each. A proxy limits the number of visitors
-and the time of each (docs/hosting.md).
+then it answers a deep link with "page not found", so that is switched off at once. Modules of all pages are imported
+in the background, and the lists of stored results are read, while the first browser still loads the app. So this module
+imports neither pages nor tables at its top: a server listens after a second instead of two. Imported objects are never
+freed, so they are excluded from Python's garbage collection, which would otherwise delay every visitor by some 50 ms
+each time. A browser is opened unless the server is headless, as `streamlit run` does for an app without `st.App`.
+Warnings for the operator of the server are logged once, a line each. A proxy limits the number of visitors and the time
+of each (docs/hosting.md).
 
 The ASGI middleware in front of Streamlit's routes adds security headers, closes routes, and limits addresses and files.
 
@@ -21,9 +22,10 @@ import contextlib
 import gc
 import importlib
 import re
+import threading
 import time
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import streamlit as st
@@ -39,9 +41,8 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from core.errors import CrossoverError
 from core.question import policy
-from core.results.store import Store
 from core.text import clean_logs, to_terminal
-from pages.shared import links, permits, queries
+from pages.shared import links
 
 try:
     import resource
@@ -54,17 +55,12 @@ MOST_DESCRIPTORS = 16_384
 MACOS_DESCRIPTORS = 10_240
 """Largest limit that macOS accepts, although it reports none."""
 
-CHART_MODULES = (
-    "core.answer.charts.run_charts",
-    "core.answer.charts.study_charts",
-    "core.results.exchange",
-    "core.jobs.client",
-)
-"""Modules that the first page imports: a second of work that should begin before the first visitor arrives."""
+IMPORTS = threading.Lock()
+"""Held while pages are imported. Two threads that import the same modules at once could see one half imported."""
 
-REPORT_MODULES = ("sklearn.metrics",)
+REPORT_MODULE = "sklearn.metrics"
 REPORT_DELAY_S = 10.0
-"""Delay of the imports of the first result: two seconds of work that must not slow down the first page."""
+"""Delay of the import for the first result: two seconds of work that must not slow down the first page."""
 
 ANY_NAME = (
     "This server accepts every host name, so a page of another site can reach it through a name of that site. "
@@ -114,18 +110,27 @@ def _say() -> None:
 
 
 async def _warm_up() -> None:
-    await asyncio.to_thread(_import, CHART_MODULES)
+    await asyncio.to_thread(_import_pages)
     gc.freeze()
-    with contextlib.suppress(CrossoverError):  # pages show the error
-        await asyncio.to_thread(queries.list_study_lines)
+    await asyncio.to_thread(_read_results)
     await asyncio.sleep(REPORT_DELAY_S)
-    await asyncio.to_thread(_import, REPORT_MODULES)
+    await asyncio.to_thread(importlib.import_module, REPORT_MODULE)
     gc.freeze()
 
 
-def _import(modules: Iterable[str]) -> None:
-    for name in modules:
-        importlib.import_module(name)
+def _import_pages() -> None:
+    """Import what all pages share: a second of work that should begin before the first visitor arrives."""
+    with IMPORTS:
+        from pages.shared import guide, run_view, study_view  # noqa: F401
+
+
+def _read_results() -> None:
+    """Read what the first page shows of stored results, into the caches of all visitors."""
+    from pages.shared import queries  # imported by now
+
+    with contextlib.suppress(CrossoverError):  # pages show the error
+        queries.list_study_lines()
+        queries.compare_with_predictions()
 
 
 HEALTH_S = 5.0
@@ -150,6 +155,9 @@ def state_of_server() -> dict[str, Any]:
     The worker exits when there is no work and is started for new work. So its absence is a fault only if a job is
     waiting.
     """
+    from core.results.store import Store  # see the top of this module
+    from pages.shared import queries
+
     store = queue = "well"
     waiting, worker = 0, "away"
     for fault, check in (("cannot be written", Store.check_writable), ("cannot be read", Store.check_readable)):
@@ -275,6 +283,8 @@ class Uploads:
 
     def refusal(self, session_id: str, size: int) -> tuple[int, str]:
         """Return why a session may not upload a file now, as an HTTP status and a sentence; 200 and empty if it may."""
+        from pages.shared import permits  # a session has imported it
+
         if reason := permits.may_upload():
             return 403, reason
         if not runtime.exists() or not runtime.get_instance().is_active_session(session_id):

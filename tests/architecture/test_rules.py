@@ -51,8 +51,7 @@ STARTS = {
     "the command line's help": "from core.__main__ import parser; parser('--help')",
     "a run": "from core.__main__ import parser; parser('run')",
     "a sweep": "from core.__main__ import parser; parser('sweep')",
-    "the app": "import streamlit_app, pages.explore.picture\n"
-    "from pages.shared import server; server._import(server.CHART_MODULES)",
+    "the app": "import streamlit_app, pages.explore.picture\nfrom pages.shared import server; server._import_pages()",
     "the measuring process": "import core.jobs.worker.__main__",
 }
 OF_OTHER_MACHINES = ("ray", "core.jobs.cluster_node", "core.remote.remote_store")
