@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
 from core.answer.speedup import speedup
 from core.answer.verdict import verdict_sentence
@@ -35,6 +35,9 @@ PROMISED_S = 20.0
 """Seconds from Run to a verdict."""
 
 PATIENCE_S = 180.0
+
+LOOK_S = 0.5
+"""Time between looks at what is being measured, which each look disturbs."""
 
 DRAG = """
 async picture => {
@@ -88,13 +91,13 @@ class Start:
         return self.named and self.verdict is not None and self.verdict <= PROMISED_S
 
 
-def until(there: Callable[[], bool], begin: float) -> float | None:
-    """Seconds since `begin` until something is there, looked at twenty times a second; None if it never is."""
+def until(there: Callable[[], bool], begin: float, look_s: float = 0.05) -> float | None:
+    """Seconds since `begin` until something is there, looked at every `look_s` seconds; None if it never is."""
     while time.perf_counter() - begin < PATIENCE_S:
         with contextlib.suppress(OSError):
             if there():
                 return time.perf_counter() - begin
-        time.sleep(0.05)
+        time.sleep(look_s)
     return None
 
 
@@ -110,7 +113,10 @@ def opened(browser: Browser, port: int) -> Iterator[Page]:
 
 def drawn(page: Page, begin: float) -> float | None:
     """Seconds since `begin` until the picture has its line at the slider's size."""
-    return until(lambda: page.locator(".picture .moving line").count() > 0, begin)
+    with contextlib.suppress(TimeoutError):
+        page.locator(".picture .moving line").first.wait_for(state="attached", timeout=1_000 * PATIENCE_S)
+        return time.perf_counter() - begin
+    return None
 
 
 def start(browser: Browser, app: Path) -> Start:
@@ -126,8 +132,8 @@ def start(browser: Browser, app: Path) -> Start:
             run = until(lambda: button.count() > 0 and button.first.is_enabled(), there)
             button.first.click()
             pressed = time.perf_counter()
-            so_far = until(lambda: any(_timed(job) for job in queue.jobs()), pressed)
-            verdict = until(lambda: any(not job.active for job in queue.jobs()), pressed)
+            so_far = until(lambda: any(_timed(job) for job in queue.jobs()), pressed, LOOK_S)
+            verdict = until(lambda: any(not job.active for job in queue.jobs()), pressed, LOOK_S)
         begin = time.perf_counter()
         with opened(browser, port) as page:
             warm = drawn(page, begin)
