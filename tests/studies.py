@@ -15,7 +15,7 @@ TRAINING = Point(dataset="signal", depth=2, batch_size=64, epochs=10)
 OTHER_MACHINE = {"machine_id": "beefbeefbeef", "cpu_name": "Other CPU", "cores": 64}
 
 
-def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, **changes):
+def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, pairs=6, **changes):
     """Rows of a tutorial's sweep: the CPU's step grows with the parameters, the GPU's hardly."""
     of = PRESETS[name]
     contenders = tuple(map(Contender.parse, devices))
@@ -25,7 +25,7 @@ def measured(name: str, scale="class", devices=PAIR, *, cpu_s=5e-5, gpu_s=4e-4, 
     ):
         size = point.network.parameters * point.batch_size
         steps = dict(zip(devices, (cpu_s + size * 1e-10, gpu_s + size * 1e-12), strict=True))
-        found += rows.run(steps, run_id=f"{number:012x}", point=point, pairs=6, **changes)
+        found += rows.run(steps, run_id=f"{number:012x}", point=point, pairs=pairs, **changes)
     return found
 
 

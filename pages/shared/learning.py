@@ -23,6 +23,7 @@ from core.progress import Progress
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment, Point, display_name
 from core.question.fields import TRAINING
+from core.question.lanes import PLAIN, Lane
 from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
 from core.results import exhibits
@@ -133,7 +134,7 @@ def find_recorded_exhibit(kind: str, machine: Machine | None, recipe: str = "") 
 def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tuple[Trial, ...]:
     """Return rows of these trainings from the machine with an accelerator that has most of them.
 
-    The newest run of each training counts. Rows of this machine are left out.
+    The newest run of each training counts. Rows of this machine and of execution variants are left out.
     """
     if not points:
         return ()
@@ -152,11 +153,12 @@ def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tu
     best = newest[newest["machine_id"] == machine_id]
     number = dict(zip(best["run_id"], best["number"], strict=True))
     try:
-        rows = [row for row in queries.find_rows(run_ids=list(number)) if row.block_steps]
+        timed_rows = [row for row in queries.find_rows(run_ids=list(number)) if row.block_steps]
     except StoreError as error:
         st.caption(plain(f"The recordings of {machine_id} are not shown: {error}"))
         return ()
-    return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.trial_id)))
+    rows = [row for row in timed_rows if Lane.from_row(row) == PLAIN]
+    return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.device_kind != "cpu", row.trial_id)))
 
 
 def list_task_jobs(task: Task) -> list[Job]:

@@ -225,6 +225,17 @@ def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_ma
     assert "Measured:" not in shown
 
 
+def test_recorded_variants_are_not_taken_for_what_the_tutorial_does(world, open_page):
+    world.has(CPU)
+    plain = measured("signal", machine_id="beefbeefbeef")
+    replayed = measured("signal", devices=("cpu", "cuda:0+graph10"), gpu_s=1e-6, machine_id="beefbeefbeef")
+    variants = [row for row in replayed if row.contender != "cpu"]
+    world.ship([*plain, *(dataclasses.replace(row, trial_id=f"{row.run_id}-2") for row in variants)])
+    shown = words(skipped(expected(open_page(PAGE, tutorial="signal"))))
+    assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in shown
+    assert "graph" not in shown
+
+
 def test_with_an_accelerator_nothing_recorded_is_needed(world, open_page):
     world.has(CPU, GPU)
     world.ship(measured("signal", machine_id="beefbeefbeef"))

@@ -4,7 +4,7 @@ Published numbers are shown and never computed with, except for the ratio of two
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +18,7 @@ from ...question.published import Published, list_published
 from ...question.sweep import size_on_axis
 from ...results.schema import Trial
 from .. import accuracy, speedup, study, training_cost, wording
+from ..result import Crossover, Size
 from ..verdict import Verdict
 from .section import SectionTable
 
@@ -198,7 +199,10 @@ def compare_with_published(
     per = next((entry.per for entry in entries if entry.per), "epoch" if kind == "names" else "training")
     measured = _epoch_numbers(pairs[0], origin) if not preset.axes else _training_numbers(pairs, per, origin)
     theirs = claim_times(preset)
-    speedups = [] if not preset.axes else [mark for pair in pairs if (mark := _speedup_mark(pair, origin))]
+    crossover = _find_crossover(preset, pairs)
+    at_size = {entry.size: entry for entry in crossover.sizes} if crossover else {}
+    figures = {pair.place: at_size.get(pair.place, pair.speedup) for pair in pairs} if preset.axes else {}
+    speedups = [mark for pair in pairs if (mark := _speedup_mark(pair, figures.get(pair.place), origin))]
     return PublishedComparison(
         axis=axis,
         axis_kind=kind,
@@ -206,10 +210,10 @@ def compare_with_published(
         times=(*theirs, *measured),
         speedups=(*claim_speedups(preset), *speedups) if speedups else (),
         wins_from=next((entry.value for entry in entries if entry.quantity == "wins_from"), None),
-        table=_comparison_table(axis, theirs, measured, pairs if preset.axes else (), origin),
+        table=_comparison_table(axis, theirs, measured, figures, origin),
         sentences=(
             *claim_sentences(preset),
-            *(f"{origin.capitalize()}: {said}" for said in _claim_answers(preset, pairs)),
+            *(f"{origin.capitalize()}: {said}" for said in _claim_answers(preset, pairs, crossover)),
         ),
         differences=_difference_sentences(preset, scale, pairs),
     )
@@ -289,15 +293,32 @@ def _time_number(row: Trial, seconds: float, origin: Origin, place: float, label
     return ChartNumber(series=series, origin=origin, kind=row.device_kind, value=seconds, place=place, label=label)
 
 
-def _speedup_mark(pair: TutorialPair, origin: Origin) -> ChartNumber | None:
-    ratio = pair.speedup
-    if ratio is None or ratio.value is None:
+Figure = Verdict | Size
+"""A speedup with its interval: of one run, or of a size of a study, whose noise is pooled over all sizes."""
+
+
+def _find_crossover(preset: Preset, pairs: Sequence[TutorialPair]) -> Crossover | None:
+    """Return the crossover of a tutorial with one axis; None for other tutorials, and for incomparable rows."""
+    if len(preset.axes) != 1:
+        return None
+    rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
+    found = study.studies(rows, axis=preset.axes[0].name, least=1)
+    return max(found, key=lambda entry: len(entry.runs)).crossover() if found else None
+
+
+def _value(ratio: Figure | None) -> float | None:
+    return ratio.speedup if isinstance(ratio, Size) else ratio.value if ratio else None
+
+
+def _speedup_mark(pair: TutorialPair, ratio: Figure | None, origin: Origin) -> ChartNumber | None:
+    value = _value(ratio)
+    if ratio is None or value is None:
         return None
     return ChartNumber(
         series=f"{origin}: {display_name(pair.challenger.contender)}",
         origin=origin,
         kind=pair.challenger.device_kind,
-        value=ratio.value,
+        value=value,
         place=pair.place,
         label=pair.label,
         low=ratio.low,
@@ -309,10 +330,10 @@ def _comparison_table(
     axis: str,
     published_numbers: Sequence[ChartNumber],
     measured_numbers: Sequence[ChartNumber],
-    pairs: Sequence[TutorialPair],
+    figures: Mapping[float, Figure | None],
     origin: Origin,
 ) -> SectionTable:
-    """Return a line for each position: the speedup, if pairs of blocks give one, and measured and published times.
+    """Return a line for each position: the speedup, if readings give one, and measured and published times.
 
     The most important columns are first: a narrow window shows only these.
     """
@@ -320,12 +341,11 @@ def _comparison_table(
     series = list(dict.fromkeys(mark.series for mark in marks))
     places = {mark.place: mark.label for mark in marks if mark.place is not None}
     cells = {(mark.series, mark.place): _time(mark) for mark in marks}
-    speedups = {pair.place: pair for pair in pairs}
     lines = []
     for place in sorted(places):
-        said = (_speedup_text(speedups.get(place)),) if pairs else ()
+        said = (_speedup_text(figures.get(place)),) if figures else ()
         lines.append((places[place], *said, *(cells.get((name, place), "") for name in series)))
-    header = (axis.capitalize(), *((f"speedup, {origin}",) if pairs else ()), *series)
+    header = (axis.capitalize(), *((f"speedup, {origin}",) if figures else ()), *series)
     return SectionTable(title=f"Published and {origin}", header=header, rows=tuple(lines))
 
 
@@ -335,22 +355,17 @@ def _time(mark: ChartNumber) -> str:
     return f"{units.format_duration(mark.value)}{spread}"
 
 
-def _speedup_text(pair: TutorialPair | None) -> str:
-    ratio = pair.speedup if pair else None
-    if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
+def _speedup_text(ratio: Figure | None) -> str:
+    value = _value(ratio)
+    if ratio is None or value is None or ratio.low is None or ratio.high is None:
         return "" if ratio is None else f"unknown: {ratio.reason}"
-    return f"{units.format_ratio(ratio.value)} ({units.format_interval(ratio.low, ratio.high, units.format_ratio)})"
+    return f"{units.format_ratio(value)} ({units.format_interval(ratio.low, ratio.high, units.format_ratio)})"
 
 
-def _claim_answers(preset: Preset, pairs: Sequence[TutorialPair]) -> tuple[str, ...]:
+def _claim_answers(preset: Preset, pairs: Sequence[TutorialPair], crossover: Crossover | None) -> tuple[str, ...]:
     """Return how the rows answer the tutorial's claim."""
     if len(preset.axes) == 1:
-        axis = preset.axes[0].name
-        rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
-        studies = study.studies(rows, axis=axis, least=1)
-        if not studies:
-            return ("the rows cannot be compared.",)
-        return (f"{max(studies, key=lambda entry: len(entry.runs)).crossover().sentence}",)
+        return (crossover.sentence if crossover else "the rows cannot be compared.",)
     if preset.axes:
         return (_grid_sentence(pairs),)
     ratio = pairs[0].speedup

@@ -22,6 +22,13 @@ def test_every_point_of_the_sweep_has_a_time_of_each_device_and_a_speedup(name):
     assert len([mark for mark in found.speedups if mark.origin == "measured"]) == len(points)
 
 
+def test_sizes_with_too_few_pairs_for_a_run_of_their_own_have_the_figures_of_their_study():
+    few, many = (compared("disc", measured("disc", pairs=pairs)) for pairs in (3, 6))
+    assert "unknown" not in str(few.table.rows)
+    places = [[mark.place for mark in each.speedups if mark.origin == "measured"] for each in (few, many)]
+    assert places[0] == places[1]
+
+
 def test_published_numbers_are_those_of_the_tutorial_and_no_others():
     found = compared("signal", measured("signal"))
     theirs = {mark.value for mark in found.times if mark.origin == "published"}
