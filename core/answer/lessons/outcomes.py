@@ -4,7 +4,7 @@ Every sentence with a number is computed from its exhibit.
 """
 
 import statistics
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -172,12 +172,16 @@ def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str
 
 
 def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> PredictionOutcome:
-    """Return the outcome for the answers "at every", "from … on" for each size except the first, and "at no"."""
+    """Return the outcome for the answers "at every", "from … on" for each size except the first, and "at no".
+
+    Where one device is faster at every decided size, answers beyond these sizes fit as well.
+    """
+    decided = [entry.size for entry in crossover.sizes if entry.has_winner] or list(places)
     match crossover.outcome:
         case "gpu_always":
-            fits: tuple[int, ...] | None = (0,)
+            fits: tuple[int, ...] | None = tuple(range(max(1, bisect_right(places, min(decided)))))
         case "cpu_always":
-            fits = (len(places),)
+            fits = tuple(range(max(1, bisect_right(places, max(decided))), len(places) + 1))
         case "crossing":
             (only,) = crossover.crossings
             found = {max(1, place) for place in _answer_places(places, only.low, only.high)}

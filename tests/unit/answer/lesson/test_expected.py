@@ -6,7 +6,7 @@ import pytest
 
 from core.answer.lessons import outcomes
 from core.answer.lessons.outcomes import PredictionOutcome
-from core.answer.result import Crossing, Crossover
+from core.answer.result import Crossing, Crossover, Size
 from core.question.experiment import Contender, Point
 from core.question.presets import PRESETS
 from tests import exhibited, rows
@@ -47,10 +47,18 @@ def test_an_answer_that_one_measurement_cannot_judge_is_neither_right_nor_wrong(
     assert not outcome.is_right(2)
 
 
+def at(size, verdict):
+    return Size(size=size, baseline_s=1, challenger_s=1, readings=6, speedup=1.0, low=None, high=None, verdict=verdict)
+
+
 def crossing(low, estimate, high, *, above=True):
     found = Crossing(estimate=estimate, low=low, high=high, challenger_above=above)
     blank = Crossover(axis="depth", basis="steady", baseline="a", challenger="b")
     return dataclasses.replace(blank, outcome="crossing", crossings=(found,), sentence="They cross.")
+
+
+def always(outcome, *sizes):
+    return dataclasses.replace(crossing(4, 4, 4), outcome=outcome, sizes=sizes)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +71,10 @@ def crossing(low, estimate, high, *, above=True):
         (crossing(4.5, 5, 5.5, above=False), ()),
         (dataclasses.replace(crossing(4, 4, 4), outcome="gpu_always"), (0,)),
         (dataclasses.replace(crossing(4, 4, 4), outcome="cpu_always"), (4,)),
+        (always("cpu_always", at(2, "cpu_faster"), at(6, "cpu_faster"), at(8, "too_close")), (3, 4)),
+        (always("cpu_always", at(2, "cpu_faster"), at(8, "cpu_faster")), (4,)),
+        (always("gpu_always", at(2, "too_close"), at(4, "gpu_faster"), at(8, "gpu_faster")), (0, 1)),
+        (always("gpu_always", at(2, "gpu_faster"), at(8, "gpu_faster")), (0,)),
         (dataclasses.replace(crossing(4, 4, 4), outcome="several"), ()),
         (dataclasses.replace(crossing(4, 4, 4), outcome="undecided"), None),
     ],
