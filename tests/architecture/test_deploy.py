@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from configparser import ConfigParser
 
 import pytest
@@ -45,6 +46,12 @@ def test_no_line_of_the_service_stands_twice():
     lines = [line for line in unit().splitlines() if not line.startswith(("Environment=", "    "))]
     sections.read_string("\n".join(lines))
     assert sections["Service"]["KillMode"] == "process"
+
+
+def test_nothing_watches_the_folder_while_it_measures():
+    """A watcher of the virtual environment beside the app would take a core from what is measured."""
+    settings = tomllib.loads((PROJECT / ".streamlit" / "config.toml").read_text())
+    assert settings["server"]["fileWatcherType"] == "none"
 
 
 def test_the_proxies_let_through_what_the_app_takes():
