@@ -23,7 +23,7 @@ from core.progress import Progress
 from core.question.demonstrations import Demonstration
 from core.question.experiment import Experiment, Point, display_name
 from core.question.fields import TRAINING
-from core.question.lanes import PLAIN, Lane
+from core.question.lanes import PLAIN
 from core.question.policy import AnyQuestion
 from core.question.sweep import Sweep
 from core.results import exhibits
@@ -141,8 +141,9 @@ def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tu
     wanted = pd.DataFrame([dataclasses.asdict(point) for point in points], columns=list(TRAINING))
     frame = queries.read_overview().frame
     elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")
-    columns = [*TRAINING, "machine_id", "run_id", "device_kind", "started_at"]
-    timed = frame.loc[elsewhere & (frame["pairs"] > 0), columns]
+    is_plain = pd.concat([frame[name] == value for name, value in PLAIN.columns.items()], axis=1).all(axis=1)
+    columns = [*TRAINING, "machine_id", "run_id", "trial_id", "device_kind", "started_at"]
+    timed = frame.loc[elsewhere & is_plain & (frame["pairs"] > 0), columns]
     found = timed.merge(wanted.assign(number=range(len(points))), on=list(TRAINING))
     runs = found.groupby("run_id")["device_kind"]
     found = found[(runs.transform("size") > 1) & runs.transform(lambda kinds: (kinds != "cpu").any())]
@@ -153,11 +154,11 @@ def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tu
     best = newest[newest["machine_id"] == machine_id]
     number = dict(zip(best["run_id"], best["number"], strict=True))
     try:
-        timed_rows = [row for row in queries.find_rows(run_ids=list(number)) if row.block_steps]
+        trial_ids = list(found.loc[found["run_id"].isin(list(number)), "trial_id"])
+        rows = [row for row in queries.find_rows(trial_ids=trial_ids) if row.block_steps]
     except StoreError as error:
         st.caption(plain(f"The recordings of {machine_id} are not shown: {error}"))
         return ()
-    rows = [row for row in timed_rows if Lane.from_row(row) == PLAIN]
     return tuple(sorted(rows, key=lambda row: (number[row.run_id], row.device_kind != "cpu", row.trial_id)))
 
 

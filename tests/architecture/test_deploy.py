@@ -15,6 +15,7 @@ from core.files.project import PROJECT
 from pages.shared import server
 
 DEPLOY = PROJECT / "deploy"
+SERVER = tomllib.loads((PROJECT / ".streamlit" / "config.toml").read_text())["server"]
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))? \\$", re.M)
 
 
@@ -50,12 +51,11 @@ def test_no_line_of_the_service_stands_twice():
 
 def test_nothing_watches_the_folder_while_it_measures():
     """A watcher of the virtual environment beside the app would take a core from what is measured."""
-    settings = tomllib.loads((PROJECT / ".streamlit" / "config.toml").read_text())
-    assert settings["server"]["fileWatcherType"] == "none"
+    assert SERVER["fileWatcherType"] == "none"
 
 
 def test_the_proxies_let_through_what_the_app_takes():
-    most = int(re.search(r"maxUploadSize = (\d+)", (PROJECT / ".streamlit" / "config.toml").read_text())[1])
+    most = SERVER["maxUploadSize"]
     for name, pattern in (("nginx.conf", r"client_max_body_size (\d+)m"), ("Caddyfile", r"max_size (\d+)MB")):
         assert int(re.search(pattern, (DEPLOY / name).read_text())[1]) > most
 

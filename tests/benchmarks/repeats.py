@@ -29,6 +29,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from core.answer.speedup import speedup
 from core.jobs.queue import Queue
 from core.results.store import Store
+from tests.benchmarks.first_minute import until
 from tests.benchmarks.sessions import server
 from tests.browser.conftest import FLAGS
 
@@ -37,8 +38,6 @@ QUESTIONS = {
     "digits, MLP, hidden size 256": "--dataset digits --model mlp --hidden-size 256",
     "tokens, GRU, hidden size 128": "--dataset token-order --model gru --hidden-size 128 --depth 1",
 }
-
-PATIENCE_S = 240.0
 
 LOOK_S = 2.0
 """Time between looks at the queue, as on the page: each reads every job, at the cost of what is being timed."""
@@ -100,11 +99,9 @@ def _measure_anew(page: Page, queue: Queue, store: Store) -> Answer | None:
     expect(page.get_by_role("button", name="Stop", exact=True).or_(again).first).to_be_visible(timeout=30_000)
     if again.count():
         again.first.click()
-    deadline = time.monotonic() + PATIENCE_S
-    while not any(job.id not in known and not job.active for job in queue.jobs()):
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(LOOK_S)
+    begin = time.perf_counter()
+    if until(lambda: any(job.id not in known and not job.active for job in queue.jobs()), begin, LOOK_S) is None:
+        return None
     (job,) = (job for job in queue.jobs() if job.id not in known)
     found = speedup(*sorted(store.trials(run_id=job.run_id), key=lambda row: row.contender))
     return read_answer(vars(found))

@@ -11,7 +11,7 @@ from core.files.project import PROJECT
 from core.jobs import client
 from tests.integration import scripted_worker
 
-OPTIONS = ("--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none")
+OPTIONS = ("--server.headless", "true", "--server.address", "127.0.0.1")
 
 if __name__ == "__main__":
     if "--trains" not in sys.argv:

@@ -64,7 +64,7 @@ def server(
     """
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless", "true"]
-    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
     environment = {**os.environ, **variables}
     if descriptors:
         command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]

@@ -122,7 +122,7 @@ class Server:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py"]
-        command += ["--server.headless=true", f"--server.port={port}", "--server.fileWatcherType=none"]
+        command += ["--server.headless=true", f"--server.port={port}"]
         command += ["--", "--training", self.training] if self.training else []
         folders = {
             "CROSSOVER_JOBS": str(self.folder / "jobs"),

@@ -166,8 +166,7 @@ def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str
     if len(preset.axes) == 1:
         mine = [row for runs in both for row in runs]
         found = study.studies(mine, axis=preset.axes[0].name, least=1)
-        longest = max(found, key=lambda entry: len(entry.runs), default=None)
-        return crossover_outcome(longest.crossover(), preset.class_axes[0].values) if longest else None
+        return crossover_outcome(found[0].crossover(), preset.class_axes[0].values) if found else None
     return _gains(both)
 
 

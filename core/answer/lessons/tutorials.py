@@ -201,7 +201,7 @@ def compare_with_published(
     theirs = claim_times(preset)
     crossover = _find_crossover(preset, pairs)
     at_size = {entry.size: entry for entry in crossover.sizes} if crossover else {}
-    figures = {pair.place: at_size.get(pair.place, pair.speedup) for pair in pairs} if preset.axes else {}
+    figures = {pair.place: at_size.get(pair.place) or pair.speedup for pair in pairs} if preset.axes else {}
     speedups = [mark for pair in pairs if (mark := _speedup_mark(pair, figures.get(pair.place), origin))]
     return PublishedComparison(
         axis=axis,
@@ -303,7 +303,7 @@ def _find_crossover(preset: Preset, pairs: Sequence[TutorialPair]) -> Crossover 
         return None
     rows = [row for pair in pairs for row in (pair.baseline, pair.challenger)]
     found = study.studies(rows, axis=preset.axes[0].name, least=1)
-    return max(found, key=lambda entry: len(entry.runs)).crossover() if found else None
+    return found[0].crossover() if found else None
 
 
 def _value(ratio: Figure | None) -> float | None:
