@@ -12,7 +12,7 @@ from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from core.results.schema import Trial
-from pages.explore import many_sizes, one_size, picture, studies, view
+from pages.explore import many_sizes, one_size, picture, shown_settings, studies, view
 from pages.shared import (
     accelerators_view,
     elements,
@@ -34,7 +34,7 @@ def draw_explore_page() -> None:
     """Draw the settings next to the result, then for a range of sizes the stored studies."""
     machine = job_view.find_machine()
     shown = session.read_view() or job_view.find_visitor_job()
-    view.adopt_shown(shown, machine)
+    shown_settings.adopt_shown(shown, machine)
     if shown is None and session.is_blank():
         one_size.set_first_training()
     sides = layout.sides("Explore", asked=job_view.describe_measured_job(shown))
@@ -176,7 +176,7 @@ def _draw_run_by_id(run_id: str, machine: Machine | None, request: Experiment | 
         return
     shown = run_view.make_run_question(trials)
     if request and shown:
-        view.draw_run_differences(request, shown, machine)
+        shown_settings.draw_run_differences(request, shown, machine)
     run_view.draw_run_heading(trials)
     onwards = functools.partial(view.draw_next_steps, trials, shown, machine)
     with elements.draw_index():
@@ -198,7 +198,7 @@ def _draw_sweep_by_id(sweep_id: str, machine: Machine | None, request: Sweep | N
     if known is None:
         view.draw_unknown_link("This link was damaged, so it does not name a sweep.")
         return
-    view.draw_sweep_differences(request, known)
+    shown_settings.draw_sweep_differences(request, known)
     rows, _ = queries.find_sweep_answers(known, machine)
     sweep_view.draw_whole_sweep(rows, known, lambda: job_view.draw_again_button(known, machine), machine)
 
@@ -213,7 +213,7 @@ def _draw_study_by_id(study_id: str, machine: Machine | None, request: Sweep | N
         return
     rows, shown = [row for run in found.runs for row in run], sweep_view.find_sweep_of_study(found)
     sweep_view.draw_sweep_heading(rows, shown)
-    view.draw_sweep_differences(request, shown)
+    shown_settings.draw_sweep_differences(request, shown)
     sweep_view.draw_study(found, machine)
 
 

@@ -14,7 +14,7 @@ from core.question import describe
 from core.question.experiment import display_name
 from core.question.fields import axis_title
 from core.text import as_label
-from pages.explore import view
+from pages.explore import shown_settings
 from pages.shared import elements, permits, queries, session, study_view
 from pages.shared.cache import cache_answers
 from pages.shared.elements import plain, show_errors
@@ -165,4 +165,4 @@ def _make_study_line(study: Study) -> dict[str, str]:
 
 def _select_study(studies: list[Study], machine: Machine | None) -> None:
     if rows := session.read_selected_rows("studies"):
-        view.open_study(studies[rows[0]].id, machine)
+        shown_settings.open_study(studies[rows[0]].id, machine)

@@ -1,23 +1,20 @@
 """The result side of Explore: how it works, a running sweep, the result that a link names, and next steps."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from core import units
-from core.errors import CrossoverError, StoreError
+from core.errors import StoreError
 from core.jobs.cluster_machine import Spread
 from core.jobs.job import Job, RemoteTarget
 from core.jobs.machine import Machine
 from core.progress import Progress, SweepProgress
-from core.question import describe, experiment, models
-from core.question.describe import simplify_number as plain_number
+from core.question import describe, experiment
 from core.question.devices import DEVICE_KINDS
 from core.question.experiment import Contender, Experiment, display_name
-from core.question.fields import axis_title
 from core.question.sweep import Sweep, size_axes
 from core.results.schema import Trial
 from pages.shared import (
@@ -299,44 +296,6 @@ def draw_unknown_link(sentence: str) -> None:
     job_view.offer_running_jobs()
 
 
-def adopt_shown(view: tuple[links.Kind, str] | None, machine: Machine | None) -> None:
-    """Set the controls to the settings of the result that a link names, unless the link has settings."""
-    controls.adopt_view(view, machine, _make_shown_values)
-
-
-def _make_shown_values(kind: links.Kind, name: str, machine: Machine) -> Mapping[str, Any]:
-    shown = _find_question(kind, name)
-    if isinstance(shown, Experiment):
-        return _make_run_controls(shown, machine)
-    values = _make_sweep_controls(shown, machine) if shown else {}
-    return {**values, "adaptive": shown.adaptive} if shown and values and kind == "job" else values
-
-
-def _find_question(kind: links.Kind, name: str) -> Experiment | Sweep | None:
-    if kind == "job":
-        job = queries.open_queue().job(name)
-        return job.sweep or job.experiment
-    if kind == "study":
-        return _read_study_sweep(name)
-    trials = queries.find_rows(run_ids=[name]) if kind == "run" else []
-    return run_view.make_run_question(trials) if trials else None
-
-
-def open_study(study_id: str, machine: Machine | None) -> None:
-    """Open a study and set the controls as it was measured; from a callback."""
-    shown = _read_study_sweep(study_id) if machine else None
-    if shown and machine:
-        session.adopt_values(_make_sweep_controls(shown, machine))
-    session.show_view("study", study_id)
-
-
-def draw_sweep_differences(request: Sweep | None, reference: Sweep | None) -> None:
-    """Draw the differences between the settings and the result shown below."""
-    machine = queries.read_machine() if request and reference else None
-    if request and reference and machine:
-        controls.draw_differences(_compare_sweeps(request, reference), _make_sweep_controls(reference, machine))
-
-
 @show_errors(st.warning)
 def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
     """Draw the stored study of this machine for the current settings, if there is one."""
@@ -348,66 +307,6 @@ def draw_known_study(request: Sweep | None, machine: Machine | None) -> None:
     if study is not None:
         st.caption(plain(f"Measured here on {format_date(study.newest)} with the same settings."))
         study_view.draw_crossover_answer(study)
-
-
-def _read_study_sweep(study_id: str) -> Sweep | None:
-    try:
-        found = queries.find_study(study_id)
-    except CrossoverError:
-        return None
-    return sweep_view.find_sweep_of_study(found) if found else None
-
-
-def _make_sweep_controls(reference: Sweep, machine: Machine) -> Mapping[str, Any]:
-    """Return the values of the controls that request a sweep, as far as this machine supports it."""
-    first, point = reference.axes[0], reference.point
-    values = controls.make_point_values(point, [axis.name for axis in reference.axes])
-    if not values:
-        return {}
-    values |= {} if point.training else {"axis": first.name}
-    values |= {
-        links.RANGE.format(axis=first.name): (plain_number(first.values[0]), plain_number(first.values[-1])),
-    }
-    values |= {"sizes": "range", "also": [axis.name for axis in reference.axes[1:]], "lanes": []}
-    values |= {links.VALUES.format(axis=axis.name): list(axis.values) for axis in reference.axes[1:]}
-    if all(contender.device in machine.device_names for contender in reference.contenders):
-        values |= {"contenders": [str(contender) for contender in reference.contenders], "fair": False}
-    return values
-
-
-def _compare_sweeps(request: Sweep, reference: Sweep) -> list[controls.Difference]:
-    """Return the differences other than the sizes."""
-    if request.point.training != reference.point.training:
-        return controls.compare_points(request.point, reference.point)
-    if request.axes[0].name != reference.axes[0].name:
-        return [("along", axis_title(request.axes[0].name), axis_title(reference.axes[0].name))]
-    varied = {axis.name for axis in (*request.axes, *reference.axes)}
-    without = varied | (set(models.AXES) if "parameters" in varied else set())
-    return [
-        *controls.compare_points(request.point, reference.point, without),
-        *controls.compare_contenders(request.contenders, reference.contenders),
-    ]
-
-
-def draw_run_differences(request: Experiment, reference: Experiment, machine: Machine | None) -> None:
-    """Draw the differences between the settings and the result shown below."""
-    if machine is None:
-        return
-    values = _make_run_controls(reference, machine)
-    found = [
-        *controls.compare_points(request.point, reference.point),
-        *controls.compare_contenders(request.contenders, reference.contenders),
-    ]
-    controls.draw_differences(found, values)
-
-
-def _make_run_controls(reference: Experiment, machine: Machine) -> Mapping[str, Any]:
-    """Return the values of the controls that request a run, as far as this machine supports it."""
-    values = controls.make_point_values(reference.point)
-    values |= {"sizes": "one"} if values else {}
-    if values and all(contender.device in machine.device_names for contender in reference.contenders):
-        values |= {"devices": [str(contender) for contender in reference.contenders], "lanes": []}
-    return values
 
 
 def draw_next_steps(trials: Sequence[Trial], reference: Experiment | None, machine: Machine | None) -> None:

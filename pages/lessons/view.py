@@ -216,6 +216,7 @@ def _draw_lesson_outcome(lesson: Lesson, choice: Choice, found: TaskResults) -> 
         built,
         lesson.question,
         outcome,
+        source=found.source,
         why=lesson.why,
         note=lesson.without if choice.alone else "",
         show=lambda: lesson.shows(found, False),

@@ -16,12 +16,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.answer import recorded_machines as recordings
-from core.errors import CrossoverError, InvalidValue
+from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question import catalog, describe, experiment, lanes, models, sweep
 from core.question.custom import LARGEST_SIZE
-from core.question.describe import format_value as spell
-from core.question.describe import simplify_number as plain_number
 from core.question.devices import capitalize_name
 from core.question.experiment import CUSTOM_PAIRS, Contender, Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training, short_label
@@ -527,95 +525,6 @@ def _warn_unavailable(offered: list[str]) -> None:
                     f"This link asks for the training {links.shorten_list([name])}, which is not offered here. {here}"
                 )
             )
-
-
-CATALOGUE_SOURCE = "built-in training"
-FILE_SOURCE = "source"
-"""Title of a difference that no control sets: an earlier version of a custom script's file."""
-
-MAX_NAMED_DIFFERENCES = 3
-"""Number of different settings that are named; the rest are counted."""
-
-Difference = tuple[str, str, str]
-"""Title of a setting, its value in the controls, and its value in the shown result."""
-
-
-def draw_differences(differences: Sequence[Difference], values: Mapping[str, Any]) -> None:
-    """Draw the differences, if any, and a button that sets the controls to the shown result."""
-    if not differences:
-        return
-    named = "; ".join(f"{title} {now}, not {then}" for title, now, then in differences[:MAX_NAMED_DIFFERENCES])
-    more = f" and {len(differences) - MAX_NAMED_DIFFERENCES} more" if len(differences) > MAX_NAMED_DIFFERENCES else ""
-    with st.container(horizontal=True, vertical_alignment="center", key="unlike"):
-        st.caption(plain(f"The settings differ from the result shown: {named}{more}."), width="content")
-        if values and any(title != FILE_SOURCE for title, _, _ in differences):
-            icon = ":material/settings_backup_restore:"
-            st.button(
-                "Use the settings of the result",
-                key="set_as_shown",
-                icon=icon,
-                on_click=session.adopt_values,
-                args=(values,),
-            )
-
-
-def adopt_view(
-    view: tuple[links.Kind, str] | None,
-    machine: Machine | None,
-    controls: Callable[[links.Kind, str, Machine], Mapping[str, Any]],
-) -> None:
-    """Set the controls to the question of the result that a link opens, unless the link has settings of a training.
-
-    Args:
-        view: the result that the page shows.
-        machine: this machine; nothing is set until it is known.
-        controls: returns the values of the controls for a result, or none if they cannot be determined. Its errors are
-            shown where the result appears.
-    """
-    if view is None or machine is None or session.has_changed():
-        return
-    if set(session.read_arrived_settings()) - {"recorded", "sizes"}:
-        return
-    with contextlib.suppress(CrossoverError):
-        if values := controls(*view, machine):
-            session.adopt_values(values)
-
-
-def compare_points(request: Point, reference: Point, without: Collection[str] = ()) -> list[Difference]:
-    """Return the differences between two trainings, without some of their fields."""
-    if request.training != reference.training:
-        return [("training", request.training or CATALOGUE_SOURCE, reference.training or CATALOGUE_SOURCE)]
-    if request.training:
-        known = {FILE_SOURCE: (request.source_hash[:6], reference.source_hash[:6])}
-        known |= (
-            {}
-            if "size" in without
-            else {"size": (session.format_number(request.size), session.format_number(reference.size))}
-        )
-        return [(title, now, then) for title, (now, then) in known.items() if now != then]
-    used = {*make_point_values(request, without), *make_point_values(reference, without)}
-    pairs = ((name, getattr(request, name), getattr(reference, name)) for name in TRAINING if name in used)
-    return [
-        (FIELDS[name].title, _spell_setting(name, now), _spell_setting(name, then))
-        for name, now, then in pairs
-        if now != then
-    ]
-
-
-def _spell_setting(name: str, value: Any) -> str:
-    """Return the value of a setting as its control shows it."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return session.format_number(plain_number(value)) if number else short_label(name, spell(value))
-
-
-def compare_contenders(request: Sequence[Contender], reference: Sequence[Contender]) -> list[Difference]:
-    """Return the devices of two questions if they differ."""
-    now, then = (_join_names([contender.title for contender in each]) for each in (request, reference))
-    return [("devices", now, then)] if now != then else []
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def make_point_values(point: Point, without: Collection[str] = ()) -> dict[str, Any]:

@@ -71,6 +71,11 @@ class TaskResults:
         return (*self.shown, *self.recorded)
 
     @property
+    def source(self) -> str:
+        """`Measured` if this machine measured anything, else `Recorded`."""
+        return "Measured" if self.rows or self.shown else "Recorded"
+
+    @property
     def key(self) -> str:
         """A hash of these rows and exhibits: equal contents have the same key."""
         parts = [f"{row.trial_id} {row.outcome} {len(row.block_steps)}" for row in self.trials]
@@ -376,6 +381,7 @@ def draw_sections(
     question: Expectation,
     outcome: PredictionOutcome | None,
     *,
+    source: str,
     why: str,
     note: str = "",
     show: Callable[[], None] = lambda: None,
@@ -386,6 +392,7 @@ def draw_sections(
         sections: every result.
         question: question with the prediction of the visitor.
         outcome: the measurement, compared with the answers.
+        source: whether it was measured here or recorded, as in `TaskResults.source`.
         why: the reason.
         note: the part that this machine cannot show.
         show: function that draws the subject of the question, uncovered.
@@ -398,7 +405,7 @@ def draw_sections(
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
         shown(bind_percent(plain(said)), icon=icon)
     if outcome:
-        st.markdown(f"**Measured.** {bind_percent(plain(outcome.fact))}")
+        st.markdown(f"**{source}.** {bind_percent(plain(outcome.fact))}")
     st.markdown(f"**Why.** {bind_percent(plain(why))}")
     if note:
         st.caption(plain(note))

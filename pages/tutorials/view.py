@@ -258,7 +258,9 @@ def _draw_tutorial_outcome(
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = learning.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
     learning.draw_sections(
-        built, tutorial.question, outcome, why=f"{tutorial.reading} The tutorial claims: {state_claim(tutorial.preset)}"
+        *(built, tutorial.question, outcome),
+        source="Measured" if found.rows else "Recorded",
+        why=f"{tutorial.reading} The tutorial claims: {state_claim(tutorial.preset)}",
     )
     st.page_link(
         layout.LESSONS,

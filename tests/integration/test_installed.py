@@ -154,7 +154,7 @@ print({{"core", "pages"}} & set(sys.modules))
 
 def test_the_app_opens_with_the_gallery_that_came_with_it(installed):
     port = free_port()
-    words = (f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none")
+    words = (f"--server.port={port}", "--server.headless=true")
     server = subprocess.Popen(
         [str(installed.program), "app", "--", *words],
         cwd=installed.work,

@@ -117,6 +117,8 @@ def test_without_an_accelerator_a_recorded_clock_is_replayed_and_marked(world, o
     exhibits.add_exhibit(world.gallery.folder, shown)
     app = checked(button(expected(open_page(PAGE, lesson="clock"), "clock"), "Skip").click().run())
     assert "You predicted: too little. You were right." in words(app)
+    assert "**Recorded.** " in words(app)
+    assert "**Measured.**" not in words(app)
     app = words(app)
     assert "**Why.** A GPU works through a queue" in app
     assert "Recorded: The wrong number compared with the right one" in app

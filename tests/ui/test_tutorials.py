@@ -221,6 +221,8 @@ def test_without_an_accelerator_recorded_rows_and_clocks_of_one_are_shown_and_ma
     shown = words(app)
     assert "Recorded on another machine (CPU: Test CPU, GPU: NVIDIA Test GPU" in shown
     assert "Published and recorded" in shown
+    assert "**Recorded.** The GPU" in shown
+    assert "**Measured.**" not in shown
     assert "Recorded: Its clock compared with Crossover's" in shown
     assert "Measured:" not in shown
 

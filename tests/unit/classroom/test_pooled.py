@@ -37,6 +37,15 @@ def test_who_is_faster_everywhere_or_nowhere_stands_at_an_end(crossing, place):
     assert found.place(QUESTION) == place
 
 
+@pytest.mark.parametrize(
+    ("crossing", "measured_size", "place"),
+    [(1e6, 10, None), (1e6, 2_000, NEVER), (1e-3, 5, 5), (1e-3, 10, None)],
+)
+def test_a_device_that_wins_at_the_sizes_measured_says_nothing_of_sizes_beyond(crossing, measured_size, place):
+    rows = [row for row in measured(crossing) if row.hidden_size in (100, measured_size)]
+    assert results.compute_result(QUESTION, ADA, rows).place(QUESTION) == place
+
+
 def test_a_challenger_that_wins_below_a_size_is_no_answer_to_from_where_on():
     found = results.compute_result(QUESTION, ADA, measured(slope=-0.6))
     assert (found.outcome, found.estimate, found.place(QUESTION)) == ("several", None, None)
