@@ -181,7 +181,7 @@ def _find_crossover(timed: Sequence[Evidence], blank: Crossover) -> Crossover:
         noise=readings.noise.sd,
         level=1 - found.risk,
     )
-    if found.outcome in ("gpu_always", "cpu_always") and not any(size.has_winner for size in sizes):
+    if found.outcome in ("gpu_always", "cpu_always") and not known.decided_sizes:
         return replace(known, outcome="undecided", reason=wording.NOWHERE_APART)
     if found.outcome == "crossing":
         (only,) = found.crossings

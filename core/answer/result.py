@@ -229,3 +229,8 @@ class Crossover:
     def is_conditional(self) -> bool:
         """Whether the answer is valid only for the load of the machine during the measurement."""
         return bool(self.condition)
+
+    @property
+    def decided_sizes(self) -> tuple[float, ...]:
+        """Sizes at which one device is faster."""
+        return tuple(entry.size for entry in self.sizes if entry.has_winner)

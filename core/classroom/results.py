@@ -273,7 +273,7 @@ class Result:
         speedup_low: lower end of its interval, up to `speedup_high`; None if the noise is unknown.
         winner: faster device at the largest size, according to the verdict; None if it is inconclusive.
         sizes: number of timed sizes.
-        decided: smallest and largest size with a winner; None if there is none.
+        decided_sizes: sizes with a winner; empty for one training.
         from_file: whether it was measured elsewhere and uploaded as a file.
     """
 
@@ -290,7 +290,7 @@ class Result:
     speedup_high: float | None
     winner: str | None
     sizes: int
-    decided: tuple[float, float] | None
+    decided_sizes: tuple[float, ...]
     from_file: bool
     sentence: str
 
@@ -301,10 +301,9 @@ class Result:
 
     def place(self, question: ClassQuestion) -> float | str | None:
         """Return the correct prediction; None if the result does not show it, or the size there is undecided."""
-        smallest, largest = self.decided or (math.inf, -math.inf)
-        if self.outcome == "gpu_always" and question.places and smallest <= question.places[0]:
+        if self.outcome == "gpu_always" and question.places and question.places[0] in self.decided_sizes:
             return question.places[0]
-        if self.outcome == "cpu_always" and question.places and largest >= question.places[-1]:
+        if self.outcome == "cpu_always" and question.places and question.places[-1] in self.decided_sizes:
             return NEVER
         if self.estimate is None:
             return None
@@ -468,13 +467,12 @@ def _summarize_sweep(student: Student, study: Study) -> Result:
     place = (answer.estimate, answer.low, answer.high) if crossing else UNKNOWN
     figures = (last.speedup, last.low, last.high) if last else UNKNOWN
     winner = _find_winner(last.verdict, figures) if last else None
-    decided = [size.size for size in answer.sizes if size.has_winner]
     return _build_result(
         *(student, study, outcome, answer.sentence),
         place=place,
         speedup=figures,
         winner=winner,
-        decided=(min(decided), max(decided)) if decided else None,
+        decided_sizes=answer.decided_sizes,
     )
 
 
@@ -520,7 +518,7 @@ def _build_result(
     place: WithInterval = UNKNOWN,
     speedup: WithInterval = UNKNOWN,
     winner: str | None = None,
-    decided: tuple[float, float] | None = None,
+    decided_sizes: tuple[float, ...] = (),
 ) -> Result:
     baseline, challenger = study.runs[-1]
     return Result(
@@ -537,7 +535,7 @@ def _build_result(
         speedup_high=speedup[2],
         winner=winner,
         sizes=len(study.runs),
-        decided=decided,
+        decided_sizes=decided_sizes,
         from_file=bool(challenger.origin),
         sentence=as_line(sentence, SENTENCE_LENGTH),
     )

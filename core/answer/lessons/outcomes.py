@@ -175,7 +175,7 @@ def crossover_outcome(crossover: Crossover, places: Sequence[float]) -> Predicti
 
     Where one device is faster at every decided size, answers beyond these sizes fit as well.
     """
-    decided = [entry.size for entry in crossover.sizes if entry.has_winner] or list(places)
+    decided = crossover.decided_sizes or places
     match crossover.outcome:
         case "gpu_always":
             fits: tuple[int, ...] | None = tuple(range(max(1, bisect_right(places, min(decided)))))
