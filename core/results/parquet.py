@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import errno
 import re
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,8 +126,8 @@ def read_piece(
 
     Only decoded values are checked: an error in another column or row group is not detected.
     """
-    if isinstance(source, Path) and (size := source.stat().st_size) > MAX_FILE_BYTES:
-        raise ForeignFile(f"it has {size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
+    if isinstance(source, Path):
+        _check_on_disk(source)
     try:
         with pq.ParquetFile(source, page_checksum_verification=True) as file:
             facts = file.metadata
@@ -144,6 +145,15 @@ def read_piece(
     table = _clean_text(_complete(table, columns))
     validation.validate_rows(table, newer=version > SCHEMA_VERSION)
     return Piece(version=version, groups=rows, table=table, has_known_columns=whole)
+
+
+def _check_on_disk(path: Path) -> None:
+    """Raise ForeignFile for a file above the size limit, and for a pipe, on which Arrow would wait without end."""
+    facts = path.stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise ForeignFile("it is not a regular file")
+    if facts.st_size > MAX_FILE_BYTES:
+        raise ForeignFile(f"it has {facts.st_size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
 
 
 def _check_metadata(file: pq.ParquetFile, most_rows: int) -> int:
