@@ -4,9 +4,8 @@ Lint, spelling, types and import contracts first and at once, since they are qui
 accelerator, which skip where there is none; at last all others, so that what is said at the end is of them. They run in
 four workers: many wait for processes, whose work keeps two processors busy, and each worker more would read all tests
 once more; `tests.sharing` says who gets which. Their files lie in memory where there is room for them.
-Where `CI` is set, branches of `core` that quick unit tests reach are counted, and the slowest tests are named. With
-`--quick`, of the tests only the unit tests that are quick, in two workers. Other arguments go to pytest, which then
-runs alone.
+Where `CI` is set, the slowest tests are named. With `--quick`, only quick unit tests run, in two workers. Other
+arguments go to pytest, which then runs alone.
 """
 
 import os
@@ -38,7 +37,7 @@ FOLDERS = tuple(f"tests/{name}" for name in ("browser", "integration", "gpu", "x
 
 ALONE: Command = ("-m", "timed", "tests/gpu")
 
-COUNTED: Command = ("--cov", "--cov-report=term:skip-covered", "--durations=40")
+SLOWEST: Command = ("--durations=40",)
 
 MEMORY = Path("/dev/shm")
 """Files in memory, on Linux; elsewhere there is no such folder."""
@@ -60,8 +59,8 @@ def commands(arguments: list[str]) -> tuple[Sequence[Command], Sequence[Command]
     checks = [(str(SCRIPTS / name), *rest) for name, *rest in CHECKS]
     if arguments:
         return checks, [(*TESTS, *TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
-    counted = COUNTED if os.environ.get("CI") else ()
-    return checks, [(*TESTS, *ALONE), (*TESTS, *FOUR_WORKERS, *counted, "-m", "not timed", *FOLDERS)]
+    slowest = SLOWEST if os.environ.get("CI") else ()
+    return checks, [(*TESTS, *ALONE), (*TESTS, *FOUR_WORKERS, *slowest, "-m", "not timed", *FOLDERS)]
 
 
 def _run_at_once(checks: Sequence[Command]) -> int:

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import counting, sharing
+from tests import sharing
 
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")  # a busy machine is no failure
@@ -29,10 +29,6 @@ def foreign_files_are_read_here(monkeypatch):
 
     monkeypatch.setattr(quarantine, "_limit", lambda: None)
     monkeypatch.setattr(quarantine, "_run_child", read)
-
-
-def pytest_configure(config):
-    counting.begin(config)
 
 
 def pytest_collection():

@@ -53,13 +53,11 @@ def test_quick_is_every_check_and_the_unit_tests_that_are_quick():
     assert pytest_runs("--quick") == [(*command.TWO_WORKERS, "-m", "not slow and not timed", "tests/unit")]
 
 
-def test_branches_are_counted_in_ci_and_nowhere_while_time_is_measured(monkeypatch):
+def test_the_slowest_tests_are_named_in_ci_alone(monkeypatch):
     monkeypatch.setenv("CI", "true")
-    alone, parallel = pytest_runs()
-    assert set(command.COUNTED) <= set(parallel)
-    assert "--cov" not in alone
+    assert set(command.SLOWEST) <= set(pytest_runs()[1])
     monkeypatch.delenv("CI")
-    assert not [each for each in pytest_runs() if "--cov" in each]
+    assert not set(command.SLOWEST) & set(pytest_runs()[1])
 
 
 @pytest.mark.parametrize("arguments", [["tests/unit"], ["--quick", "-x"], ["-k", "a name"]])

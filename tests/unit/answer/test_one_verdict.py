@@ -76,7 +76,7 @@ def sweeps(draw: st.DrawFn):
 
 
 @given(made=runs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_two_surfaces_of_a_run_disagree(made):
     base, other = made
     pair, found = Run(made).pairs[0], speedup.speedup(base, other)
@@ -107,7 +107,7 @@ def test_a_run_that_was_stopped_is_judged_as_one_that_was_not(made, outcome):
 
 
 @given(made=sweeps())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_two_surfaces_of_a_sweep_disagree(made):
     (held,) = study.studies(made, axis="hidden_size", least=1)
     answer = held.crossover()
