@@ -32,7 +32,7 @@ from core.text import as_lines
 from pages.shared import layout, learning, links, session
 from pages.shared.elements import plain, show_errors
 from pages.shared.layout import Sides
-from pages.shared.learning import Expectation, Task, TaskAnswers, TaskResults
+from pages.shared.learning import Expectation, Pair, Task, TaskAnswers, TaskResults
 from pages.shared.timeline import draw_timeline
 
 UNTIMED = (
@@ -136,7 +136,8 @@ class Lesson:
         settings: draws the settings of the lesson and its training; may raise CrossoverError.
         recorded: kinds of exhibits that may be replayed.
         shows: draws a picture of the question; its second argument says whether the answer is covered.
-        outcome: compares the measurement with the answers; returns None without a measurement.
+        judge: compares rows or exhibits with the answers; returns None without a result.
+        pair: returns the contenders that it compares.
     """
 
     intro: str
@@ -146,7 +147,8 @@ class Lesson:
     build: Callable[[Choice, TaskResults], Sequence[Section]]
     why: str
     takeaway: str
-    outcome: Callable[[Choice, TaskResults], PredictionOutcome | None]
+    judge: Callable[[Choice, Sequence[Trial], Sequence[Exhibit], Pair], PredictionOutcome | None]
+    pair: Callable[[Choice], Pair] = lambda choice: choice.names
     settings: Callable[[Choice], Choice] = lambda choice: choice
     recorded: tuple[str, ...] = ()
     shows: Callable[[TaskResults, bool], None] = lambda found, covered: None
@@ -211,12 +213,11 @@ def _draw_lesson_outcome(lesson: Lesson, choice: Choice, found: TaskResults) -> 
     key = (lesson.question.name, *choice.names, choice.data, str(choice.margin), found.key)
     keep = Section(title="Remember", sentences=(lesson.takeaway,))
     built = learning.build_sections(key, lambda: [*lesson.build(choice, found), keep])
-    outcome = outcomes.outcome_or_reason(lambda: lesson.outcome(choice, found))
+    outcome = found.find_outcome(partial(lesson.judge, choice), lesson.pair(choice))
     learning.draw_sections(
         built,
         lesson.question,
         outcome,
-        source=found.source,
         why=lesson.why,
         note=lesson.without if choice.alone else "",
         show=lambda: lesson.shows(found, False),
@@ -318,6 +319,11 @@ def pick_learners(choice: Choice) -> tuple[Contender, ...]:
     return choice.contenders[0], choice.contenders[-1]
 
 
+def name_learners(choice: Choice) -> Pair:
+    one, other = pick_learners(choice)
+    return str(one), str(other)
+
+
 def _choose_learning(choice: Choice) -> Choice:
     """Draw the choice of seeds and margin; the margin is locked once there are results."""
     seeds = st.segmented_control("Seeds", list(links.SEEDS), default=5, required=True, **session.bind_control("seeds"))
@@ -346,7 +352,7 @@ def _make_learning_task(choice: Choice) -> Task:
 
 
 def _make_learning_sections(choice: Choice, results: TaskResults) -> list[Section]:
-    baseline, challenger = map(str, pick_learners(choice))
+    baseline, challenger = name_learners(choice)
     here = _make_exhibit_sections(sections.first_step_section)(choice, results)
     if results.rows:
         here += sections.equivalence_sections(
@@ -381,27 +387,6 @@ def _make_small_sections(choice: Choice, results: TaskResults) -> list[Section]:
     return [*here, *(learning.mark_recorded(recorded) if results.recorded_rows else ())]
 
 
-def _judge_exhibits(
-    tell: Callable[[Sequence[Exhibit]], PredictionOutcome | None],
-) -> Callable[[Choice, TaskResults], PredictionOutcome | None]:
-    """Return a function that compares a prediction with demo results, starting with this machine."""
-    return lambda _, found: tell(found.exhibits)
-
-
-def _judge_rows(
-    tell: Callable[[Sequence[Trial]], PredictionOutcome | None],
-) -> Callable[[Choice, TaskResults], PredictionOutcome | None]:
-    """Return a function that compares a prediction with the rows of this machine, else with recorded ones."""
-    return lambda _, found: tell(found.rows or found.recorded_rows)
-
-
-def _judge_learning(choice: Choice, results: TaskResults) -> PredictionOutcome | None:
-    rows, pair = results.rows, tuple(map(str, pick_learners(choice)))
-    if not rows and results.recorded_rows:
-        rows, pair = results.recorded_rows, (results.recorded_rows[0].contender, results.recorded_rows[-1].contender)
-    return outcomes.learning_outcome(rows, (pair[0], pair[1]), choice.margin)
-
-
 def _make_comparisons(points: Iterable[Point], contenders: Sequence[Contender]) -> Task:
     """Return a comparison of the contenders at every point, each with the time limit of a lesson's training."""
     return tuple(Experiment(point=point, contenders=tuple(contenders), budget_s=PART_S) for point in points)
@@ -421,7 +406,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_clock,
         task=_make_clock_task,
         build=_make_clock_sections,
-        outcome=_judge_exhibits(outcomes.clock_outcome),
+        judge=lambda choice, rows, shown, pair: outcomes.clock_outcome(shown),
         why="A GPU works through a queue. Without waiting, the clock measures how long the host takes to fill the "
         "queue, not how long the GPU takes to compute.",
         shows=draw_clock_scene,
@@ -444,7 +429,7 @@ LESSONS: dict[str, Lesson] = {
         "data. It shows the same placement rules. With a GPU, the GPU's name and messages appear here.",
         task=_make_moving_task,
         build=_make_exhibit_sections(sections.moving_section),
-        outcome=_judge_exhibits(outcomes.moving_outcome),
+        judge=lambda choice, rows, shown, pair: outcomes.moving_outcome(shown),
         why="A tensor is a value: .to() returns a new one. A module holds its parameters and replaces them in place.",
         shows=draw_moving_scene,
         takeaway="Choose the device once, in one place, and send the network and every batch there. Where the "
@@ -465,7 +450,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_loader,
         task=_make_loader_task,
         build=_make_loader_sections,
-        outcome=_judge_rows(outcomes.loader_outcome),
+        judge=lambda choice, rows, shown, pair: outcomes.loader_outcome(rows),
         why="Reading and transforming samples one by one runs in Python on the CPU. A small network needs less time "
         "than that for its arithmetic, on any device.",
         shows=draw_loader_scene,
@@ -491,7 +476,8 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_learning,
         task=_make_learning_task,
         build=_make_learning_sections,
-        outcome=_judge_learning,
+        judge=lambda choice, rows, shown, pair: outcomes.learning_outcome(rows, pair, choice.margin),
+        pair=name_learners,
         why="Floating-point addition depends on the order, and every device adds in a different order. Training "
         "carries these small differences forward, but they rarely favour one device.",
         shows=draw_rounding_scene,
@@ -519,7 +505,7 @@ LESSONS: dict[str, Lesson] = {
         settings=_choose_batches,
         task=_make_small_task,
         build=_make_small_sections,
-        outcome=_judge_rows(outcomes.batch_size_outcome),
+        judge=lambda choice, rows, shown, pair: outcomes.batch_size_outcome(rows),
         why="A step of a small batch consists mostly of launches, whose cost does not depend on the batch. Only the "
         "arithmetic grows with it.",
         shows=draw_launches_scene,

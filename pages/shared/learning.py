@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.answer.export import lesson_report
 from core.answer.export.lesson_report import Handout, HandoutReply
+from core.answer.lessons import outcomes
 from core.answer.lessons.outcomes import PredictionOutcome
 from core.answer.lessons.section import Section, SectionTable
 from core.errors import StoreError
@@ -38,6 +39,12 @@ from pages.shared.layout import Sides
 
 Task = tuple[AnyQuestion, ...]
 """Several questions, in the order in which they are measured."""
+
+Pair = tuple[str, str]
+"""Two contenders, the baseline first."""
+
+Judge = Callable[[Sequence[Trial], Sequence[Exhibit], Pair], PredictionOutcome | None]
+"""Compares rows, exhibits and, in the rows, a pair of contenders with the answers to a question."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +77,20 @@ class TaskResults:
     def exhibits(self) -> tuple[Exhibit, ...]:
         return (*self.shown, *self.recorded)
 
-    @property
-    def source(self) -> str:
-        """`Measured` if this machine measured anything, else `Recorded`."""
-        return "Measured" if self.rows or self.shown else "Recorded"
+    def find_outcome(self, judge: Judge, pair: Pair) -> PredictionOutcome | None:
+        """Return the outcome of what this machine measured or, if that has none, of what another recorded.
+
+        Args:
+            judge: compares rows and exhibits, and in the rows a pair of contenders, with the answers to a question.
+            pair: the contenders that are compared on this machine; of recorded rows the first and the last are.
+        """
+        outcome = outcomes.outcome_or_reason(lambda: judge(self.rows, self.shown, pair))
+        if outcome:
+            return outcome
+        rows = self.recorded_rows
+        pair = (rows[0].contender, rows[-1].contender) if rows else pair
+        outcome = outcomes.outcome_or_reason(lambda: judge(rows, self.recorded, pair))
+        return dataclasses.replace(outcome, is_recorded=True) if outcome else None
 
     @property
     def key(self) -> str:
@@ -381,7 +398,6 @@ def draw_sections(
     question: Expectation,
     outcome: PredictionOutcome | None,
     *,
-    source: str,
     why: str,
     note: str = "",
     show: Callable[[], None] = lambda: None,
@@ -392,7 +408,6 @@ def draw_sections(
         sections: every result.
         question: question with the prediction of the visitor.
         outcome: the measurement, compared with the answers.
-        source: whether it was measured here or recorded, as in `TaskResults.source`.
         why: the reason.
         note: the part that this machine cannot show.
         show: function that draws the subject of the question, uncovered.
@@ -405,6 +420,7 @@ def draw_sections(
         shown, icon = (st.success, ":material/check:") if right else (st.info, ":material/psychology:")
         shown(bind_percent(plain(said)), icon=icon)
     if outcome:
+        source = "Recorded" if outcome.is_recorded else "Measured"
         st.markdown(f"**{source}.** {bind_percent(plain(outcome.fact))}")
     st.markdown(f"**Why.** {bind_percent(plain(why))}")
     if note:

@@ -14,7 +14,6 @@ from core import units
 from core.answer.charts import lesson_charts
 from core.answer.export import sections
 from core.answer.lessons import outcomes, tutorials
-from core.answer.lessons.outcomes import PredictionOutcome
 from core.answer.lessons.section import Section
 from core.errors import require_choice
 from core.files import sources
@@ -254,12 +253,13 @@ def _draw_tutorial_outcome(
     preset = tutorial.preset
     points = policy.question_points(preset.build_question(scale, (Contender(),)))
     found = learning.collect_results(answers, points, machine, [("clock", preset.name)])
-    outcome = outcomes.outcome_or_reason(lambda: _find_outcome(preset, chosen, found))
+    outcome = found.find_outcome(
+        lambda rows, _, pair: outcomes.tutorial_outcome(preset, rows, pair), (chosen[0], chosen[-1])
+    )
     key = (preset.name, preset.point.dataset, scale, *chosen, found.key)
     built = learning.build_sections(key, lambda: _make_tutorial_sections(tutorial, scale, chosen, found))
     learning.draw_sections(
         *(built, tutorial.question, outcome),
-        source="Measured" if found.rows else "Recorded",
         why=f"{tutorial.reading} The tutorial claims: {state_claim(tutorial.preset)}",
     )
     st.page_link(
@@ -269,14 +269,6 @@ def _draw_tutorial_outcome(
         query_params={"lesson": tutorial.lesson},
     )
     learning.draw_report(f"Tutorial: {preset.title}", tutorial.question, built, found, outcome)
-
-
-def _find_outcome(preset: Preset, chosen: Sequence[str], results: TaskResults) -> PredictionOutcome | None:
-    """Compare the measurement of this machine, or else a recorded one, with the answers to the tutorial's question."""
-    if results.rows and len(chosen) > 1:
-        return outcomes.tutorial_outcome(preset, results.rows, (chosen[0], chosen[-1]))
-    rows = results.recorded_rows
-    return outcomes.tutorial_outcome(preset, rows, (rows[0].contender, rows[-1].contender)) if rows else None
 
 
 def _choose_run_settings(preset: Preset, machine: Machine | None) -> tuple[Scale, list[str]]:

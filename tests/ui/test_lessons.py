@@ -212,6 +212,19 @@ def test_learning_climbs_the_ladder_to_a_verdict_and_locks_the_margin(world, ope
     assert next(found for found in app.get("button_group") if found.key == "margin").disabled
 
 
+def test_trainings_of_another_machine_are_recorded_though_the_first_step_was_measured_here(world, open_page):
+    world.has(CPU)
+    world.ship(
+        rows.run({"cpu": 1e-3, "cuda:0": 5e-4}, point=view.SAME_POINT, run_id="beef" * 3, machine_id="beefbeefbeef")
+    )
+    app, _ = run_lesson(world, open_page, "learning")
+    exhibits.add_exhibit(world.store.folder, as_asked(world, exhibited.first_step(contenders=("cpu@1", "cpu@4"))))
+    shown = words(expected(checked(app.run()), "learning"))
+    assert "that is rounding" in shown, "of the exhibit that was measured here"
+    assert "**Recorded.** " in shown
+    assert "**Measured.**" not in shown
+
+
 def test_small_models_are_shown_at_both_batches(world, open_page):
     world.has(CPU, GPU)
     app, jobs = run_lesson(world, open_page, "small")

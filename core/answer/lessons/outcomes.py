@@ -121,12 +121,14 @@ class PredictionOutcome:
         fact: what was measured, in sentences.
         open: indices of the answers that it can neither confirm nor refute.
         right_on_gpu: indices of the answers that are right for a GPU, if this machine has none.
+        is_recorded: whether it was measured on another machine.
     """
 
     fits: tuple[int, ...] | None
     fact: str
     open: tuple[int, ...] = ()
     right_on_gpu: tuple[int, ...] = ()
+    is_recorded: bool = False
 
     def is_right(self, place: int) -> bool:
         """Return whether an answer is the only one that fits, here or on a GPU that this machine lacks."""
@@ -160,7 +162,7 @@ def _either(answers: Sequence[str]) -> str:
 
 def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> PredictionOutcome | None:
     """Return the size from which, or the factor by which, the second of a pair is faster; None if no run timed both."""
-    both = speedup.find_timed_pairs(rows, *pair)
+    both = speedup.find_timed_pairs(rows, *pair) if pair[0] != pair[1] else []
     if not both:
         return None
     if len(preset.axes) == 1:
