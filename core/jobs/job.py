@@ -57,6 +57,9 @@ SILENT_BUDGETS = 5.0
 Compiling a variant takes two minutes on a busy machine, without a report.
 """
 
+MAX_PATH = 4_096
+"""Maximum characters of a path in a request; Linux opens no longer one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteTarget:
@@ -446,7 +449,7 @@ class JobFolder:
 class _Request(JobRequest):
     """`request.json`: one of the three kinds of questions, and its requester."""
 
-    store: Annotated[str, Meta(pattern=r"^[^\0]+$")]
+    store: Annotated[str, Meta(max_length=MAX_PATH, pattern=r"^[^\0]+$")]
     experiment: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
     demonstration: dict[str, Any] | None = None

@@ -117,6 +117,9 @@ def test_old_ended_jobs_are_dropped_but_not_active_ones_nor_rows_that_no_store_h
         json.dumps({"experiment": Experiment(point=Point()).to_json(), "store": "", "fresh": False, "created_at": ""}),
         json.dumps({"sweep": {"axes": [[[[]]]]}, "store": "x", "fresh": False, "created_at": ""}),
         json.dumps({"store": "x"}),
+        json.dumps(
+            {"experiment": Experiment(point=Point()).to_json(), "store": "x" * 5_000, "fresh": False, "created_at": ""}
+        ),
         "[" * 10_000,
     ],
 )
