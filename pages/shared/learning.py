@@ -468,7 +468,7 @@ def _compare_expectation(question: Expectation, outcome: PredictionOutcome | Non
     if said not in question.options:
         return ""
     if outcome is None:
-        return f"You predicted: {said}."
+        return f"You predicted: {said}. No result decides that yet."
     tell = outcome.verdict if is_short else outcome.sentence
     return tell(question.options, question.options.index(said))
 

@@ -225,6 +225,15 @@ def test_trainings_of_another_machine_are_recorded_though_the_first_step_was_mea
     assert "**Measured.**" not in shown
 
 
+def test_a_first_step_alone_leaves_the_prediction_open(world, open_page):
+    world.has(CPU, GPU)
+    app, _ = run_lesson(world, open_page, "learning")
+    exhibits.add_exhibit(world.store.folder, as_asked(world, exhibited.first_step()))
+    shown = words(expected(checked(app.run()), "learning"))
+    assert "that is rounding" in shown
+    assert "No result decides that yet" in shown
+
+
 def test_small_models_are_shown_at_both_batches(world, open_page):
     world.has(CPU, GPU)
     app, jobs = run_lesson(world, open_page, "small")
