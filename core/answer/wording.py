@@ -10,7 +10,7 @@ from ..question.fields import FIELDS, SIZE_AXES
 from ..question.models.families import field_of_answer_axis
 from .result import Assumed, Basis, Clear, Crossing, Crossover, Size
 from .statistics import TIE
-from .verdict import INCONCLUSIVE, QUIET_NOTE
+from .verdict import INCONCLUSIVE, QUIET_NOTE, Verdict
 
 BASIS_CLAUSES: dict[Basis, str] = {
     "steady": ", counting the steps alone",
@@ -41,7 +41,7 @@ def crossover_sentence(answer: Crossover) -> str:
     return " ".join((_outcome_sentence(answer), *answer.cautions))
 
 
-def add_load(sentence: str, answer: Crossover) -> str:
+def add_load(sentence: str, answer: Crossover | Verdict) -> str:
     """Add the load of the machine to a sentence; the load comes first if the answer is valid only for this load."""
     if not answer.condition:
         return f"{sentence} {answer.busy}" if answer.busy else sentence

@@ -58,7 +58,7 @@ Compiling a variant takes two minutes on a busy machine, without a report.
 """
 
 MAX_PATH = 4_096
-"""Maximum characters of a path in a request; Linux opens no longer one."""
+"""Maximum characters of a path in a request: the length limit of a path on Linux."""
 
 
 @dataclass(frozen=True, kw_only=True)

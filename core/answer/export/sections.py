@@ -15,7 +15,7 @@ from ...question.fields import value_label
 from ...question.presets import Preset, Scale
 from ...results.exhibits import Clock, Exhibit, FirstStep, Moving
 from ...results.schema import Trial
-from .. import accuracy, speedup
+from .. import accuracy, interference, speedup
 from ..charts import lesson_charts, run_charts
 from ..lessons import equivalence, loader, outcomes, small_models, tutorials
 from ..lessons.equivalence import Equivalence
@@ -23,6 +23,7 @@ from ..lessons.loader import Bottleneck
 from ..lessons.section import Section, SectionFigure, SectionListing, SectionTable, sections_text
 from ..lessons.small_models import TwoBatches
 from ..lessons.tutorials import Origin
+from ..verdict import QUIET_NOTE, Verdict
 
 NO_PAIR = "No run has both devices yet, so there is nothing to compare."
 
@@ -60,23 +61,30 @@ def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...
         contenders = dict.fromkeys(list(contenders)[-1:])
     for contender in contenders:
         try:
-            training = loader.find_bottleneck([row for row in rows if row.contender == contender])
+            mine = [row for row in rows if row.contender == contender]
+            training = loader.find_bottleneck(mine)
         except CrossoverError as error:
             shown.append(Section(title=f"Where an epoch goes on {inline_name(contender)}", sentences=(str(error),)))
             continue
         if training:
-            shown.append(_ways(training, _extreme_way_sentences(rows, contender), note))
+            shown.append(_ways(training, _extreme_way_sentences(mine), _load_notes(mine), note))
     speedups = _speedups_by_way(rows)
     return (*shown, speedups) if speedups else tuple(shown)
 
 
-def _extreme_way_sentences(rows: Sequence[Trial], contender: str) -> tuple[str, ...]:
+def _load_notes(rows: Sequence[Trial]) -> tuple[str, ...]:
+    """Return for each contender that other programs were running, if they were."""
+    by_contender: dict[str, list[Trial]] = {}
+    for row in rows:
+        if row.block_steps:
+            by_contender.setdefault(row.contender, []).append(row)
+    marks = (interference.row_interference(mine).sentence for mine in by_contender.values())
+    return tuple(dict.fromkeys(filter(None, marks)))
+
+
+def _extreme_way_sentences(rows: Sequence[Trial]) -> tuple[str, ...]:
     """Return the cost of the loader: samples one by one without workers, compared with data on the device."""
-    ends = [
-        row
-        for row in rows
-        if row.contender == contender and row.data_path in ("tutorial", "resident") and not row.loader_workers
-    ]
+    ends = [row for row in rows if row.data_path in ("tutorial", "resident") and not row.loader_workers]
     training = loader.find_bottleneck(ends)
     if training is None:
         return ()
@@ -93,7 +101,7 @@ def _worker_sentences(training: Bottleneck) -> tuple[str, ...]:
     return (f"An epoch by the number of loader workers, on {inline_name(training.contender)}: {listed}.",)
 
 
-def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
+def _ways(training: Bottleneck, ends: Sequence[str], load: Sequence[str], note: str) -> Section:
     lines = tuple(
         (
             way.title,
@@ -112,6 +120,7 @@ def _ways(training: Bottleneck, ends: Sequence[str], note: str) -> Section:
         figures=(SectionFigure(title=f"Parts of an epoch on {where}", spec=lesson_charts.epoch_parts_chart(training)),),
         tables=(SectionTable(title=f"Every way of delivering the data, on {where}", header=header, rows=lines),),
         notes=(
+            *load,
             *_unknown_gain_notes(training),
             *_losses(training),
             "The parts were timed separately; the tick is the undisturbed epoch.",
@@ -144,27 +153,17 @@ def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     pairs = _run_pairs(rows)
     lines = []
     for base, other in pairs:
-        figures = _speedup_cells(base, other)
+        figures = _verdict_cells(base, other)
         lines.append((value_label("data_path", base.data_path), str(base.loader_workers), *figures))
     if not lines:
         return None
-    base, other = pairs[0]
-    header = (
-        "Data",
-        "Workers",
-        f"{display_name(other.contender)} against {display_name(base.contender)}",
-        "95 % interval",
-    )
+    header = ("Data", "Workers", *_verdict_header(*pairs[0]))
     slow = max(pairs, key=lambda pair: speedup.step_time(pair[0]).median_s or 0.0)
     fast = min(pairs, key=lambda pair: speedup.step_time(pair[0]).median_s or 0.0)
-    said = (
-        f"Training on {inline_name(other.contender)} is {_speedup_cells(*slow)[0]} as fast as on "
-        f"{inline_name(base.contender)} with "
-        f"the slowest way of delivering the data, {_speedup_cells(*fast)[0]} with the fastest."
-    )
+    ends = {"with the slowest way of delivering the data": slow, "with the fastest": fast}
     return Section(
         title="The gain from the device alone",
-        sentences=(said,),
+        sentences=_claim_sentences(ends),
         tables=(SectionTable(title="Speedup for each data path", header=header, rows=tuple(lines)),),
     )
 
@@ -280,7 +279,11 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section,
             )
         )
     step = Section(
-        title="A step and its batch", sentences=tuple(said), figures=tuple(figures), tables=(_launch_table(pairs),)
+        title="A step and its batch",
+        sentences=tuple(said),
+        figures=tuple(figures),
+        tables=(_launch_table(pairs),),
+        notes=_load_notes(rows),
     )
     speedups = _speedups_by_batch(rows)
     return (step, speedups) if speedups else (step,)
@@ -308,15 +311,11 @@ def _speedups_by_batch(rows: Sequence[Trial]) -> Section | None:
     pairs = sorted(_run_pairs(rows), key=lambda pair: pair[0].batch_size)
     if not pairs:
         return None
-    base, other = pairs[0]
-    said = tuple(
-        f"At a batch of {units.format_count(ours.batch_size)}, training on {inline_name(theirs.contender)} is "
-        f"{_speedup_cells(ours, theirs)[0]} as fast as on {inline_name(ours.contender)}."
-        for ours, theirs in pairs
-    )
-    lines = tuple((units.format_count(ours.batch_size), *_speedup_cells(ours, theirs)) for ours, theirs in pairs)
-    header = ("Batch", f"{display_name(other.contender)} against {display_name(base.contender)}", "95 % interval")
+    by_batch = {units.format_count(pair[0].batch_size): pair for pair in pairs}
+    lines = tuple((batch, *_verdict_cells(*pair)) for batch, pair in by_batch.items())
+    header = ("Batch", *_verdict_header(*pairs[0]))
     table = SectionTable(title="Speedup at each batch size", header=header, rows=lines)
+    said = _claim_sentences({f"at a batch of {batch}": pair for batch, pair in by_batch.items()})
     return Section(title="The devices compared", sentences=said, tables=(table,))
 
 
@@ -329,15 +328,35 @@ def _run_pairs(rows: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
     return [(run[0], run[-1]) for run in by_run.values() if len(run) > 1]
 
 
-def _speedup_cells(base: Trial, other: Trial) -> tuple[str, str]:
-    """Return the speedup and its interval as text; the reason when there is none."""
+def _claim_sentences(pairs: Mapping[str, tuple[Trial, Trial]]) -> tuple[str, ...]:
+    """Return the verdict on each pair of rows that can be compared, followed by the place where it holds."""
+    verdicts = {place: _judge_pair(*pair) for place, pair in pairs.items()}
+    said = [f"{verdict.claim}, {place}." for place, verdict in verdicts.items() if verdict]
+    is_conditional = any(verdict and verdict.is_conditional for verdict in verdicts.values())
+    return (*said, QUIET_NOTE) if is_conditional else tuple(said)
+
+
+def _judge_pair(base: Trial, other: Trial) -> Verdict | None:
+    """Return the verdict on two rows; None if they cannot be compared."""
     try:
-        ratio = speedup.speedup(base, other)
+        return speedup.speedup(base, other)
     except CrossoverError:
-        return "not comparable", ""
-    if ratio.value is None or ratio.low is None or ratio.high is None:
-        return "unknown", ratio.reason
-    return units.format_ratio(ratio.value), units.format_interval(ratio.low, ratio.high, units.format_ratio)
+        return None
+
+
+def _verdict_header(base: Trial, other: Trial) -> tuple[str, str, str]:
+    return f"{display_name(other.contender)} against {display_name(base.contender)}", "95 % interval", "Verdict"
+
+
+def _verdict_cells(base: Trial, other: Trial) -> tuple[str, str, str]:
+    """Return the speedup, its interval and the verdict as text."""
+    verdict = _judge_pair(base, other)
+    if verdict is None:
+        return "not comparable", "", ""
+    if verdict.value is None or verdict.low is None or verdict.high is None:
+        return "unknown", "", verdict.short_claim
+    interval = units.format_interval(verdict.low, verdict.high, units.format_ratio)
+    return units.format_ratio(verdict.value), interval, verdict.short_claim
 
 
 def tutorial_clock_section(preset: Preset, exhibit: Exhibit, note: str = "") -> Section:

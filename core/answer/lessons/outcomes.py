@@ -15,7 +15,7 @@ from ...question.experiment import inline_name
 from ...question.presets import Preset
 from ...results.exhibits import Clock, Exhibit, FirstStep, Variant
 from ...results.schema import Trial
-from .. import speedup, study
+from .. import speedup, study, wording
 from ..result import Crossover
 from . import equivalence, loader, small_models
 
@@ -213,7 +213,8 @@ def _gains(pairs: Sequence[tuple[Trial, Trial]]) -> PredictionOutcome | None:
         f"The speedup is {units.format_ratio(min(values))} in the cell of the grid that gains least and "
         f"{units.format_ratio(max(values))} in the one that gains most, of {len(values)}."
     )
-    return PredictionOutcome(fits=tuple(fits), fact=fact)
+    loaded = next((ratio for ratio in ratios if ratio.is_conditional), ratios[0])
+    return PredictionOutcome(fits=tuple(fits), fact=wording.add_load(fact, loaded))
 
 
 def clock_outcome(exhibits: Sequence[Exhibit]) -> PredictionOutcome | None:

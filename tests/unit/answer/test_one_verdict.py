@@ -89,6 +89,8 @@ def test_no_two_surfaces_of_a_run_disagree(made):
         found.verdict,
     )
     assert found.sentence in report.run_text(made)
+    assert bool(re.search("(is|are) faster", found.short_claim)) is found.has_winner
+    assert found.short_claim.endswith(", under load") is found.is_conditional
     if not found.has_winner or found.is_conditional:
         assert pair.break_even.epochs is None
         assert "unknown" in pair.break_even.sentence

@@ -4,9 +4,11 @@ import dataclasses
 
 import pytest
 
+from core.answer import speedup
 from core.answer.charts import lesson_charts
 from core.answer.export import sections
 from core.answer.lessons import tutorials
+from core.answer.verdict import QUIET_NOTE
 from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, measured, seeds, ways
@@ -146,6 +148,34 @@ def test_what_a_step_costs_whatever_its_batch_follows_the_rows():
     assert "100 % of the small step" not in computed
     assert len(sections.batch_size_sections(batches(1e-3, 1e-9))[0].figures) == 2
     assert len(sections.batch_size_sections(batches(1e-3, 1e-9, ("cpu@1", "cpu")))[0].figures) == 1
+
+
+def test_devices_are_compared_by_the_verdict_of_their_run():
+    (_, compared) = sections.batch_size_sections(batches(1e-3, 1e-9))
+    base, other = batches(1e-3, 1e-9)[:2]
+    verdict = speedup.speedup(base, other)
+    assert f"{verdict.claim}, at a batch of {base.batch_size}." in compared.sentences
+    assert verdict.short_claim in cells(compared)
+    assert QUIET_NOTE not in compared.sentences
+
+
+@pytest.mark.parametrize(
+    ("make", "made"), [("batch_size_sections", batches(1e-3, 1e-9)), ("loader_sections", ways(contenders=PAIR))]
+)
+def test_on_a_loaded_machine_every_comparison_names_the_load(make, made):
+    loaded = [
+        dataclasses.replace(
+            row, block_waiting=(0.9,) * len(row.block_steps), block_other_use=(0.5,) * len(row.block_steps)
+        )
+        for row in made
+    ]
+    first, *_, compared = getattr(sections, make)(loaded)
+    *claims, last = compared.sentences
+    assert claims
+    assert all(claim.startswith(("With other programs using about half", "Inconclusive: with")) for claim in claims)
+    assert last == QUIET_NOTE
+    assert all(row[-1].endswith(", under load") for row in compared.tables[0].rows)
+    assert any("about half of the processors" in note for note in first.notes)
 
 
 def test_one_batch_size_is_not_enough():
