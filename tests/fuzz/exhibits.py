@@ -10,6 +10,7 @@ from core.answer.charts import lesson_charts
 from core.answer.export import sections
 from core.results import exhibits
 from core.results.exhibits import Clock, Exhibit
+from pages.shared import layout
 from tests import exhibited
 from tests.fuzz import entries, mutations, shown, worlds
 from tests.fuzz.campaign import Fuzzer, Given, Subject
@@ -69,7 +70,7 @@ class Exhibits:
         if draw.random() < SEEN:
             for lesson, expected in LESSONS.items():
                 link = {"lesson": lesson, "shown": lesson} | ({f"predict_{lesson}": expected} if expected else {})
-                shown.opened(View(page=worlds.navigation.LESSONS, link=link), gauge, f"lesson {lesson}")
+                shown.opened(View(page=layout.LESSONS, link=link), gauge, f"lesson {lesson}")
             shown.opened(self.world.views("tutorials"), gauge, "page tutorials")
         gone, changed = self.world.changes()
         if gone or changed or entries.content(path) != left:
