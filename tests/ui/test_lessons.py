@@ -241,7 +241,7 @@ def test_small_models_are_shown_at_both_batches(world, open_page):
     kept(world, jobs, (1e-3, 5e-4), jitter=0.0)
     app = expected(checked(app.run()), "small")
     assert alts(app) == ["The parts of a step", "Share of a step in which the device computes"]
-    assert "At a batch of 32, training on the GPU is 2.00× as fast as on the CPU." in words(app)
+    assert "The GPU is 2.00× faster than the CPU, at a batch of 32." in words(app)
 
 
 def test_a_lesson_of_a_link_comes_up_with_what_was_expected(world, open_page):
