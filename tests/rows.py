@@ -4,6 +4,7 @@ Numbers are drawn from a seed that follows from the run and the contender, so th
 The clock readings of one run do not overlap, and equal rounds pair across its contenders.
 """
 
+import dataclasses
 import math
 import random
 import uuid
@@ -104,6 +105,12 @@ def run(
         trial(contender=str(Contender.parse(name)), experiment=experiment, step_s=step_s, **changes)
         for name, step_s in steps_s.items()
     ]
+
+
+def beside_programs(row: Trial, waiting: float = 0.9, other_use: float = 0.5) -> Trial:
+    """A row whose waits were counted: threads that waited for a processor, and what others used of all processors."""
+    blocks = len(row.block_pair)
+    return dataclasses.replace(row, block_waiting=(waiting,) * blocks, block_other_use=(other_use,) * blocks)
 
 
 def _training(point: Point) -> dict[str, Any]:

@@ -289,12 +289,12 @@ def _more_pairs_advice(trial: Trial) -> str:
 
 
 def find_timed_pairs(rows: Iterable[Trial], baseline: str, challenger: str) -> list[tuple[Trial, Trial]]:
-    """Return the two rows of each run in which both contenders were timed."""
+    """Return the two rows of each run in which both contenders were timed; none for a contender and itself."""
     runs: dict[str, dict[str, Trial]] = {}
     for row in rows:
         if row.block_steps:
             runs.setdefault(row.run_id, {})[row.contender] = row
-    return [(run[baseline], run[challenger]) for run in runs.values() if {baseline, challenger} <= run.keys()]
+    return [(run[baseline], run[challenger]) for run in runs.values() if len({baseline, challenger} & run.keys()) == 2]
 
 
 def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], tuple[float, ...]]:

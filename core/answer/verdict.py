@@ -118,11 +118,10 @@ class Verdict:
     @property
     def short_claim(self) -> str:
         """The faster contender, or why there is none, for a cell of a table: `The GPU is faster`."""
-        baseline, challenger = self.names
         if self.is_equal:
             said = "Equally fast"
         elif self.has_winner:
-            said = f"{does(challenger if self.winner == self.challenger else baseline, 'is', 'are')} faster"
+            said = f"{does(self._ranked()[0], 'is', 'are')} faster"
         else:
             said = f"No winner: {self.reason}"
         return f"{said[:1].upper()}{said[1:]}{', under load' if self.condition else ''}"

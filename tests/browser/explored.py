@@ -87,5 +87,4 @@ def _measure_depth(depth: int):
 
 
 def _disturb(row):
-    blocks, share = len(row.block_pair), 0.9 if row.device_kind == "cpu" else 0.0
-    return dataclasses.replace(row, block_waiting=(share,) * blocks, block_other_use=(0.5,) * blocks)
+    return rows.beside_programs(row, waiting=0.9 if row.device_kind == "cpu" else 0.0)

@@ -60,8 +60,8 @@ def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...
     if all(speedup.is_host(row) for row in rows):
         contenders = dict.fromkeys(list(contenders)[-1:])
     for contender in contenders:
+        mine = [row for row in rows if row.contender == contender]
         try:
-            mine = [row for row in rows if row.contender == contender]
             training = loader.find_bottleneck(mine)
         except CrossoverError as error:
             shown.append(Section(title=f"Where an epoch goes on {inline_name(contender)}", sentences=(str(error),)))
@@ -151,16 +151,17 @@ def _losses(training: Bottleneck) -> tuple[str, ...]:
 
 def _speedups_by_way(rows: Sequence[Trial]) -> Section | None:
     pairs = _run_pairs(rows)
-    lines = []
-    for base, other in pairs:
-        figures = _verdict_cells(base, other)
-        lines.append((value_label("data_path", base.data_path), str(base.loader_workers), *figures))
-    if not lines:
+    if not pairs:
         return None
+    verdicts = [_judge_pair(*pair) for pair in pairs]
+    lines = [
+        (value_label("data_path", base.data_path), str(base.loader_workers), *_verdict_cells(verdict))
+        for (base, _), verdict in zip(pairs, verdicts, strict=True)
+    ]
     header = ("Data", "Workers", *_verdict_header(*pairs[0]))
-    slow = max(pairs, key=lambda pair: speedup.step_time(pair[0]).median_s or 0.0)
-    fast = min(pairs, key=lambda pair: speedup.step_time(pair[0]).median_s or 0.0)
-    ends = {"with the slowest way of delivering the data": slow, "with the fastest": fast}
+    step_s = [speedup.step_time(base).median_s or 0.0 for base, _ in pairs]
+    slow, fast = (verdicts[step_s.index(end)] for end in (max(step_s), min(step_s)))
+    ends = (("with the slowest way of delivering the data", slow), ("with the fastest", fast))
     return Section(
         title="The gain from the device alone",
         sentences=_claim_sentences(ends),
@@ -311,11 +312,11 @@ def _speedups_by_batch(rows: Sequence[Trial]) -> Section | None:
     pairs = sorted(_run_pairs(rows), key=lambda pair: pair[0].batch_size)
     if not pairs:
         return None
-    by_batch = {units.format_count(pair[0].batch_size): pair for pair in pairs}
-    lines = tuple((batch, *_verdict_cells(*pair)) for batch, pair in by_batch.items())
+    verdicts = [(units.format_count(base.batch_size), _judge_pair(base, other)) for base, other in pairs]
+    lines = tuple((batch, *_verdict_cells(verdict)) for batch, verdict in verdicts)
     header = ("Batch", *_verdict_header(*pairs[0]))
     table = SectionTable(title="Speedup at each batch size", header=header, rows=lines)
-    said = _claim_sentences({f"at a batch of {batch}": pair for batch, pair in by_batch.items()})
+    said = _claim_sentences([(f"at a batch of {batch}", verdict) for batch, verdict in verdicts])
     return Section(title="The devices compared", sentences=said, tables=(table,))
 
 
@@ -328,11 +329,10 @@ def _run_pairs(rows: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
     return [(run[0], run[-1]) for run in by_run.values() if len(run) > 1]
 
 
-def _claim_sentences(pairs: Mapping[str, tuple[Trial, Trial]]) -> tuple[str, ...]:
+def _claim_sentences(verdicts: Sequence[tuple[str, Verdict | None]]) -> tuple[str, ...]:
     """Return the verdict on each pair of rows that can be compared, followed by the place where it holds."""
-    verdicts = {place: _judge_pair(*pair) for place, pair in pairs.items()}
-    said = [f"{verdict.claim}, {place}." for place, verdict in verdicts.items() if verdict]
-    is_conditional = any(verdict and verdict.is_conditional for verdict in verdicts.values())
+    said = [f"{verdict.claim}, {place}." for place, verdict in verdicts if verdict]
+    is_conditional = any(verdict and verdict.is_conditional for _, verdict in verdicts)
     return (*said, QUIET_NOTE) if is_conditional else tuple(said)
 
 
@@ -348,9 +348,8 @@ def _verdict_header(base: Trial, other: Trial) -> tuple[str, str, str]:
     return f"{display_name(other.contender)} against {display_name(base.contender)}", "95 % interval", "Verdict"
 
 
-def _verdict_cells(base: Trial, other: Trial) -> tuple[str, str, str]:
+def _verdict_cells(verdict: Verdict | None) -> tuple[str, str, str]:
     """Return the speedup, its interval and the verdict as text."""
-    verdict = _judge_pair(base, other)
     if verdict is None:
         return "not comparable", "", ""
     if verdict.value is None or verdict.low is None or verdict.high is None:

@@ -162,7 +162,7 @@ def _either(answers: Sequence[str]) -> str:
 
 def tutorial_outcome(preset: Preset, rows: Sequence[Trial], pair: tuple[str, str]) -> PredictionOutcome | None:
     """Return the size from which, or the factor by which, the second of a pair is faster; None if no run timed both."""
-    both = speedup.find_timed_pairs(rows, *pair) if pair[0] != pair[1] else []
+    both = speedup.find_timed_pairs(rows, *pair)
     if not both:
         return None
     if len(preset.axes) == 1:

@@ -103,9 +103,7 @@ def test_a_measurement_that_begins_on_a_busy_machine_says_so_on_the_page(world, 
 
 
 def busy(row):
-    blocks = len(row.block_pair)
-    share = 0.9 if row.device_kind == "cpu" else 0.0
-    return dataclasses.replace(row, block_waiting=(share,) * blocks, block_other_use=(0.5,) * blocks)
+    return rows.beside_programs(row, waiting=0.9 if row.device_kind == "cpu" else 0.0)
 
 
 SLOWER_CPU = {"cpu": 4.2e-4, "cuda:0": 3e-4}

@@ -54,8 +54,7 @@ def _disturb(draw: st.DrawFn, row):
     if kind == "stolen":
         return dataclasses.replace(row, block_steal=tuple(0.3 if one else 0.0 for one in hit))
     if kind == "measured":
-        use = draw(st.floats(0, 1))
-        return dataclasses.replace(row, block_waiting=(share,) * blocks, block_other_use=(use,) * blocks)
+        return rows.beside_programs(row, share, draw(st.floats(0, 1)))
     if kind == "spread":
         spans = zip(row.block_begin_ns, row.block_end_ns, hit, strict=True)
         ends = tuple(begin + (end - begin) * (4 if one else 1) for begin, end, one in spans)
@@ -76,7 +75,7 @@ def sweeps(draw: st.DrawFn):
 
 
 @given(made=runs())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_two_surfaces_of_a_run_disagree(made):
     base, other = made
     pair, found = Run(made).pairs[0], speedup.speedup(base, other)
@@ -109,7 +108,7 @@ def test_a_run_that_was_stopped_is_judged_as_one_that_was_not(made, outcome):
 
 
 @given(made=sweeps())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_no_two_surfaces_of_a_sweep_disagree(made):
     (held,) = study.studies(made, axis="hidden_size", least=1)
     answer = held.crossover()

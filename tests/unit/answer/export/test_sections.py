@@ -10,7 +10,7 @@ from core.answer.export import sections
 from core.answer.lessons import tutorials
 from core.answer.verdict import QUIET_NOTE
 from core.question.presets import PRESETS
-from tests import exhibited
+from tests import exhibited, rows
 from tests.studies import batches, measured, seeds, ways
 
 PAIR = ("cpu", "cuda:0")
@@ -163,12 +163,7 @@ def test_devices_are_compared_by_the_verdict_of_their_run():
     ("make", "made"), [("batch_size_sections", batches(1e-3, 1e-9)), ("loader_sections", ways(contenders=PAIR))]
 )
 def test_on_a_loaded_machine_every_comparison_names_the_load(make, made):
-    loaded = [
-        dataclasses.replace(
-            row, block_waiting=(0.9,) * len(row.block_steps), block_other_use=(0.5,) * len(row.block_steps)
-        )
-        for row in made
-    ]
+    loaded = [rows.beside_programs(row) for row in made]
     first, *_, compared = getattr(sections, make)(loaded)
     *claims, last = compared.sentences
     assert claims

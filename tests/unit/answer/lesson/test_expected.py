@@ -107,8 +107,7 @@ def test_cells_of_a_grid_that_differ_fit_several_answers():
     found = outcomes.tutorial_outcome(PRESETS["fashion-cnn"], grid, PAIR)
     assert found.fits == (2, 3)
     assert "1.50× in the cell of the grid that gains least and 3.00×" in found.fact
-    waits = {"block_waiting": (0.9,) * len(grid[0].block_steps), "block_other_use": (0.5,) * len(grid[0].block_steps)}
-    loaded = [dataclasses.replace(row, **waits) for row in grid]
+    loaded = [rows.beside_programs(row) for row in grid]
     found = outcomes.tutorial_outcome(PRESETS["fashion-cnn"], loaded, PAIR)
     assert found.fact.startswith("On this machine under load, with other programs using about half of the processors")
 

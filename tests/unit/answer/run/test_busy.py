@@ -30,12 +30,6 @@ def stolen(row: Trial, share: float) -> Trial:
     return dataclasses.replace(row, block_steal=tuple(0.3 if n < share * PAIRS else 0.0 for n in range(PAIRS)))
 
 
-def measured(row: Trial, waiting: float, other_use: float) -> Trial:
-    """A row whose waits were counted: threads that waited for a processor, and what others used of all processors."""
-    blocks = len(row.block_pair)
-    return dataclasses.replace(row, block_waiting=(waiting,) * blocks, block_other_use=(other_use,) * blocks)
-
-
 def spread_out(row: Trial, *, every: int, times: int = 4) -> Trial:
     ends = [
         begin + (end - begin) * (times if place % every == 0 else 1)
@@ -54,7 +48,7 @@ HALF = "With other programs using about half of the processors, "
 
 def test_a_lead_that_the_load_may_have_made_is_told_with_the_load():
     one, two = pair(1 / 1.8)
-    found = speedup.speedup(measured(one, 0.0, 0.5), measured(two, 0.9, 0.5))
+    found = speedup.speedup(rows.beside_programs(one, 0.0, 0.5), rows.beside_programs(two, 0.9, 0.5))
     assert found.is_conditional
     assert found.claim.startswith(f"{HALF}1 CPU thread was 1.80× as fast as 2 (95 % interval 1.80 to 1.80)")
     assert found.basis.startswith("On a quiet machine this can be different.")
@@ -63,50 +57,58 @@ def test_a_lead_that_the_load_may_have_made_is_told_with_the_load():
 
 def test_a_lead_that_the_measured_waits_cannot_turn_stands_with_a_mark():
     one, two = pair(1 / 1.8)
-    found = speedup.speedup(measured(one, 0.0, 0.5), measured(two, 0.3, 0.5))  # 2 threads took 1.43× at most
+    found = speedup.speedup(
+        rows.beside_programs(one, 0.0, 0.5), rows.beside_programs(two, 0.3, 0.5)
+    )  # 2 threads took 1.43× at most
     assert (found.claim, found.condition) == ("1 CPU thread is 1.80× faster than 2", "")
     assert found.busy == "Measured on a busy machine: other programs used about half of the processors."
-    assert speedup.speedup(measured(one, 0.0, 0.5), measured(two, 0.5, 0.5)).is_conditional  # 2.00×
+    assert speedup.speedup(
+        rows.beside_programs(one, 0.0, 0.5), rows.beside_programs(two, 0.5, 0.5)
+    ).is_conditional  # 2.00×
 
 
 def test_a_host_that_gave_its_processors_to_others_is_named_and_not_a_program():
     _, two = pair(1.2)
     for row, who in (
-        (stolen(measured(two, 0.0, 0.01), 1.0), "other virtual machines"),
-        (measured(two, 0.9, 0.4), "other programs"),
+        (stolen(rows.beside_programs(two, 0.0, 0.01), 1.0), "other virtual machines"),
+        (rows.beside_programs(two, 0.9, 0.4), "other programs"),
     ):
         found = interference.row_interference([row])
         assert found.many
         assert found.description.startswith(f"{who} ")
         assert found.condition.startswith(f"with {who} ")
-    share = interference.row_interference([stolen(measured(two, 0.0, 0.01), 1.0)]).description
+    share = interference.row_interference([stolen(rows.beside_programs(two, 0.0, 0.01), 1.0)]).description
     assert share == "other virtual machines on the same host used about 30 % of the processors"
 
 
 def test_what_slowed_the_faster_one_only_made_its_lead_smaller():
     one, two = pair(1.3)
-    assert not speedup.speedup(measured(one, 0.0, 0.5), measured(two, 0.9, 0.5)).is_conditional
-    assert speedup.speedup(measured(one, 0.9, 0.5), measured(two, 0.0, 0.5)).is_conditional
+    assert not speedup.speedup(rows.beside_programs(one, 0.0, 0.5), rows.beside_programs(two, 0.9, 0.5)).is_conditional
+    assert speedup.speedup(rows.beside_programs(one, 0.9, 0.5), rows.beside_programs(two, 0.0, 0.5)).is_conditional
 
 
 @pytest.mark.parametrize(("waiting", "other_use"), [(3.0, 0.0), (0.0, 0.9)])
 def test_own_processes_and_threads_that_do_not_wait_are_no_disturbance(waiting, other_use):
     """Workers of a loader make threads wait, but no other program used anything; and the other way round."""
     one, two = pair(1 / 1.8)
-    found = interference.trial_pair_interference(measured(one, 0.0, other_use), measured(two, waiting, other_use))
+    found = interference.trial_pair_interference(
+        rows.beside_programs(one, 0.0, other_use), rows.beside_programs(two, waiting, other_use)
+    )
     assert found is None
 
 
 def test_an_accelerator_is_judged_by_the_same_bound_as_a_processor():
     cpu, gpu = pair(1 / 1.8, contenders=("cpu", "cuda:0"))
-    assert not speedup.speedup(measured(cpu, 0.0, 0.5), measured(gpu, 0.01, 0.5)).is_conditional
-    assert speedup.speedup(measured(cpu, 0.0, 0.5), measured(gpu, 0.5, 0.5)).is_conditional
+    assert not speedup.speedup(rows.beside_programs(cpu, 0.0, 0.5), rows.beside_programs(gpu, 0.01, 0.5)).is_conditional
+    assert speedup.speedup(rows.beside_programs(cpu, 0.0, 0.5), rows.beside_programs(gpu, 0.5, 0.5)).is_conditional
 
 
 def test_the_lead_of_a_gpu_stands_beside_the_processes_of_a_notebook_on_two_processors():
     """Colab and Kaggle: a GPU that is 5 to 15 times as fast needs no lead of 20 where waits were counted."""
     cpu, gpu = pair(8.0, contenders=("cpu", "cuda:0"))
-    found = speedup.speedup(measured(displaced(cpu, 1.0), 0.35, 0.4), measured(displaced(gpu, 1.0), 0.02, 0.4))
+    found = speedup.speedup(
+        rows.beside_programs(displaced(cpu, 1.0), 0.35, 0.4), rows.beside_programs(displaced(gpu, 1.0), 0.02, 0.4)
+    )
     assert not found.is_conditional
     assert found.claim == "The GPU is 8.00× faster than the CPU"
 
@@ -114,14 +116,16 @@ def test_the_lead_of_a_gpu_stands_beside_the_processes_of_a_notebook_on_two_proc
 def test_a_tie_on_a_loaded_machine_is_one_of_that_machine():
     one, two = pair(1.0)
     assert speedup.speedup(one, two).verdict == "too_close"
-    found = speedup.speedup(measured(one, 0.0, 0.4), measured(two, 0.9, 0.4))
+    found = speedup.speedup(rows.beside_programs(one, 0.0, 0.4), rows.beside_programs(two, 0.9, 0.4))
     assert found.claim.startswith("With other programs using about 40 % of the processors, 2 CPU threads and 1 were ")
 
 
 def test_an_inconclusive_run_on_a_loaded_machine_has_its_figures_and_says_what_to_do():
     one, two = rows.run({"cpu@1": 1e-3, "cpu@2": 1e-3}, jitter=0.3, pairs=PAIRS)
     two = dataclasses.replace(two, threads=2)
-    found = speedup.speedup(measured(dataclasses.replace(one, threads=1), 0.0, 0.5), measured(two, 0.9, 0.5))
+    found = speedup.speedup(
+        rows.beside_programs(dataclasses.replace(one, threads=1), 0.0, 0.5), rows.beside_programs(two, 0.9, 0.5)
+    )
     assert found.claim.startswith("Inconclusive: ")
     assert found.advice == interference.QUIET_ADVICE
     assert found.value is not None
@@ -139,7 +143,7 @@ def test_rows_that_did_not_count_waits_are_judged_by_signs_of_them(hit):
 def test_counted_evidence_is_looked_at_however_few_the_blocks_are():
     short = [displaced(row, 1.0) for row in rows.run({"cpu@2": 1e-3}, pairs=3)]
     assert interference.row_interference(short).many
-    assert interference.row_interference([measured(short[0], 0.9, 0.5)]).many
+    assert interference.row_interference([rows.beside_programs(short[0], 0.9, 0.5)]).many
     assert not interference.row_interference([dataclasses.replace(short[0], block_switches=(0,) * 3)]).any
 
 
@@ -151,8 +155,10 @@ def test_the_spread_of_few_blocks_tells_nothing():
 def test_equally_many_threads_are_hit_alike_and_keep_their_verdict():
     one, other = pair(1.3, contenders=("cpu@1", "cpu@1+fused"))
     other = dataclasses.replace(other, threads=1)
-    assert not speedup.speedup(measured(one, 0.5, 0.5), measured(other, 0.5, 0.5)).is_conditional
-    assert speedup.speedup(measured(one, 0.5, 0.5), measured(other, 0.0, 0.5)).is_conditional
+    assert not speedup.speedup(
+        rows.beside_programs(one, 0.5, 0.5), rows.beside_programs(other, 0.5, 0.5)
+    ).is_conditional
+    assert speedup.speedup(rows.beside_programs(one, 0.5, 0.5), rows.beside_programs(other, 0.0, 0.5)).is_conditional
 
 
 def test_half_of_the_blocks_disturbed_bound_a_lead_by_the_fastest_ones():
@@ -192,7 +198,7 @@ def test_switches_of_a_mac_are_no_sign_of_other_programs():
 
 def test_a_stored_verdict_of_a_loaded_machine_is_never_served():
     one, two = (dataclasses.replace(row, outcome="timed") for row in pair(1 / 1.8))
-    loaded = [measured(one, 0.0, 0.5), measured(two, 0.9, 0.5)]
+    loaded = [rows.beside_programs(one, 0.0, 0.5), rows.beside_programs(two, 0.9, 0.5)]
     asked = Experiment(point=rows.EXPERIMENT.point, contenders=tuple(map(Contender.parse, ("cpu@1", "cpu@2"))))
     assert speedup.answers_experiment(asked, [one, two])
     assert not speedup.answers_experiment(asked, loaded)
