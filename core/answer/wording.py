@@ -37,8 +37,18 @@ MAX_SIZES_LISTED = 3
 
 
 def crossover_sentence(answer: Crossover) -> str:
-    """Return the answer in some sentences, including its cautions."""
-    return " ".join((_outcome_sentence(answer), *answer.cautions))
+    """Return the answer in some sentences, including sizes that are not compared, and its cautions."""
+    return " ".join(filter(None, (_outcome_sentence(answer), _excluded_sizes_sentence(answer), *answer.cautions)))
+
+
+def _excluded_sizes_sentence(answer: Crossover) -> str:
+    """Return the measured sizes that the answer excludes, with the reason if it is the same for all."""
+    excluded = [size for size in answer.sizes if size.speedup is None]
+    if len(excluded) in (0, len(answer.sizes)):
+        return ""
+    reasons = {size.reason for size in excluded}
+    reason = f" ({reasons.pop()})" if len(reasons) == 1 else "; the table says why"
+    return f"Not compared: {place_on_axis(answer.axis, _list_sizes([size.size for size in excluded]))}{reason}."
 
 
 def add_load(sentence: str, answer: Crossover | Verdict) -> str:
@@ -313,13 +323,14 @@ def _always(answer: Crossover) -> str:
     least = min(speedups) if challenger_faster else 1 / max(speedups)
     faster = capitalize_name(_faster_clause(answer, challenger_faster=challenger_faster))
     span = _range_on_axis(answer.axis, format_size(timed[0].size), format_size(timed[-1].size))
+    done = "measured" if len(timed) == len(answer.sizes) else "compared"
     if len(speedups) < len(timed):
         return (
-            f"{faster} at {len(speedups)} of the {len(timed)} sizes measured {span}{BASIS_CLAUSES[answer.basis]}, by "
+            f"{faster} at {len(speedups)} of the {len(timed)} sizes {done} {span}{BASIS_CLAUSES[answer.basis]}, by "
             f"at least {units.format_ratio(least)}; at the others the difference is within the noise or "
             f"{units.format_share(TIE - 1)}."
         )
     return (
-        f"{faster} at every size measured {span}{BASIS_CLAUSES[answer.basis]}: "
+        f"{faster} at every size {done} {span}{BASIS_CLAUSES[answer.basis]}: "
         f"at least {units.format_ratio(least)}. A crossover, if any, is outside this range."
     )

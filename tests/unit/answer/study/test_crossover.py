@@ -117,6 +117,20 @@ def test_sizes_with_an_obstacle_are_listed_and_do_not_count():
     last = found.sizes[-1]
     assert (last.size, last.reason, last.speedup) == (4096.0, "it did not fit", None)
     assert (last.verdict, last.readings) == ("missing", 0)
+    assert " Not compared: a hidden size of 4,096 (it did not fit). " in found.sentence
+
+
+def test_a_device_is_not_called_faster_at_every_measured_size_if_one_was_not_compared():
+    found = answer([*evidence(RISING[:3]), Evidence(size=4096.0, obstacle="it did not fit")])
+    assert found.outcome == "cpu_always"
+    assert "at every size compared from" in found.sentence
+    assert "measured from" not in found.sentence
+
+
+def test_different_reasons_of_sizes_that_were_not_compared_stand_in_the_table():
+    obstacles = [Evidence(size=4096.0, obstacle="it did not fit"), Evidence(size=8192.0, obstacle="it was stopped")]
+    found = answer([*evidence(RISING[:-1]), *obstacles])
+    assert " Not compared: a hidden size of 4,096 and 8,192; the table says why. " in found.sentence
 
 
 def test_a_difference_within_a_tenth_is_too_close_even_if_it_is_certain():
