@@ -267,7 +267,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
             findings.classes().require_room(class_, who)
             store, quiet_s = findings.classes().store(class_, who), job_view.choose_quiet_seconds()
             permits.submit(asked, store, fresh=again or size is not None, quiet_s=quiet_s)
-            queries.read_machine()
+            queries.start_measuring_process()
             st.rerun()
 
 

@@ -210,8 +210,14 @@ LOOK = "you can look at stored results"
 
 @show_errors()
 def find_machine() -> Machine | None:
-    """Return this machine; show the reason if it is unknown."""
-    return queries.read_machine()
+    """Return this machine, and keep its measuring process ready; None before its first report.
+
+    Without a report, the placeholder for the devices starts that process once the browser shows the page.
+    """
+    machine = queries.read_machine()
+    if machine is not None:
+        queries.start_measuring_process()
+    return machine
 
 
 def find_visitor_job() -> tuple[links.Kind, str] | None:
@@ -399,7 +405,7 @@ def ask_question(
             quiet_s = 0.0 if elsewhere else choose_quiet_seconds()
             job = permits.submit(request, queries.open_store(), fresh=fresh, elsewhere=elsewhere, quiet_s=quiet_s)
             session.show_view("job", job.id)
-            queries.read_machine()
+            queries.start_measuring_process()
         st.rerun()
 
 

@@ -200,7 +200,7 @@ def submit_task(task: Task, questions: Sequence[AnyQuestion], *, fresh: bool) ->
         for asked in task:
             if asked in questions:
                 permits.submit(asked, queries.open_store(), fresh=fresh)
-        queries.read_machine()
+        queries.start_measuring_process()
         st.rerun()
 
 

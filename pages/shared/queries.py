@@ -77,13 +77,14 @@ def open_store() -> Store:
 
 
 def read_machine() -> Machine | None:
-    """Return this machine as its measuring process reports it, and start that process; None until it has reported.
+    """Return this machine as its measuring process last reported it; None before the first report."""
+    return client.load_machine(open_queue())
 
-    On a host that runs nothing, no process is started and the last report is returned.
-    """
+
+def start_measuring_process() -> None:
+    """Start the measuring process unless it runs, or nothing can run here; raises JobError if it cannot be started."""
     if not explain_no_runs():
         client.ensure_worker(open_queue(), same_context=True)
-    return client.load_machine(open_queue())
 
 
 _use_lock = threading.Lock()
@@ -117,7 +118,7 @@ def list_cluster_machines() -> tuple[ClusterMachine, ...]:
 
 def name_devices() -> str:
     """Return a short name of this machine's GPUs, as far as its measuring process has reported them."""
-    known = client.load_machine(open_queue())
+    known = read_machine()
     if known is None:
         return "Devices"
     others = [info.name for info in known.devices if info.kind != "cpu"]
@@ -126,7 +127,7 @@ def name_devices() -> str:
 
 def describe_repeatability() -> str:
     """Describe how well results on this machine repeat, in one sentence; empty if no experiment was repeated."""
-    known = client.load_machine(open_queue())
+    known = read_machine()
     with contextlib.suppress(StoreError):
         return _describe_repeatability(read_overview(), known.environment.machine_id) if known else ""
     return ""
@@ -146,7 +147,7 @@ def describe_loading() -> str:
     serving = open_queue().worker_file.serving
     if serving is None or serving.ready:
         return ""
-    last = client.load_machine(open_queue())
+    last = read_machine()
     took = f", which took {units.format_duration(last.loading_s)} last time" if last and last.loading_s else ""
     return f"PyTorch is being loaded{took}."
 
