@@ -1,9 +1,12 @@
 """The Devices page before the machine is known, with and without an accelerator, at rest and at work."""
 
+import itertools
+
 import pytest
 
 from core.answer import contribution
 from core.question.policy import POLICY_VARIABLE
+from pages.shared import controls, queries
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, words
 
@@ -86,3 +89,12 @@ def test_a_button_says_how_the_measurements_of_this_machine_can_be_sent_in(world
     (button,) = (each for each in app.get("popover") if each.proto.popover.label == label)
     assert "python -m core contribute" in [each.value for each in button.code]
     assert button.get("link_button")[0].proto.url == "https://example.org/form"
+
+
+def test_the_measuring_process_starts_with_the_second_look_for_the_devices(world, monkeypatch):
+    starts, looks = [], itertools.count()
+    monkeypatch.setattr(queries, "start_measuring_process", lambda: starts.append("start"))
+    controls._poll_machine(lambda: None, looks)
+    assert starts == []
+    controls._poll_machine(lambda: None, looks)
+    assert starts == ["start"]
