@@ -226,16 +226,9 @@ SCRIPT = """<style>.st-key-%(key)s { display: none; }</style>
 _SCRIPT = SCRIPT % {"key": KEY, "kinds": json.dumps(sorted(links.PATTERNS))}
 
 
-_component_loader = st.components.v2.component("crossover_loader", js="export default () => {}")
-"""An empty component. It lets the browser load Streamlit's code for components while the server runs the page. React
-shows a component whose code arrives after it at least 0.3 s late.
-"""
-
-
 def draw_history_style(style: str) -> None:
     """Draw the script that keeps the browser history, and the rules of a style; invisible, and safe to repeat."""
     with st.container(key=KEY):
-        _component_loader(key="component_loader")
         st.html(f"<style>{style}</style>{_SCRIPT}", unsafe_allow_javascript=True)
 
 
