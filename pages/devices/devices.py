@@ -7,7 +7,7 @@ from core.answer import contribution
 from core.jobs.machine import Machine
 from core.question.experiment import display_name
 from core.text import as_line
-from pages.shared import controls, elements, job_view, layout, permits, queries, sweep_view
+from pages.shared import controls, elements, layout, permits, queries, sweep_view
 from pages.shared.elements import plain, show_errors
 
 WITHOUT: tuple[tuple[str, str, str, dict[str, str]], ...] = (
@@ -28,7 +28,8 @@ def draw_devices_page() -> None:
     st.title("Devices")
     st.caption("The devices of this machine, and which ones PyTorch can use.")
     with show_errors():
-        if machine := job_view.find_machine():
+        queries.start_measuring_process()
+        if machine := queries.read_machine():
             _draw_devices(machine)
             _draw_machine_facts(machine)
             _draw_process(machine)

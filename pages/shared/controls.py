@@ -8,9 +8,8 @@ which custom scripts are offered, and the measuring process which variants a dev
 import bisect
 import contextlib
 import functools
-import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -28,7 +27,7 @@ from core.question.lanes import PLAIN, Lane
 from core.question.presets import default_contenders
 from pages.shared import custom_files, links, permits, queries, session
 from pages.shared.custom_files import CustomFile
-from pages.shared.elements import plain, show_errors
+from pages.shared.elements import plain
 
 DOUBLING_DEPTH_DEFAULT = 8
 """Depth of the published example that reaches zero training error; its last layers are 128 → 256 → classes."""
@@ -312,25 +311,12 @@ def _draw_device_search() -> None:
         st.caption(waits_for)
 
 
-POLL_S = 0.5
-"""Seconds between two looks at whether the measuring process has reported the devices."""
-
-
+@st.fragment(run_every=0.5)
 def poll_machine(draw: Callable[[], object]) -> None:
-    """Draw the placeholder until the measuring process has reported the devices.
-
-    The process starts with the first look. At its start it occupies a processor for two seconds, which the browser
-    needs until it shows the page.
-    """
-    st.fragment(_poll_machine, run_every=POLL_S)(draw, itertools.count())
-
-
-def _poll_machine(draw: Callable[[], object], looks: Iterator[int]) -> None:
-    with show_errors():
-        if next(looks):
-            queries.start_measuring_process()
-        if queries.read_machine() is not None:
-            st.rerun()
+    """Draw the placeholder until the measuring process, which it keeps running, has reported the devices."""
+    queries.start_measuring_process()
+    if queries.read_machine() is not None:
+        st.rerun()
     draw()
 
 

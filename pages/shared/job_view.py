@@ -210,14 +210,12 @@ LOOK = "you can look at stored results"
 
 @show_errors()
 def find_machine() -> Machine | None:
-    """Return this machine, and keep its measuring process ready; None before its first report.
+    """Start the measuring process, and return this machine as reported; None before its first report.
 
-    Without a report, the placeholder for the devices starts that process once the browser shows the page.
+    An error is shown on the page.
     """
-    machine = queries.read_machine()
-    if machine is not None:
-        queries.start_measuring_process()
-    return machine
+    queries.start_measuring_process()
+    return queries.read_machine()
 
 
 def find_visitor_job() -> tuple[links.Kind, str] | None:

@@ -550,5 +550,5 @@ def _read_study_kinds(study: Study) -> tuple[str, str]:
 
 def _read_device_kinds() -> dict[str, str]:
     """Return the kind of each device, as far as the measuring process has reported it."""
-    known = client.load_machine(open_queue())
+    known = read_machine()
     return {info.device: info.kind for info in known.devices} if known else {}

@@ -1,12 +1,10 @@
 """The Devices page before the machine is known, with and without an accelerator, at rest and at work."""
 
-import itertools
-
 import pytest
 
 from core.answer import contribution
 from core.question.policy import POLICY_VARIABLE
-from pages.shared import controls, queries
+from pages.shared import job_view, queries
 from tests import rows
 from tests.ui.conftest import CPU, GPU, HINT, words
 
@@ -91,10 +89,8 @@ def test_a_button_says_how_the_measurements_of_this_machine_can_be_sent_in(world
     assert button.get("link_button")[0].proto.url == "https://example.org/form"
 
 
-def test_the_measuring_process_starts_with_the_second_look_for_the_devices(world, monkeypatch):
-    starts, looks = [], itertools.count()
+def test_the_measuring_process_starts_while_the_machine_is_unknown(world, monkeypatch):
+    starts = []
     monkeypatch.setattr(queries, "start_measuring_process", lambda: starts.append("start"))
-    controls._poll_machine(lambda: None, looks)
-    assert starts == []
-    controls._poll_machine(lambda: None, looks)
+    assert job_view.find_machine() is None
     assert starts == ["start"]
