@@ -92,7 +92,7 @@ def predictions_chart(counts: Mapping[str, int], title: str) -> Spec:
         dy=-10, fontSize=16, fontWeight="bold", color=look.NEUTRAL
     )
     bars = base.mark_bar(color=look.NEUTRAL, opacity=0.7)
-    return look.finish_chart(alt.layer(bars, figures.encode(text="students:Q")), rows, height=look.CHART_HEIGHT)
+    return look.finish_chart([bars, figures.encode(text="students:Q")], rows, height=look.CHART_HEIGHT)
 
 
 def student_speedups_chart(marks: Sequence[StudentResult]) -> Spec:
@@ -135,8 +135,10 @@ def _layer_students(rows: list[ChartRow], counted: list[ChartRow], x: dict[str, 
         pair = row["devices"]
         row["lane"] = devices.index(pair) + 0.15 + 0.7 * (seen[pair] + 0.5) / sizes[pair]
         seen[pair] += 1
-    chart = alt.layer(_tally(counted, x), *_students(rows, devices, x, what)).resolve_scale(y="independent")
-    return look.finish_chart(chart, [*counted, *rows], height=student_chart_height(len(devices)))
+    layers = [_tally(counted, x), *_students(rows, devices, x, what)]
+    return look.finish_chart(
+        layers, [*counted, *rows], height=student_chart_height(len(devices)), resolve={"scale": {"y": "independent"}}
+    )
 
 
 def _tally(counted: list[ChartRow], x: dict[str, Any]) -> alt.Chart:
@@ -213,7 +215,7 @@ def machine_crossovers_chart(answers: Mapping[str, Crossover], kinds: Mapping[st
     shape = look.names_channel(alt.Shape, "found", there, [marks[found] for found in there], legend=legend)
     spans = base.mark_rule(strokeWidth=6, opacity=0.5).encode(x=x("low", axis=ticks), x2="high:Q")
     points = base.mark_point(filled=True, size=90, opacity=1).encode(x=x("at", axis=ticks), shape=shape)
-    return look.finish_chart(alt.layer(spans, points), rows, height=alt.Step(MACHINE_ROW_HEIGHT))
+    return look.finish_chart([spans, points], rows, height=alt.Step(MACHINE_ROW_HEIGHT))
 
 
 def _machine_rows(name: str, answer: Crossover) -> list[ChartRow]:

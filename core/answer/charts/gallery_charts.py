@@ -194,7 +194,7 @@ def study_times_chart(curves: Sequence[StudyCurves]) -> Spec:
     y = look.log_channel("time per step", [row["time"] for row in rows], look.SECONDS_LABEL, labelOverlap="greedy")
     base = _sizes_chart(rows, shown[0].answer.axis, ("curve", "device"), ("shown", "median step"))
     line, points = _draw_curves(base, alt.Y("time:Q", **y), _device_colours(shown))
-    return look.finish_chart(alt.layer(line, points), rows, height=COMPARISON_HEIGHT)
+    return look.finish_chart([line, points], rows, height=COMPARISON_HEIGHT)
 
 
 def study_speedups_chart(curves: Sequence[StudyCurves]) -> Spec:
@@ -225,7 +225,7 @@ def study_speedups_chart(curves: Sequence[StudyCurves]) -> Spec:
     spans = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
         y=alt.Y("low:Q", **y), y2="high:Q", color=line.encoding.color
     )
-    return look.finish_chart(alt.layer(even, spans, line, points), rows, height=COMPARISON_HEIGHT)
+    return look.finish_chart([even, spans, line, points], rows, height=COMPARISON_HEIGHT)
 
 
 def parts_over_sizes_chart(steps: Mapping[float, Mapping[str, float]], axis: str) -> Spec:
@@ -313,4 +313,4 @@ def case_figures_chart(figures: Sequence[Figure], unit: str) -> Spec:
         size=look.BAR_HEIGHT // 2, filled=False, strokeWidth=study_charts.PUBLISHED_LINE, strokeDash=[4, 2]
     ).encode(x=x, color=look.names_channel(alt.Color, "name", names, hues, legend=None))
     text = base.mark_text(align="left", dx=8, fontSize=13, fontWeight="bold", color=look.NEUTRAL)
-    return look.finish_chart(alt.layer(bars, text.encode(x=x, text="shown:N")), rows, height=alt.Step(look.BAR_HEIGHT))
+    return look.finish_chart([bars, text.encode(x=x, text="shown:N")], rows, height=alt.Step(look.BAR_HEIGHT))

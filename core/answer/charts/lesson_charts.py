@@ -64,7 +64,7 @@ def clocks_chart(clock: Clock, kinds: Mapping[str, str]) -> Spec:
             ("clock", "clock"), ("device", "device"), ("shown", "an epoch"), ("against", "relative to Crossover")
         ),
     )
-    return look.finish_chart(alt.layer(rule, points), rows, height=alt.Step(look.BAR_HEIGHT // 2))
+    return look.finish_chart([rule, points], rows, height=alt.Step(look.BAR_HEIGHT // 2))
 
 
 def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
@@ -92,7 +92,7 @@ def epoch_parts_chart(bottleneck: Bottleneck) -> Spec:
     legend = alt.Legend(orient="top", title=None, columns=2)  # the names of the bars leave no space for three
     bars = look.stack_parts(base.mark_bar(size=look.BAR_HEIGHT // 2).encode(x=x), look.PART_COLOURS, legend)
     tick = base.transform_filter("datum.rank == 0").mark_tick(thickness=2, color=look.NEUTRAL)
-    return look.finish_chart(alt.layer(bars, tick.encode(x="epoch:Q")), rows, height=alt.Step(look.BAR_HEIGHT))
+    return look.finish_chart([bars, tick.encode(x="epoch:Q")], rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
@@ -120,7 +120,7 @@ def seed_band_chart(band: SeedBand, trials: Sequence[Trial]) -> Spec:
     dash = alt.StrokeDash("seed:N", title=f"seed on {display_name(band.challenger)}", legend=alt.Legend(orient="top"))
     tooltip = look.tooltips(("seed", "seed"), ("step", "steps", ",d"), ("loss", "loss", ".4g"))
     lines = lines.encode(x=x, y=alt.Y("loss:Q", **y), strokeDash=dash, tooltip=tooltip)
-    return look.finish_chart(alt.layer(area, lines), [*areas, *curves], height=TUTORIAL_CHART_HEIGHT)
+    return look.finish_chart([area, lines], [*areas, *curves], height=TUTORIAL_CHART_HEIGHT)
 
 
 def step_shares_chart(pairs: Sequence[TwoBatches]) -> Spec:
@@ -199,7 +199,7 @@ def _side_by_side(
     rules += [{"layer": "claim", "value": mark.value, "series": mark.series} for mark in marks if mark.place is None]
     if comparison.wins_from is not None:
         rules.append({"layer": "wins", "place": comparison.wins_from, "said": "published: GPU wins from here"})
-    return look.finish_chart(alt.layer(*layers), [*rules, *rows], height=TUTORIAL_CHART_HEIGHT)
+    return look.finish_chart(layers, [*rules, *rows], height=TUTORIAL_CHART_HEIGHT)
 
 
 def _number_row(mark: ChartNumber, format_value: Any) -> ChartRow:
@@ -239,9 +239,9 @@ def _places_channel(comparison: PublishedComparison) -> alt.X:
 
 def _rules(
     comparison: PublishedComparison, marks: Sequence[ChartNumber], x: alt.X, y: dict[str, Any], *, even: bool
-) -> list[alt.Chart | alt.LayerChart]:
+) -> list[alt.Chart]:
     """Layer the lines for equal times, for claims about the whole axis, and for the size where the GPU should win."""
-    layers: list[alt.Chart | alt.LayerChart] = []
+    layers: list[alt.Chart] = []
     grey: dict[str, Any] = {"color": look.NEUTRAL, "strokeWidth": 1.5}
     if even:
         rule = look.layer_chart("even").mark_rule(**grey)

@@ -167,7 +167,7 @@ def step_bars_chart(trials: Sequence[Trial]) -> Spec:
             x=alt.X("high:Q"), text="shown:N"
         ),
     ]
-    return look.finish_chart(alt.layer(*layers), rows, height=alt.Step(look.BAR_HEIGHT))
+    return look.finish_chart(layers, rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def breakdown_chart(trials: Sequence[Trial]) -> Spec:
@@ -202,7 +202,7 @@ def breakdown_chart(trials: Sequence[Trial]) -> Spec:
     )
     title = [f"time per step ({unit})", "grey tick: the undisturbed step"]
     bars = _bars(title=title, colours=look.part_colours(step for _, step, _ in known), unit=unit, names=names)
-    return look.finish_chart(alt.layer(bars, tick), rows, height=alt.Step(look.BAR_HEIGHT))
+    return look.finish_chart([bars, tick], rows, height=alt.Step(look.BAR_HEIGHT))
 
 
 def startup_chart(trials: Sequence[Trial]) -> Spec:
@@ -250,7 +250,7 @@ def confusion_chart(trial: Trial) -> Spec:
     # Black is readable in every theme, since a filled cell is always light.
     ink = alt.condition("datum.items > 0", alt.value("black"), alt.value(look.NEUTRAL))
     figures = base.mark_text(fontSize=11).encode(text=alt.Text("items:Q", format=",d"), color=ink)
-    return look.finish_chart(alt.layer(cells, figures), rows, height=alt.Step(look.CELL_HEIGHT_PX))
+    return look.finish_chart([cells, figures], rows, height=alt.Step(look.CELL_HEIGHT_PX))
 
 
 def _startup(trial: Trial) -> tuple[float | None, ...]:
@@ -329,7 +329,7 @@ def _frame(
         layers.append(
             points.encode(shape=look.names_channel(alt.Shape, "contender", names, look.POINT_SHAPES, legend=key))
         )
-    return look.finish_chart(alt.layer(*layers), [], height=look.CHART_HEIGHT)
+    return look.finish_chart(layers, [], height=look.CHART_HEIGHT)
 
 
 def _bar_names(names: Sequence[str]) -> alt.Y:
@@ -409,7 +409,7 @@ def lane_effects_chart(remedies: Remedies) -> Spec:
     one = alt.Chart().mark_rule(color=look.NEUTRAL, strokeWidth=1.5, strokeDash=[4, 3]).encode(x=alt.XDatum(1))
     interval = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", **x), x2="high:Q")
     dot = base.mark_point(filled=True, size=110, opacity=1).encode(x=alt.X("value:Q", **x))
-    return look.finish_chart(alt.layer(one, interval, dot), rows, height=alt.Step(look.CELL_HEIGHT_PX))
+    return look.finish_chart([one, interval, dot], rows, height=alt.Step(look.CELL_HEIGHT_PX))
 
 
 def _axis(ends: Sequence[float]) -> dict[str, Any]:
@@ -475,5 +475,4 @@ def expectation_chart(answer: Crossover, expectation: ExpectedSpeedup) -> Spec:
         .mark_point(shape=look.RECORDED, filled=False, size=160, strokeWidth=2.5, color=EXPECTATION_COLOUR, opacity=1)
         .encode(x=x(), y=alt.Y("speedup:Q", **y), tooltip=tooltip),
     ]
-    chart = alt.layer(*layers).resolve_axis(x="independent")
-    return look.finish_chart(chart, [*measured, here], height=EXPECTATION_CHART_HEIGHT)
+    return look.finish_chart(layers, [*measured, here], height=EXPECTATION_CHART_HEIGHT, resolve=look.OWN_SIZE_AXES)

@@ -52,8 +52,9 @@ def speedup_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None) ->
     colours = look.contender_colours(look.resolve_device_kinds((answer.baseline, answer.challenger), kinds))
     layers = [*_tie_layers(y), *_band_layers(x, y, between), *_sides(answer, colours)]
     layers += _verdict_layers(answer, colours, x, y, points)
-    chart = look.add_measurement_mark(alt.layer(*layers), BUSY_MARK if answer.busy else "")
-    return look.finish_chart(chart, [*tie, *between, *points], height=SPEEDUP_CHART_HEIGHT)
+    return look.finish_chart(
+        layers, [*tie, *between, *points], height=SPEEDUP_CHART_HEIGHT, mark=BUSY_MARK if answer.busy else ""
+    )
 
 
 def speedup_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
@@ -212,7 +213,7 @@ def winners_chart(
     columns = len({cell.x for cell in cells})
     room = 1.0 if columns <= MOST_FIGURES else {"expr": f"width > {columns * FIGURE_WIDTH} ? 1 : 0"}
     figures = base.mark_text(color="black", fontSize=11, opacity=room).encode(text=alt.Text("text:N"))
-    return look.finish_chart(alt.layer(rects, *close, figures), rows, height=alt.Step(CELL_HEIGHT))
+    return look.finish_chart([rects, *close, figures], rows, height=alt.Step(CELL_HEIGHT))
 
 
 def _tints(kinds: tuple[str, str]) -> list[str]:

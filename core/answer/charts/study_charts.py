@@ -95,11 +95,12 @@ def crossover_chart(
     layers = _zone_layers(x, zones)
     layers += _curve_layers(answer, kinds, x, y, placed, bottom=bottom, pointed=pointed, recorded=recorded)
     layers += crossing_layers(x, crossings, sizes) + _obstacle_layers(x, obstacles)
-    chart = look.add_measurement_mark(
-        alt.layer(*layers).resolve_axis(x="independent"), BUSY_MARK if answer.busy else ""
-    )
     return look.finish_chart(
-        chart, [*zones, *medians, *readings, *crossings, *obstacles], height=CROSSOVER_CHART_HEIGHT
+        layers,
+        [*zones, *medians, *readings, *crossings, *obstacles],
+        height=CROSSOVER_CHART_HEIGHT,
+        mark=BUSY_MARK if answer.busy else "",
+        resolve=look.OWN_SIZE_AXES,
     )
 
 
@@ -384,8 +385,9 @@ def crossing_chart(answer: Crossover, *, kinds: tuple[str, str] | None = None, p
         *look.name_layers(curves, placed, "device"),
         *crossing_layers(x, estimates, sizes),
     ]
-    chart = alt.layer(*layers).resolve_axis(x="independent")
-    return look.finish_chart(chart, [*zones, *rows, *estimates], height=CROSSING_CHART_HEIGHT)
+    return look.finish_chart(
+        layers, [*zones, *rows, *estimates], height=CROSSING_CHART_HEIGHT, resolve=look.OWN_SIZE_AXES
+    )
 
 
 def _curve_rows(answer: Crossover) -> list[ChartRow]:
