@@ -241,7 +241,9 @@ def _measure(class_: Class, who: Student, machine: Machine | None) -> None:
 
 
 def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: bool) -> None:
-    job = _job(class_, who)
+    jobs = _list_jobs(class_)
+    store = findings.classes().store(class_, who)
+    job = next((job for job in reversed(jobs) if job.store == store.folder.absolute()), None)
     if job and job.active:
         waiting = job.state == "queued"
         st.fragment(_panel, run_every=REFRESH_S if waiting else job_view.REFRESH_S)(job.id, waiting)
@@ -252,7 +254,7 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
         controls.wait_for_devices()
         return
     contenders = presets.default_contenders(machine.device_names, machine.environment.cores_usable)
-    size, asked = _deal(class_, contenders)
+    size, asked = _deal(class_, contenders, jobs)
     names = " against ".join(one.title for one in asked.contenders)
     one_each = "" if size is None else f"Your size: {_title(class_)} {wording.format_size(size)}. "
     st.caption(plain(f"{one_each}{names}, one measurement at a time for the whole class."))
@@ -265,20 +267,22 @@ def _on_host(class_: Class, who: Student, machine: Machine | None, *, again: boo
     if st.button(label, key="class_run", type=kind, icon=":material/play_arrow:", disabled=bool(reason)):
         with show_errors():
             findings.classes().require_room(class_, who)
-            store, quiet_s = findings.classes().store(class_, who), job_view.choose_quiet_seconds()
-            permits.submit(asked, store, fresh=again or size is not None, quiet_s=quiet_s)
+            fresh, quiet_s = again or size is not None, job_view.choose_quiet_seconds()
+            permits.submit(asked, store, fresh=fresh, quiet_s=quiet_s)
             queries.start_measuring_process()
             st.rerun()
 
 
-def _deal(class_: Class, contenders: Sequence[Contender]) -> tuple[float | None, Experiment | Sweep]:
+def _deal(
+    class_: Class, contenders: Sequence[Contender], jobs: Sequence[Job]
+) -> tuple[float | None, Experiment | Sweep]:
     """Return the size for the next student of this host, with its training; without dealt sizes, the whole question."""
     question = class_.question
     if not question.dealt_sizes:
         return None, question.with_contenders(contenders)
     pool = findings.shared_pool(class_)
     taken = Counter(findings.count_sizes(class_, pool))
-    for job in _list_jobs(class_):
+    for job in jobs:
         if job.active and job.experiment and question.axis:
             taken[size_on_axis(job.experiment.point, question.axis.name)] += 1
     curve = findings.find_curve(class_, pool)
@@ -314,12 +318,6 @@ def _list_jobs(class_: Class) -> list[Job]:
     """Return the jobs that measure for a class on this host."""
     folder = (findings.classes().folder / class_.id).absolute()
     return [job for job in queries.open_queue().jobs() if job.store.is_relative_to(folder)]
-
-
-def _job(class_: Class, who: Student) -> Job | None:
-    store = findings.classes().store(class_, who).folder.absolute()
-    mine = [job for job in queries.open_queue().jobs() if job.store == store]
-    return mine[-1] if mine else None
 
 
 def _panel(job_id: str, waiting: bool) -> None:

@@ -20,7 +20,6 @@ slow ones (docs/hosting.md). The content of pages and files is not inspected her
 import asyncio
 import contextlib
 import gc
-import importlib
 import re
 import threading
 import time
@@ -57,10 +56,6 @@ MACOS_DESCRIPTORS = 10_240
 
 IMPORTS = threading.Lock()
 """Held while pages are imported. Two threads that import the same modules at once could see one half imported."""
-
-REPORT_MODULE = "sklearn.metrics"
-REPORT_DELAY_S = 10.0
-"""Delay of the import for the first result: two seconds of work that must not slow down the first page."""
 
 ANY_NAME = (
     "This server accepts every host name, so a page of another site can reach it through a name of that site. "
@@ -113,9 +108,6 @@ async def _warm_up() -> None:
     await asyncio.to_thread(_import_pages)
     gc.freeze()
     await asyncio.to_thread(_read_results)
-    await asyncio.sleep(REPORT_DELAY_S)
-    await asyncio.to_thread(importlib.import_module, REPORT_MODULE)
-    gc.freeze()
 
 
 def _import_pages() -> None:
