@@ -59,6 +59,16 @@ async picture => {
 """Moves the slider for a second; returns how many frames showed another picture than the frame before."""
 
 
+DRAWN = """
+() => {
+    const roots = [...document.querySelectorAll('*')].map(part => part.shadowRoot).filter(Boolean);
+    const drawn = [document, ...roots].some(root => root.querySelector('.picture .moving line'));
+    return drawn && (performance.timeOrigin + performance.now()) / 1000;
+}
+"""
+"""The time of day once the picture is drawn, looked at in each frame. A locator looks up to half a second late."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Start:
     """Seconds of one start; a time is None where it was waited for in vain.
@@ -111,43 +121,46 @@ def opened(browser: Browser, port: int) -> Iterator[Page]:
     context.close()
 
 
-def drawn(page: Page, begin: float) -> float | None:
-    """Seconds since `begin` until the picture has its line at the slider's size."""
+def drawn(page: Page) -> float | None:
+    """Time of day, in seconds, at which the picture had its line at the slider's size; None if it never had."""
     with contextlib.suppress(TimeoutError):
-        page.locator(".picture .moving line").first.wait_for(state="attached", timeout=1_000 * PATIENCE_S)
-        return time.perf_counter() - begin
+        return float(page.wait_for_function(DRAWN, timeout=1_000 * PATIENCE_S).json_value())
     return None
+
+
+def navigated(page: Page) -> float:
+    """Time of day, in seconds, at which the browser began to load the page."""
+    return float(page.evaluate("performance.timeOrigin / 1000"))
 
 
 def start(browser: Browser, app: Path) -> Start:
     """One server of a checkout from its start to the verdict."""
     folder = Path(tempfile.mkdtemp())
     queue, store = Queue(folder / "jobs"), Store(folder / "results")
-    begin = time.perf_counter()
+    begin = time.time()
     folders = {"CROSSOVER_JOBS": str(queue.folder), "CROSSOVER_RESULTS": str(store.folder)}
     with server(app=app, **folders) as port:
         with opened(browser, port) as page:
-            cold, there = drawn(page, begin), time.perf_counter()
+            cold, there = drawn(page), time.perf_counter()
             button = page.get_by_role("button", name="Run", exact=True)
             run = until(lambda: button.count() > 0 and button.first.is_enabled(), there)
             button.first.click()
             pressed = time.perf_counter()
             so_far = until(lambda: any(_timed(job) for job in queue.jobs()), pressed, LOOK_S)
             verdict = until(lambda: any(not job.active for job in queue.jobs()), pressed, LOOK_S)
-        begin = time.perf_counter()
         with opened(browser, port) as page:
-            warm = drawn(page, begin)
+            warm, opened_at = drawn(page), navigated(page)
             frames = page.locator(".picture").evaluate(DRAG)
     queue.worker_file.dismiss()
     rows = sorted(store.trials(), key=lambda row: row.contender)
     answer = speedup(rows[0], rows[-1]) if len(rows) > 1 else None
     shutil.rmtree(folder, ignore_errors=True)
     return Start(
-        cold=cold,
+        cold=cold and cold - begin,
         run=run,
         so_far=so_far,
         verdict=verdict,
-        warm=warm,
+        warm=warm and warm - opened_at,
         frames=frames,
         pairs=answer.pairs if answer else 0,
         said=verdict_sentence(answer) if answer else "missing",
