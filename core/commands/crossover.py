@@ -194,19 +194,22 @@ def _find_studies(
     store: Store, options: argparse.Namespace, axis: str | None, devices: tuple[str, str] | None
 ) -> "list[StudyLine]":
     """Find the requested studies; print a note for each file that could not be read."""
-    from ..answer.gallery import overview  # imports pandas, which no other command needs
+    import numpy as np  # no other command needs these
+    import pyarrow as pa
+
+    from ..answer.gallery import overview
 
     held = overview.load_overview([(store, "measured here")])
     for entry in held.skipped:
         output.print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
-        output.print_note(f"Only the newest {len(held.frame):,} trials are searched; {held.left_out:,} are older.")
-    frame = held.frame
-    frame = frame.loc[[name.startswith(options.machine or "") for name in frame["machine_id"].astype(str)]]
+        output.print_note(f"Only the newest {held.table.num_rows:,} trials are searched; {held.left_out:,} are older.")
+    table = held.table
+    chosen = np.array([name.startswith(options.machine or "") for name in table["machine_id"].to_pylist()], dtype=bool)
     for name in ("dataset", "model"):
         if (wanted := getattr(options, name)) is not None:
-            frame = frame[frame[name] == wanted]
-    found = overview.find_study_lines(frame.reset_index(drop=True), axis=axis)
+            chosen &= np.array([value == wanted for value in table[name].to_pylist()], dtype=bool)
+    found = overview.find_study_lines(table.filter(pa.array(chosen)), axis=axis)
     found = [line for line in found if line.id.startswith(options.study or "")]
     wanted = {str(Contender.parse(name)) for name in devices} if devices else None
     return [line for line in found if wanted in (None, {line.baseline, line.challenger})]

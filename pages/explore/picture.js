@@ -352,7 +352,7 @@ function begin(host) {
   return { root, state };
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data: [data], parentElement, setStateValue }) {
   parentElement.crossoverPicture ??= begin(parentElement);
   const { root, state } = parentElement.crossoverPicture;
   const slider = root.querySelector("input"), before = state.data;

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import streamlit as st
 
 from core import units
@@ -140,7 +141,8 @@ def draw_picture(
     axis = axis if axis in axes else axes[0]
     with show_errors(st.warning):
         data = make_picture(settings, point, axis, card, machine, fresh, shown)
-        _component(data=data, key="picture", on_size_change=_take_size, default={"size": None})
+        # in a list, since Streamlit imports pandas to look for data frames in a mapping
+        _component(data=[data], key="picture", on_size_change=_take_size, default={"size": None})
         if data["band"]:
             _draw_prices(point, card, data["band"])
 
@@ -373,11 +375,10 @@ def _find_shown_study(shown: Sequence[Trial], rows: Sequence[Trial], axis: str) 
 @cache_answers(64)
 def _list_alike(overview: Overview, point: Point, axis: str) -> tuple[str, ...]:
     """Return the ids of the rows that match a training in all settings but one size."""
-    frame = overview.frame
-    alike = (frame["pairs"] > 0) & (frame["protocol_version"] == PROTOCOL_VERSION)
+    alike = (pc.field("pairs") > 0) & (pc.field("protocol_version") == PROTOCOL_VERSION)
     for name in expectations.AGREEING_SETTINGS[axis]:
-        alike &= frame[name] == getattr(point, name)
-    return tuple(frame.loc[alike, "trial_id"])
+        alike &= pc.field(name) == getattr(point, name)
+    return tuple(line.trial_id for line in overview.list_lines(("trial_id",), alike))
 
 
 def _read_cpu(known: Known | None) -> CpuSide | None:

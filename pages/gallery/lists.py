@@ -8,9 +8,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-import pandas as pd
 import streamlit as st
 
 from core import units
@@ -46,6 +45,9 @@ from pages.shared import elements, layout, links, permits, queries, run_view, se
 from pages.shared.cache import cache_answers
 from pages.shared.elements import format_date, parse_date, plain, show_errors
 from pages.shared.links import GALLERY_FILTERS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILTER_HELP = {
     "in_answer": (
@@ -101,7 +103,7 @@ def read_contents(overview: Overview) -> GalleryData:
 def draw_unread_files(overview: Overview) -> None:
     """Draw the unreadable files by name, files of a newer version, and the number of trials too old for the lists."""
     if overview.left_out:
-        newest, older = units.format_quantity(len(overview.frame), "trial"), f"{overview.left_out:,}"
+        newest, older = units.format_quantity(overview.table.num_rows, "trial"), f"{overview.left_out:,}"
         st.caption(f"These are the newest {newest}. {older} older ones are stored; open them by their run's link.")
     if newer := overview.newer:
         which = f" and {units.format_quantity(len(newer) - 1, 'more file')} were" if len(newer) > 1 else " was"

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeAlias
 
-import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
@@ -171,7 +170,13 @@ def _pack_chart(
     frame, rows = ({name: part for name, part in _spec.items() if name != "data"}, _values)
     if names:
         frame, rows = (_rename_values(part, names) for part in (frame, rows))
-    return _values, {**frame, "data": pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)}
+    return _values, {**frame, "data": _to_table(rows)}
+
+
+def _to_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows of a chart as a table; what a row lacks is null."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: pa.array([row.get(name) for row in rows], from_pandas=True) for name in names})
 
 
 def _rename_values(part: Any, names: Mapping[str, Any]) -> Any:

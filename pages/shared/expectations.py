@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from core.answer import comparable, machine_comparison, recorded_machines, wording
@@ -160,13 +161,13 @@ def _mark_chart(located: LocatedCrossover, expected: ExpectedSpeedup) -> dict[st
 def _index_studies(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLine]]]:
     """Group studies by machine, devices and axis, and by the settings that all sizes share."""
     lines = [line for line in queries.list_study_lines() if line.protocol_version == PROTOCOL_VERSION]
-    places = dict(zip(overview.frame["trial_id"], range(len(overview.frame)), strict=True))
+    places = {trial_id: place for place, trial_id in enumerate(overview.table["trial_id"].to_pylist())}
     found: dict[Key, dict[Key, list[StudyLine]]] = {}
     for axis in AXES:
         along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
-        rows = np.array([places[line.trial_ids[0]] for line in along], dtype=np.intp)
+        rows = overview.table.take(pa.array([places[line.trial_ids[0]] for line in along], pa.int64()))
         names = ("machine_id", "torch_version", *AGREEING_SETTINGS[axis])
-        columns = [np.asarray(overview.frame[name].array[rows]).tolist() for name in names]
+        columns = [rows[name].to_pylist() for name in names]
         for line, machine, torch, *settings in zip(along, *columns, strict=True):
             ours = found.setdefault((axis, frozenset((line.baseline, line.challenger)), machine, torch), {})
             ours.setdefault(tuple(settings), []).append(line)
@@ -198,13 +199,12 @@ def _find_meeting(
     overview: Overview, point: Point, contender: str, origin: LocalMachine, axis: str, recordings: tuple[str, ...]
 ) -> Meeting | None:
     """Return the comparison of a contender of this machine with the recordings of an accelerator over an axis."""
-    frame = overview.frame
     wanted = {"contender": contender, "machine_id": origin.machine_id, "torch_version": origin.torch_version}
     wanted |= {name: getattr(point, name) for name in AGREEING_SETTINGS[axis]}
-    alike = frame["pairs"] > 0
+    alike = pc.field("pairs") > 0
     for name, value in wanted.items():
-        alike &= frame[name] == value
-    ours = queries.find_rows(trial_ids=frame.loc[alike, "trial_id"].tolist())
+        alike &= pc.field(name) == value
+    ours = queries.find_rows(trial_ids=[line.trial_id for line in overview.list_lines(("trial_id",), alike)])
     found = machine_comparison.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
     return found[0] if found else None
 

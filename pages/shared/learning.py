@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -160,6 +159,8 @@ def find_recorded_trials(points: Sequence[Point], machine: Machine | None) -> tu
     """
     if not points:
         return ()
+    import pandas as pd  # here only: the import takes a third of a second
+
     wanted = pd.DataFrame([dataclasses.asdict(point) for point in points], columns=list(TRAINING))
     frame = queries.read_overview().frame
     elsewhere = frame["machine_id"] != (machine.environment.machine_id if machine else "")

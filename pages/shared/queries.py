@@ -4,8 +4,10 @@ Nothing here measures. A function that reads the store raises StoreError if it c
 than `cache.MAX_READ_BYTES`.
 """
 
+import collections
 import contextlib
 import functools
+import operator
 import os
 import threading
 import time
@@ -13,6 +15,9 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow.compute as pc
 
 from core import units
 from core.answer import (
@@ -180,13 +185,12 @@ def compare_with_predictions() -> Mapping[str, predict.Comparison]:
 @cache_answers(4)
 def _list_predictable_rows(overview: Overview) -> tuple[str, ...]:
     """Return the trials on predicted GPUs and those on the CPU in the same runs."""
-    frame = overview.frame
-    names = {name: predict.card_of_device(name) for name in frame["device_name"].astype(str).unique()}
-    chosen = frame["device_name"].isin([name for name, card in names.items() if card]) & (
-        frame["device_kind"] == "cuda"
-    )
-    beside = frame["run_id"].isin(frame.loc[chosen, "run_id"]) & (frame["device_kind"] == "cpu")
-    return tuple(frame.loc[chosen | beside, "trial_id"])
+    lines = overview.list_lines(("trial_id", "run_id", "device_name"), pc.field("device_kind") == "cuda")
+    cards = {name: predict.card_of_device(name) for name in {line.device_name for line in lines}}
+    chosen = [line for line in lines if cards[line.device_name]]
+    in_runs = pc.field("run_id").isin(list({line.run_id for line in chosen}))
+    beside = overview.list_lines(("trial_id",), in_runs & (pc.field("device_kind") == "cpu")) if chosen else []
+    return tuple(line.trial_id for line in (*chosen, *beside))
 
 
 @cache_answers(4)
@@ -315,7 +319,7 @@ def _load_overview(stores: tuple[Store, Store]) -> Overview:
 
 @cache_answers(2)
 def _group_study_lines(stores: tuple[Store, Store]) -> list[StudyLine]:
-    return overview.find_study_lines(_load_overview(stores).frame)
+    return overview.find_study_lines(_load_overview(stores).table)
 
 
 def _sign_exhibit_folders() -> tuple[tuple[Path, ...], tuple[int, ...]]:
@@ -494,22 +498,22 @@ def _find_rates(overview: Overview, machine_id: str) -> tuple[float, ...]:
 
     Trainings whose steps consist only of overhead are left out.
     """
-    frame = overview.frame
-    known = (frame["flops_per_step"] > 0) & (frame["step_s"] >= LONG_STEP_S)  # unknown for custom scripts
-    timed = frame.loc[known & (frame["machine_id"] == machine_id)]
-    rates = timed["flops_per_step"] / timed["step_s"]
-    return tuple(rates.quantile([0.1, 0.9]).tolist()) if len(rates) else ()
+    known = (pc.field("flops_per_step") > 0) & (pc.field("step_s") >= LONG_STEP_S)  # unknown for custom scripts
+    timed = overview.list_lines(("flops_per_step", "step_s"), known & (pc.field("machine_id") == machine_id))
+    rates = [line.flops_per_step / line.step_s for line in timed]
+    return tuple(np.quantile(rates, [0.1, 0.9]).tolist()) if rates else ()
 
 
 @cache_answers(2)
 def _describe_repeatability(overview: Overview, machine_id: str) -> str:
-    frame = overview.frame
-    rows = frame.loc[(frame["machine_id"] == machine_id) & (frame["pairs"] > 0)].sort_values("started_at")
-    runs = rows[["run_id", "experiment_id"]].drop_duplicates()
-    repeated = runs.loc[runs["experiment_id"].duplicated(keep=False)]
-    if repeated.empty:
+    here = (pc.field("machine_id") == machine_id) & (pc.field("pairs") > 0)
+    rows = overview.list_lines(("started_at", "run_id", "experiment_id"), here)
+    runs = {row.run_id: row.experiment_id for row in sorted(rows, key=lambda row: row.started_at)}
+    times = collections.Counter(runs.values())
+    repeated = tuple(run_id for run_id, experiment_id in runs.items() if times[experiment_id] > 1)
+    if not repeated:
         return ""
-    found = speedup.measure_repeatability(find_rows(run_ids=tuple(repeated["run_id"].tail(MAX_REPEATS))), machine_id)
+    found = speedup.measure_repeatability(find_rows(run_ids=repeated[-MAX_REPEATS:]), machine_id)
     if not found.freedom:
         return ""
     counted = units.format_quantity(found.freedom, "repeated run")
@@ -523,9 +527,9 @@ def _group_studies(key: Hashable, axis: str, _trials: Sequence[Trial]) -> list[S
 
 @cache_answers(8)
 def _list_accelerators(overview: Overview, exclude: str) -> tuple[Accelerator, ...]:
-    frame = overview.frame
-    timed = frame.loc[(frame["device_kind"] != "cpu") & (frame["pairs"] > 0), list(recorded_machines.RECORDING_COLUMNS)]
-    return recorded_machines.list_accelerators(timed.itertuples(index=False), exclude_machine=exclude)
+    timed = (pc.field("device_kind") != "cpu") & (pc.field("pairs") > 0)
+    lines = overview.list_lines(recorded_machines.RECORDING_COLUMNS, timed)
+    return recorded_machines.list_accelerators(lines, exclude_machine=exclude)
 
 
 @cache_answers(64)
@@ -536,12 +540,12 @@ def _find_other_remedies(overview: Overview, trial_id: str, blocks: int, _row: T
 
 def _find_similar_rows(overview: Overview, row: Trial) -> list[str]:
     """Return the ids of rows that differ from a row only in the data path or the batch size."""
-    table = overview.frame
     fixed = [name for name in comparable.REMEDY_COLUMNS if name not in (*comparable.DATA_COLUMNS, "batch_size")]
-    masks = (table[name] == getattr(row, name) for name in (*fixed, "origin") if name in table)
-    same = table.loc[functools.reduce(lambda one, other: one & other, masks) & (table["pairs"] > 0)]
-    lines = [line for line in same.itertuples(index=False) if remedies.find_single_difference(row, line)]
-    return [str(line.trial_id) for line in lines[:MAX_REMEDY_ROWS]]
+    known = overview.table.column_names
+    equal = (pc.field(name) == getattr(row, name) for name in (*fixed, "origin") if name in known)
+    same = overview.list_lines(known, functools.reduce(operator.and_, equal) & (pc.field("pairs") > 0))
+    lines = [line for line in same if remedies.find_single_difference(row, line)]
+    return [line.trial_id for line in lines[:MAX_REMEDY_ROWS]]
 
 
 def _read_study_kinds(study: Study) -> tuple[str, str]:

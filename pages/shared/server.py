@@ -20,11 +20,14 @@ slow ones (docs/hosting.md). The content of pages and files is not inspected her
 import asyncio
 import contextlib
 import gc
+import importlib.abc
 import re
+import sys
 import threading
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import streamlit as st
@@ -110,9 +113,36 @@ async def _warm_up() -> None:
     await asyncio.to_thread(_read_results)
 
 
+class _PandasBlocker(importlib.abc.MetaPathFinder):
+    """Makes pandas look as if it was not installed."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """Refuse to find pandas; return None for all other modules."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not needed yet", name=fullname)
+        return None
+
+
+def _postpone_pandas() -> None:
+    """Let pyarrow import pandas for the first data frame, not for its first list.
+
+    It checks once whether a list is a series of pandas, and imports pandas for that: a third of a second, which the
+    first page does not need. For a data frame it looks again.
+    """
+    import pyarrow as pa  # see the top of this module
+
+    blocker = _PandasBlocker()
+    sys.meta_path.insert(0, blocker)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(blocker)
+
+
 def _import_pages() -> None:
-    """Import what all pages share: a second of work that should begin before the first visitor arrives."""
+    """Import what all pages share: half a second of work that should begin before the first visitor arrives."""
     with IMPORTS:
+        _postpone_pandas()
         from pages.shared import guide, run_view, study_view  # noqa: F401
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from core.answer.gallery import overview
 from core.answer.gallery import overview as gallery_table
@@ -72,9 +73,10 @@ def seconds(work: Callable[[], object]) -> float:
 
 def parts(store: Store, frame: pd.DataFrame) -> Iterable[tuple[str, Callable[[], object]]]:
     """What is done for the list, by name."""
-    lines, eights, one = gallery_table.find_study_lines(frame), in_eights(frame), of_one_run(frame)
+    whole, eights, one = map(pa.Table.from_pandas, (frame, in_eights(frame), of_one_run(frame)))
+    lines = gallery_table.find_study_lines(whole)
     yield "reading every line", lambda: _read_anew(store)
-    yield "finding the studies", lambda: gallery_table.find_study_lines(frame)
+    yield "finding the studies", lambda: gallery_table.find_study_lines(whole)
     yield "finding them, `eights`", lambda: gallery_table.find_study_lines(eights)
     yield "finding them, `one run`", lambda: gallery_table.find_study_lines(one)
     yield "marks and filters", lambda: overview.build_gallery_data(frame, lines)

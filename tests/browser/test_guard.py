@@ -21,7 +21,7 @@ PAGES = ("/", "/compare", "/crossover", "/tutorials", "/lessons", "/cases", "/ga
 
 
 def study_link() -> str:
-    (line, *_) = overview.find_study_lines(overview.load_overview([(Store(GALLERY), "gallery")]).frame)
+    (line, *_) = overview.find_study_lines(overview.load_overview([(Store(GALLERY), "gallery")]).table)
     return f"/gallery?study={line.id}"
 
 

@@ -57,7 +57,7 @@ def strange(tmp_path_factory):
     server = Server(folder)
     strangers.fill(server.store, server.store)
     of = strangers.classroom(server.classes)
-    known = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).frame)
+    known = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).table)
     names = {"study": known[0].id, "other": known[1].id, "class": of.code, "me": of.me, "secret": of.secret}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(POLICY_VARIABLE, str(folder / "crossover.toml"))

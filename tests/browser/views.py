@@ -167,7 +167,7 @@ def fill(server):
         dealt = [row for row in students.measured(200.0) if row.hidden_size == size]
         server.classes.store(revealed, one).add_all(to_table(dealt))
     server.classes.reveal(revealed, revealed=True)
-    others = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).frame)
+    others = overview.find_study_lines(overview.load_overview([(server.store, "measured here")]).table)
     return {
         "study": study,
         "machines": on_two_machines[0].id,

@@ -41,8 +41,8 @@ SHIPPED = """
 import json
 from core.answer.gallery import overview
 from core.results.store import GALLERY, Store
-frame = overview.load_overview([(Store(GALLERY), "gallery")]).frame
-print(json.dumps([overview.find_study_lines(frame)[0].id, frame["run_id"][0]]))
+table = overview.load_overview([(Store(GALLERY), "gallery")]).table
+print(json.dumps([overview.find_study_lines(table)[0].id, table["run_id"][0].as_py()]))
 """
 
 VISIT = """

@@ -45,7 +45,8 @@ def chart_data(app, alt):
 def picture(app):
     """What the live picture was sent."""
     (component,) = app.get("bidi_component")
-    return json.loads(component.proto.json)
+    (data,) = json.loads(component.proto.json)
+    return data
 
 
 def tables(app):

@@ -81,7 +81,7 @@ def filled(tmp_path_factory):
     store, gallery = Store(folder / "results"), Store(folder / "gallery")
     strangers.fill(store, gallery)
     known = gallery_table.find_study_lines(
-        gallery_table.load_overview([(store, "measured here"), (gallery, "came with the app")]).frame
+        gallery_table.load_overview([(store, "measured here"), (gallery, "came with the app")]).table
     )
     (here,) = {line.id for line in known if line.trial_ids[0].startswith("a")}
     there = next(row for row in gallery.trials() if row.device == "cuda:0")

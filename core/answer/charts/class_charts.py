@@ -4,17 +4,17 @@ The functions accept simple rows instead of the classroom's types, so this modul
 machine names are data of the chart, never markup.
 """
 
+from __future__ import annotations
+
 import collections
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from ...question.fields import axis_title
 from .. import wording
 from ..result import Crossover
-from . import look
+from . import alt, look
 from .look import ChartRow, Spec
 from .study_charts import size_axis, size_channel
 

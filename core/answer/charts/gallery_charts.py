@@ -3,12 +3,13 @@
 The number of marks on a chart is limited, whatever the number of rows. Only the columns named here reach a chart.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 
 from ... import units
@@ -19,7 +20,7 @@ from .. import wording
 from ..contribution import UNCONFIRMED
 from ..gallery.published import PublishedStudy
 from ..result import Crossover
-from . import look, study_charts
+from . import alt, look, study_charts
 from .look import ChartRow, Spec
 from .speedup_charts import speedup_axis
 from .study_charts import size_axis, size_channel
@@ -53,7 +54,7 @@ class StudyCurves:
     kinds: tuple[str, str]
 
 
-def step_times_chart(trials: "pd.DataFrame") -> Spec:
+def step_times_chart(trials: pd.DataFrame) -> Spec:
     """Chart the median time per step against parameters.
 
     A point is the median of one device kind and bin, with the interquartile range as a vertical rule. A point is hollow
@@ -93,7 +94,7 @@ def _keep_rows(test: str) -> ChartRow:
     return {"transform": [{"filter": test}]}
 
 
-def _bins(timed: "pd.DataFrame") -> list[ChartRow]:
+def _bins(timed: pd.DataFrame) -> list[ChartRow]:
     kinds = timed["device_kind"].astype("category").cat
     unconfirmed = (timed["source"] == UNCONFIRMED).to_numpy(bool)
     sizes, steps = timed["parameters"].to_numpy(float), timed["step_s"].to_numpy(float)

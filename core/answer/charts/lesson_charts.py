@@ -3,12 +3,12 @@
 The charts show the results of `core.answer`; nothing is computed here.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import altair as alt
 
 from ... import units
 from ...question.experiment import display_name, inline_name
@@ -19,7 +19,7 @@ from ..lessons.equivalence import SeedBand
 from ..lessons.loader import Bottleneck
 from ..lessons.small_models import Launches, TwoBatches
 from ..lessons.tutorials import ChartNumber, PublishedComparison
-from . import look
+from . import alt, look
 from .look import ChartRow, Spec
 from .speedup_charts import speedup_axis
 

@@ -4,6 +4,8 @@ A device kind has one family of hues everywhere, and colour is never alone: cont
 shape. Text has the colours of the page's theme, the background is transparent, and the width is that of the container.
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import math
@@ -11,8 +13,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-
-import altair as alt
 
 from ... import units
 from ...errors import InvalidValue
@@ -23,6 +23,7 @@ from ...question.sweep import size_on_axis
 from ...results.schema import Trial
 from ...text import as_label, as_line
 from .. import wording
+from . import alt
 
 Spec = dict[str, Any]
 ChartRow = dict[str, Any]

@@ -3,13 +3,13 @@
 The charts are Vega-Lite specifications, for a page or a file. Only the columns named here reach a chart.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import altair as alt
 
 from ... import units
 from ...progress import Progress
@@ -22,7 +22,7 @@ from ..accuracy import confusion_rows
 from ..expectations import ExpectedSpeedup
 from ..remedies import Remedies, Remedy
 from ..result import Crossover
-from . import look
+from . import alt, look
 from .look import ChartRow, Spec
 from .speedup_charts import speedup_axis
 from .study_charts import size_axis, size_channel
@@ -36,9 +36,6 @@ BAR_FIGURE_MARGIN = 1.3
 
 MOST_POINTS = 60
 """Number of values of a curve from which only its line is shown, without points."""
-
-WHOLE_PIXELS = alt.Scale(round=True)
-"""Scale whose cells end at whole pixels, so that there are no gaps between them."""
 
 FLAT = 1.3
 """Values within this factor do not fill the height of a chart, which would exaggerate their scatter."""
@@ -235,10 +232,9 @@ def confusion_chart(trial: Trial) -> Spec:
     ]
     colours = [look.PALEST, look.mix_colours(look.PALEST, look.DEVICE_COLOURS[trial.device_kind], look.TINT)]
     slant = 0 if max(map(len, names)) <= look.SHORT_NAME else -45
+    axis, whole_pixels = alt.Axis(labelAngle=slant), alt.Scale(round=True)  # no gaps between cells
     base = alt.Chart().encode(
-        x=alt.X(
-            "predicted:N", sort=names, title="predicted class", axis=alt.Axis(labelAngle=slant), scale=WHOLE_PIXELS
-        ),
+        x=alt.X("predicted:N", sort=names, title="predicted class", axis=axis, scale=whole_pixels),
         y=alt.Y("true:N", sort=names, title="true class"),
         tooltip=look.tooltips(("true", "true class"), ("predicted", "predicted"), ("items", "items", ",d")),
     )

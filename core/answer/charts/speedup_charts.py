@@ -3,12 +3,12 @@
 The charts show the results of `core.answer.crossover`; colour and shape show the verdict at each size.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import altair as alt
 
 from ... import units
 from ...question.fields import axis_title
@@ -17,7 +17,7 @@ from ..interference import BUSY_MARK
 from ..result import Crossover, Size
 from ..statistics import TIE
 from ..verdict import WINNERS, VerdictCode
-from . import look
+from . import alt, look
 from .look import ChartRow, Spec
 from .study_charts import BAND_OPACITY, TIE_ZONE, size_axis, size_channel, zone_fill
 

@@ -4,20 +4,20 @@ The charts show the results of `core.answer.crossover` and their readings; media
 visual aid. Devices differ in colour, dash and shape; shaded areas are named in the legend.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import altair as alt
-
 from ... import units
 from ...question.fields import axis_title
 from .. import wording
 from ..interference import BUSY_MARK
 from ..result import Basis, Crossing, Crossover, Evidence
-from . import look
+from . import alt, look
 from .look import ChartRow, NamePlace, Spec
 
 BASIS_AXIS_TITLES: dict[Basis, str] = {

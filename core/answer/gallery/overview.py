@@ -10,11 +10,10 @@ from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,6 +31,9 @@ from ..result import DECIDED, Outcome
 from ..study import Study
 from . import trust
 from .trust import Level
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCALARS = tuple(c.name for c in TRIAL_COLUMNS if not pa.types.is_list(c.metadata["type"]) and c.name != "predictions")
 """Columns of a row that are copied unchanged."""
@@ -67,14 +69,25 @@ Places = npt.NDArray[np.intp]
 class Overview:
     """One line per stored trial (see `load_overview`), and the files that could not be read.
 
-    `newer` are files of a newer version, of which the known columns were read. `left_out` is the number of rows beyond
+    Only the gallery's lists read `table` as a data frame, since importing pandas takes a third of a second. `newer` are
+    files of a newer version, of which the known columns were read. `left_out` is the number of rows beyond
     `MOST_TRIALS`, in older files.
     """
 
-    frame: pd.DataFrame
+    table: pa.Table
     skipped: tuple[Skipped, ...]
     newer: tuple[str, ...]
     left_out: int = 0
+
+    @functools.cached_property
+    def frame(self) -> "pd.DataFrame":
+        """The lines as a data frame, in which dictionaries are categories."""
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def list_lines(self, columns: Sequence[str], where: pc.Expression) -> list[Any]:
+        """Return some columns of the lines that satisfy a condition, as named tuples."""
+        return _name_columns(self.table.filter(where), columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +146,7 @@ def load_overview(stores: Sequence[tuple[Store, str]]) -> Overview:
     limited = [(store, known) for (store, _), (known, _) in zip(stores, indexes, strict=True) if known.is_partial]
     tables = [_with_source(_drop_copies(known.table.drop_columns([FILE])), source) for known, source in indexes]
     return Overview(
-        frame=_mark_contributions(to_dataframe(pa.concat_tables([_with_source(_empty_table(), ""), *tables]))),
+        table=order_lines(_mark_contributions(pa.concat_tables([_with_source(_empty_table(), ""), *tables]))),
         skipped=tuple(entry for known, _ in indexes for entry in known.skipped),
         newer=tuple(name for known, _ in indexes for name in known.newer),
         left_out=sum(max(0, index.count_rows(store.folder) - known.table.num_rows) for store, known in limited),
@@ -145,11 +158,16 @@ def _open_index(store: Store) -> FolderIndex:
     return folder_index(store.folder, _light, _empty_table, MOST_TRIALS)
 
 
-def find_study_lines(frame: pd.DataFrame, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
-    """Return the studies that `core.answer.study.studies` finds in these rows, with the same ids and order."""
-    columns = (np.asarray(frame[name].array).tolist() for name in study.COLUMNS)
-    lines = cast(Iterable[Trial], map(Line._make, zip(*columns, strict=True)))
+def find_study_lines(table: pa.Table, *, axis: str | None = None, least: int = 2) -> list[StudyLine]:
+    """Return the studies that `core.answer.study.studies` finds in these lines, with the same ids and order."""
+    lines = cast(Iterable[Trial], _name_columns(table, study.COLUMNS))
     return [_study_line(found) for found in study.studies(lines, axis=axis, least=least)]
+
+
+def _name_columns(table: pa.Table, names: Sequence[str]) -> list[Any]:
+    """Return lines as named tuples of these columns."""
+    line: Any = namedtuple("line", names)  # type: ignore[misc]  # its fields are columns of the schema
+    return list(map(line._make, zip(*(table[name].to_pylist() for name in names), strict=True)))
 
 
 # One line per trial
@@ -232,19 +250,19 @@ def _with_source(table: pa.Table, source: str) -> pa.Table:
     return table.append_column("source", pc.if_else(imported, "imported", source).cast(pa.string()))
 
 
-def _mark_contributions(frame: pd.DataFrame) -> pd.DataFrame:
+def _mark_contributions(table: pa.Table) -> pa.Table:
     """Mark contributed rows as confirmed if another machine with the same card agrees; imported rows do not confirm."""
-    contributed = frame["origin"].astype(str).str.startswith(CONTRIBUTED).to_numpy(bool)
-    if not contributed.any():
-        return frame
-    cards = frame.loc[contributed, "device_name"].unique()
-    vouching = contributed | (frame["source"] != "imported").to_numpy(bool)
+    contributed = pc.starts_with(table["origin"], CONTRIBUTED)
+    if not pc.any(contributed).as_py():
+        return table
+    cards = pc.is_in(table["device_name"], table.filter(contributed)["device_name"].unique())
+    vouching = pc.or_(contributed, pc.not_equal(table["source"], "imported"))
     columns = [*contribution.CONFIRMED_BY, "trial_id", "machine_id", "step_s", "noise", "pairs"]
-    lines = frame.loc[vouching & frame["device_name"].isin(cards), columns].to_dict("records")
-    confirmed = frame["trial_id"].isin(contribution.find_confirmed(lines)).to_numpy(bool)
-    source = frame["source"].astype(object).to_numpy(copy=True)
-    source[contributed] = np.where(confirmed[contributed], CONFIRMED, UNCONFIRMED)
-    return frame.assign(source=pd.Categorical(source))
+    lines = table.filter(pc.and_(vouching, cards)).select(columns).to_pylist()
+    found = pa.array(sorted(contribution.find_confirmed(lines)), pa.string())
+    marks = pc.if_else(pc.is_in(table["trial_id"], found), CONFIRMED, UNCONFIRMED)
+    source = pc.if_else(contributed, marks, table["source"])
+    return table.set_column(table.schema.get_field_index("source"), "source", source)
 
 
 def _drop_copies(table: pa.Table) -> pa.Table:
@@ -252,29 +270,42 @@ def _drop_copies(table: pa.Table) -> pa.Table:
     if pc.count_distinct(table["trial_id"]).as_py() == table.num_rows:
         return table
     whole = pc.invert(pc.is_in(table["outcome"], pa.array(list(CUT_OFF))))
-    rank = pd.DataFrame({"id": table["trial_id"], "whole": whole, "steps": table["steps"]})
-    best = rank.sort_values(["whole", "steps"], ascending=False, kind="stable").drop_duplicates("id")
-    return table.take(pa.array(np.sort(best.index.to_numpy())))
+    rank = pa.table({"id": table["trial_id"], "whole": whole.cast(pa.int8()), "steps": table["steps"]})
+    places = pa.array(np.arange(table.num_rows))
+    order = rank.append_column("place", places).sort_by(
+        [("whole", "descending"), ("steps", "descending"), ("place", "ascending")]
+    )
+    return table.take(pa.array(sorted(_first_places(order["id"], order["place"]))))
 
 
-def to_dataframe(table: pa.Table) -> pd.DataFrame:
-    """Return rows or lines for a list: with display names of machines, without duplicates, newest run first."""
+def _first_places(names: pa.ChunkedArray, places: pa.ChunkedArray) -> list[int]:
+    """Return the first place of each name, in the order of first occurrence."""
+    found: dict[str, int] = {}
+    for name, place in zip(names.to_pylist(), places.to_pylist(), strict=True):
+        found.setdefault(name, place)
+    return list(found.values())
+
+
+def order_lines(table: pa.Table) -> pa.Table:
+    """Return rows or lines for a list: with display names of machines, without duplicates, newest run first.
+
+    A text column whose values repeat is stored as a dictionary.
+    """
     machine = pc.binary_join_element_wise(
         table["cpu_name"], " (", pc.utf8_slice_codeunits(table["machine_id"], 0, 6), ")", ""
     )
     table = table.append_column("machine", machine)
-    texts = [field.name for field in table.schema if field.type == pa.string()]
-    frame: pd.DataFrame = table.to_pandas(categories=[name for name in texts if name not in UNIQUE_TEXTS])
-    frame = frame.drop_duplicates("trial_id")
-    ordered = frame.sort_values("trial_id").sort_values("started_at", ascending=False, kind="stable")
-    return ordered.reset_index(drop=True)
+    names = table["trial_id"]
+    if pc.count_distinct(names).as_py() < table.num_rows:
+        table = table.take(pa.array(_first_places(names, pa.chunked_array([np.arange(table.num_rows)]))))
+    table = table.sort_by([("started_at", "descending"), ("trial_id", "ascending")])
+    for place, field in enumerate(table.schema):
+        if field.type == pa.string() and field.name not in UNIQUE_TEXTS:
+            table = table.set_column(place, field.name, table[field.name].combine_chunks().dictionary_encode())
+    return table
 
 
 # Studies
-
-
-Line = namedtuple("Line", study.COLUMNS)  # type: ignore[misc]  # its fields are columns of the schema
-"""A reduced row with the columns by which studies are grouped."""
 
 
 def _study_line(of: Study) -> StudyLine:
@@ -351,7 +382,7 @@ class GalleryData:
         options: options of each filter, ascending.
     """
 
-    trials: pd.DataFrame
+    trials: "pd.DataFrame"
     studies: tuple[StudyLine, ...]
     marks: tuple[str, ...]
     levels: tuple[Level, ...]
@@ -368,8 +399,10 @@ class FilterResult:
     studies: tuple[int, ...]
 
 
-def build_gallery_data(trials: pd.DataFrame, studies: Sequence[StudyLine]) -> GalleryData:
+def build_gallery_data(trials: "pd.DataFrame", studies: Sequence[StudyLine]) -> GalleryData:
     """Derive the data of the gallery from the table of all trials and its studies."""
+    import pandas as pd  # see Overview
+
     met = trust.check_matrix(trials) if len(trials) else np.ones((0, len(trust.CHECKS)), dtype=bool)
     known = trials.assign(trust=pd.Categorical(trust.mark_levels(met)), mark=pd.Categorical(trust.mark_labels(met)))
     known["protocol_version"] = pd.Categorical(known["protocol_version"].astype(str))
@@ -452,7 +485,7 @@ def gallery_summary(data: GalleryData) -> str:
     return f"{parts[0]} in {parts[1]} from {units.format_quantity(machines, 'machine')}; {devices}."
 
 
-def select_lines(data: GalleryData, places: LinePlaces, columns: Sequence[str]) -> pd.DataFrame:
+def select_lines(data: GalleryData, places: LinePlaces, columns: Sequence[str]) -> "pd.DataFrame":
     """Return some columns of some lines."""
     return data.trials[list(columns)].iloc[np.asarray(places, dtype=np.intp)]
 
@@ -470,7 +503,7 @@ def machine_table(data: GalleryData, places: LinePlaces) -> list[dict[str, Any]]
     return [_machine(name, known[name]) for name in first]
 
 
-def _machine(name: str, rows: pd.DataFrame) -> dict[str, Any]:
+def _machine(name: str, rows: "pd.DataFrame") -> dict[str, Any]:
     first = rows.iloc[0]
     accelerators = rows.loc[(rows["device_kind"] != "cpu").to_numpy(), "device_name"]
     return {

@@ -121,7 +121,7 @@ def test_a_study_of_two_rows_of_one_device_is_drawn_with_all_its_charts(world, o
             for place, row in enumerate([challenger] * 2)
         ]
     )
-    (line,) = gallery_table.find_study_lines(gallery_table.load_overview([(world.store, "here")]).frame)
+    (line,) = gallery_table.find_study_lines(gallery_table.load_overview([(world.store, "here")]).table)
     app = open_page(PAGE, study=line.id)
     assert len([chart for chart in alts(app) if chart.startswith("Parts of a step")]) == 2
     assert not app.error

@@ -88,7 +88,7 @@ def test_two_rows_with_one_contender_make_a_study_that_can_be_opened(world, open
         again = {"contender": first.contender, "device": first.device, "device_kind": first.device_kind}
         found += [first, dataclasses.replace(second, **again, threads=first.threads)]
     world.keep(found)
-    (line,) = gallery_table.find_study_lines(gallery_table.load_overview([(world.store, "here")]).frame)
+    (line,) = gallery_table.find_study_lines(gallery_table.load_overview([(world.store, "here")]).table)
     assert "Export" in words(open_page(PAGE, study=line.id))
     assert "Export" in words(open_page(PAGE, run=line.run_ids[0]))
 

@@ -21,8 +21,8 @@ def held(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     for row in TRIALS:
         store.add(row)
-    frame = overview.load_overview([(store, "measured here")]).frame
-    return overview.build_gallery_data(frame, overview.find_study_lines(frame))
+    known = overview.load_overview([(store, "measured here")])
+    return overview.build_gallery_data(known.frame, overview.find_study_lines(known.table))
 
 
 @pytest.mark.slow

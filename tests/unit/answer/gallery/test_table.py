@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,7 +104,7 @@ def test_no_store_and_an_empty_one_have_no_lines_but_all_columns(store):
     for found in (overview.load_overview([]).frame, overview.load_overview([(store, "measured here")]).frame):
         assert len(found) == 0
         assert {*overview.SCALARS, *overview.BLOCK_SUMMARY_SCHEMA.names, "machine", "source"} == set(found.columns)
-        assert overview.find_study_lines(found) == []
+        assert overview.find_study_lines(pa.Table.from_pandas(found)) == []
 
 
 # Which lines
@@ -188,7 +189,7 @@ def lines(frame: pd.DataFrame, **options) -> list[tuple]:
             line.newest,
             (line.baseline_name, line.challenger_name),
         )
-        for line in overview.find_study_lines(frame, **options)
+        for line in overview.find_study_lines(pa.Table.from_pandas(frame), **options)
     ]
 
 
@@ -265,7 +266,7 @@ def test_of_a_run_no_more_rows_are_paired_than_it_may_have_contenders(store):
 
 def test_a_line_says_what_its_study_is_of(store):
     rows = [row for size in (16, 32) for row in run(point=Point(hidden_size=size), run_id=f"{size:012x}")]
-    (line,) = overview.find_study_lines(frame_of(store, rows))
+    (line,) = overview.find_study_lines(pa.Table.from_pandas(frame_of(store, rows)))
     assert (line.dataset, line.model, line.machine) == ("digits", "mlp", "Test CPU (feedfa)")
     assert (line.baseline_name, line.challenger_name) == ("CPU (Test CPU, 4 threads)", "GPU (NVIDIA Test GPU)")
     assert (line.sizes, line.protocol_version) == ((16.0, 32.0), rows[0].protocol_version)
@@ -279,7 +280,7 @@ def test_the_same_rows_of_another_machine_are_another_study(store):
         for size in (16, 32)
         for row in run(point=Point(hidden_size=size), run_id=f"{size:06x}{machine[:6]}", machine_id=machine)
     ]
-    found = overview.find_study_lines(frame_of(store, rows))
+    found = overview.find_study_lines(pa.Table.from_pandas(frame_of(store, rows)))
     assert len(found) == len({line.id for line in found}) == 2
     assert {line.machine for line in found} == {"Test CPU (aaaaaa)", "Test CPU (bbbbbb)"}
 
