@@ -167,7 +167,17 @@ def find_study_lines(table: pa.Table, *, axis: str | None = None, least: int = 2
 def _name_columns(table: pa.Table, names: Sequence[str]) -> list[Any]:
     """Return lines as named tuples of these columns."""
     line: Any = namedtuple("line", names)  # type: ignore[misc]  # its fields are columns of the schema
-    return list(map(line._make, zip(*(table[name].to_pylist() for name in names), strict=True)))
+    return list(map(line._make, zip(*(_list_values(table[name]) for name in names), strict=True)))
+
+
+def _list_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as Python objects, by NumPy: `to_pylist` makes a scalar of Arrow for each first."""
+    values = column.combine_chunks()
+    if values.null_count:
+        return list(values.to_pylist())
+    if pa.types.is_dictionary(values.type):
+        return list(np.array(values.dictionary.to_pylist(), dtype=object)[values.indices.to_numpy()])
+    return list(values.to_numpy(zero_copy_only=False).tolist())
 
 
 # One line per trial
