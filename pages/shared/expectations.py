@@ -165,8 +165,9 @@ def _index_studies(overview: Overview) -> Mapping[Key, Mapping[Key, list[StudyLi
     found: dict[Key, dict[Key, list[StudyLine]]] = {}
     for axis in AXES:
         along = [line for line in lines if line.axis == axis and line.trial_ids[0] in places]
-        rows = overview.table.take(pa.array([places[line.trial_ids[0]] for line in along], pa.int64()))
         names = ("machine_id", "torch_version", *AGREEING_SETTINGS[axis])
+        chosen = pa.array([places[line.trial_ids[0]] for line in along], pa.int64())
+        rows = overview.table.select(names).take(chosen)
         columns = [rows[name].to_pylist() for name in names]
         for line, machine, torch, *settings in zip(along, *columns, strict=True):
             ours = found.setdefault((axis, frozenset((line.baseline, line.challenger)), machine, torch), {})

@@ -69,8 +69,8 @@ Places = npt.NDArray[np.intp]
 class Overview:
     """One line per stored trial (see `load_overview`), and the files that could not be read.
 
-    Only the gallery's lists read `table` as a data frame, since importing pandas takes a third of a second. `newer` are
-    files of a newer version, of which the known columns were read. `left_out` is the number of rows beyond
+    The first page reads only `table`: the first use of `frame` imports pandas, which takes a third of a second. `newer`
+    are files of a newer version, of which the known columns were read. `left_out` is the number of rows beyond
     `MOST_TRIALS`, in older files.
     """
 
