@@ -12,8 +12,9 @@ from pages.shared import server
 if __name__ == "__main__":
     st.set_page_config(page_title="Crossover", page_icon="⚖️", layout="wide")
     with server.IMPORTS:  # the first visitor may come while the server imports them
-        from pages.shared import guide, layout, permits
+        from pages.shared import layout, permits
+        from pages.shared.layout import run_page
     permits.frame()
-    guide.run_page(st.navigation(layout.menu(), position="hidden"))
+    run_page(st.navigation(layout.menu(), position="hidden"))
 else:
     app = st.App(__file__, lifespan=server.lifespan, middleware=server.MIDDLEWARE, routes=server.ROUTES)

@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import __version__
-from .commands import COMMAND_HELP, EXAMPLES, FAILED, USAGE, output
+from .commands import COMMAND_HELP, EXAMPLES, FAILED, USAGE, Parser, print_note
 from .errors import CrossoverError, DeviceUnavailable, ForeignFile, InvalidValue, LaneUnavailable
 from .text import clean_logs
 
 COMMANDS = {
     "app": "app",
-    "devices": "devices",
+    "devices": "machines",
     "run": "run",
-    "sweep": "sweep",
+    "sweep": "run",
     "crossover": "crossover",
     "at": "crossover",
-    "choose": "choose",
+    "choose": "crossover",
     "lesson": "lesson",
-    "case": "case",
+    "case": "lesson",
     "contribute": "contribute",
     "store": "store",
     "machines": "machines",
@@ -52,10 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CrossoverError as error:
         from .question import describe  # imports all parts of a question, which no help text needs
 
-        output.print_note(describe.format_command_error(error))
+        print_note(describe.format_command_error(error))
         return USAGE if isinstance(error, USAGE_ERRORS) else FAILED
     except KeyboardInterrupt:  # not an error; if a job is followed, this stops the job
-        output.print_note("Stopped.")
+        print_note("Stopped.")
         return FAILED
     except BrokenPipeError:
         sys.stderr.close()
@@ -69,13 +69,13 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     Args:
         word: name of the command to load; all others are only listed. None loads every command.
     """
-    root = output.Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
+    root = Parser(prog="python -m core", description="When does training on a GPU start to pay off?")
     root.add_argument("--version", action="version", version=f"crossover {__version__}")
     commands = root.add_subparsers(required=True, metavar="command")
     asked = [name for name in COMMANDS if word in (None, name)]
-    for module in dict.fromkeys(COMMANDS[name] for name in asked):
-        loaded = importlib.import_module(f".commands.{module}", __package__)
-        getattr(loaded, f"add_{module}_command")(commands)
+    for name in asked:
+        module = importlib.import_module(f".commands.{COMMANDS[name]}", __package__)
+        getattr(module, f"add_{name}_command")(commands)
     _add_examples(commands, root.prog)
     for name in (name for name in COMMAND_HELP if name not in commands.choices):
         commands.add_parser(name, help=COMMAND_HELP[name])

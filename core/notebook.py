@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .answer import study
-from .answer.result import Basis, Crossover
+from .answer.judgement import Basis, Crossover
 from .answer.run import Run
 from .answer.study import Study
-from .commands import measuring
+from .commands.run import choose_contenders, require_machine, show_job_progress
 from .errors import InvalidValue
 from .files import sources
 from .jobs import client
@@ -157,7 +157,7 @@ def run(
         raise InvalidValue("question", question, "an Experiment or a Sweep, or left out where training is given")
     if question is None:
         question = _ask_training(training, sizes, devices, queue)
-    follow = functools.partial(measuring.show_job_progress, in_notebook=True)
+    follow = functools.partial(show_job_progress, in_notebook=True)
     folder = Store(RESULTS) if store is None else store
     return Results(client.run(question, folder, queue, follow, quiet_s=wait_for_quiet))
 
@@ -170,7 +170,7 @@ def devices() -> "pandas.DataFrame":
     """
     import pandas
 
-    found = measuring.require_machine(Queue()).devices
+    found = require_machine(Queue()).devices
     return pandas.DataFrame(
         [{"device": one.device, "kind": one.kind, "name": one.name, "driver": one.driver} for one in found]
     )
@@ -185,7 +185,7 @@ def _ask_training(
     if not chosen:
         raise InvalidValue("sizes", "", "one or several sizes to call build with")
     at = functools.partial(Point, training=f"{file.name}:{function}", source_hash=sources.hash_sources(file))
-    contenders = tuple(map(Contender.parse, names)) if names else measuring.choose_contenders(None, queue)
+    contenders = tuple(map(Contender.parse, names)) if names else choose_contenders(None, queue)
     folder = str(file.parent)
     if len(chosen) == 1:
         return Experiment(point=at(size=chosen[0]), contenders=contenders, folder=folder)

@@ -10,7 +10,7 @@ import psutil
 from core.jobs.cluster_node import MACHINE_VARIABLE
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import JOBS_VARIABLE
-from core.remote.local_cache import CACHES_VARIABLE
+from core.remote import CACHES_VARIABLE
 
 MACHINE = {"num_cpus": 0, "resources": {"crossover_machine": 1}}
 """A node that starts no process before it is given a task; ours take no processor of Ray's."""

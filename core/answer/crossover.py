@@ -35,8 +35,21 @@ from .curve_estimate import (
     size_variances,
     visit_share,
 )
-from .judgement import CROSSING_TAIL, SIGN_RISK, Judgement, judge_readings
-from .result import DECIDED, Assumed, Band, Basis, Clear, Crossover, Evidence, Size, SpeedupAt
+from .judgement import (
+    CROSSING_TAIL,
+    DECIDED,
+    SIGN_RISK,
+    Assumed,
+    Band,
+    Basis,
+    Clear,
+    Crossover,
+    Evidence,
+    Judgement,
+    Size,
+    SpeedupAt,
+    judge_readings,
+)
 from .statistics import TIE
 from .verdict import VerdictCode, closeness_reason
 

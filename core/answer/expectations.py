@@ -16,8 +16,8 @@ import numpy as np
 from .. import units
 from ..errors import InvalidValue
 from ..question import models
-from ..question.devices import inline_device_name
 from ..question.experiment import Contender, Experiment, Point
+from ..question.lanes import inline_device_name
 from ..question.models import operations
 from ..question.models.families import field_of_answer_axis
 from ..question.sweep import Sweep
@@ -25,7 +25,7 @@ from ..results.schema import Trial
 from . import wording
 from .crossover import log_speedups
 from .curve_estimate import SpeedupCurve, posterior_variance
-from .result import Crossover, Evidence
+from .judgement import Crossover, Evidence
 from .search import USUAL_SEARCH_SIZES
 from .speedup import speedup
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import units
-from ..question.devices import capitalize_name
 from ..question.experiment import inline_name
+from ..question.lanes import capitalize_name
 from ..question.models.families import ROWS
 from ..results.schema import Trial
 from . import wording
-from .result import Crossover, Evidence
+from .judgement import Crossover, Evidence
 from .statistics import p90_to_median
 
 MAX_SPREAD = 1.5

@@ -14,10 +14,9 @@ from typing import Any
 from .. import units
 from ..errors import InvalidValue
 from ..results.schema import Trial
-from . import accuracy, best_variants, causes, remedies, speedup, training_cost
-from .best_variants import BestVariantPair
+from . import accuracy, causes, remedies, speedup, training_cost
 from .causes import StepParts
-from .remedies import Remedies
+from .remedies import BestVariantPair, Remedies, find_best_variants
 from .speedup import StepTime
 from .training_cost import BreakEven
 from .verdict import Verdict
@@ -148,4 +147,4 @@ class Run:
     @cached_property
     def best_variants(self) -> BestVariantPair | None:
         """The best variants of two devices; raises `NotComparable` as `remedies` does."""
-        return best_variants.find_best_variants(self.trials)
+        return find_best_variants(self.trials)

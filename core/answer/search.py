@@ -21,8 +21,7 @@ import numpy as np
 from .. import units
 from .crossover import decide_crossover, log_speedups
 from .curve_estimate import SpeedupCurve
-from .judgement import judge_readings
-from .result import Crossing, Crossover, Evidence, Size
+from .judgement import Crossing, Crossover, Evidence, Size, judge_readings
 
 NARROW_RATIO = 1.3
 """Ratio of the ends of the interval below which it counts as narrow: about a third of a doubling."""

@@ -20,28 +20,28 @@ from ..question.models import families
 from ..question.sweep import Sweep, size_on_axis
 from ..results.schema import Trial
 from ..results.store import CUT_OFF
-from . import causes, comparable, interference, speedup, training_cost
+from . import causes, interference, speedup, training_cost
 from .crossover import locate_crossover
 from .interference import PairInterference
-from .result import BASES, Basis, Crossover, Evidence, Size
+from .judgement import BASES, Basis, Crossover, Evidence, Size
 from .verdict import Verdict
 
-SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(comparable.DEPENDENT_COLUMNS.values()))))
+SIZED = tuple(dict.fromkeys((*SIZE_AXES, *itertools.chain.from_iterable(speedup.DEPENDENT_COLUMNS.values()))))
 """Sizes and the columns that depend on them: the runs of a study may differ in these columns."""
 
-FIXED = tuple(name for name in comparable.STUDY_COLUMNS if name not in SIZED)
+FIXED = tuple(name for name in speedup.STUDY_COLUMNS if name not in SIZED)
 """Columns in which the runs of every study agree."""
 
 COLUMNS = (
     *("run_id", "trial_id", "started_at", "outcome", "device_kind", "threads", "cpu_name"),
-    *(*FIXED, *SIZED, *comparable.DEVICE_COLUMNS),
+    *(*FIXED, *SIZED, *speedup.DEVICE_COLUMNS),
 )
 """Columns of a row by which studies are grouped and named; a light line of a row needs no others."""
 
 Pair = tuple[Trial, Trial]
 """Baseline and challenger of one run."""
 
-_read_fixed, _read_sizes, _read_device = attrgetter(*FIXED), attrgetter(*SIZED), attrgetter(*comparable.DEVICE_COLUMNS)
+_read_fixed, _read_sizes, _read_device = attrgetter(*FIXED), attrgetter(*SIZED), attrgetter(*speedup.DEVICE_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,10 +237,10 @@ def sweep_evidence(
 
 def study_identity(pair: tuple[Trial, Trial], axis: str) -> str:
     """Return the id of the study on an axis that two rows of a run belong to; list columns do not matter."""
-    devices = (comparable.column_values(row, comparable.DEVICE_COLUMNS) for row in pair)
-    agreed = comparable.identity_columns(comparable.columns_except_axis(comparable.STUDY_COLUMNS, axis), pair[0])
-    shared = comparable.column_values(pair[0], agreed)
-    return comparable.identity_hash(axis, (*shared, *itertools.chain.from_iterable(devices)))
+    devices = (speedup.column_values(row, speedup.DEVICE_COLUMNS) for row in pair)
+    agreed = speedup.identity_columns(speedup.columns_except_axis(speedup.STUDY_COLUMNS, axis), pair[0])
+    shared = speedup.column_values(pair[0], agreed)
+    return speedup.identity_hash(axis, (*shared, *itertools.chain.from_iterable(devices)))
 
 
 def study_contender_label(trial: Trial, threads: Set[int]) -> str:
@@ -317,7 +317,7 @@ def _group_by_axis(
     pairs: Mapping[tuple[int, Sizes], list[Pair]], axis: str, least: int, *, repeats: bool
 ) -> Iterable[Study]:
     """Yield studies of pairs that agree in everything except an axis and its dependent columns, with `least` sizes."""
-    varying, place = comparable.axis_dependent_columns(axis) | {"parameters"}, SIZED.index(axis)
+    varying, place = speedup.axis_dependent_columns(axis) | {"parameters"}, SIZED.index(axis)
     agreed = [name not in varying for name in SIZED]
     groups: dict[tuple[int, Sizes], dict[Any, list[Pair]]] = {}
     for (number, sizes), alike in pairs.items():
@@ -352,13 +352,11 @@ def _is_whole(pair: Pair) -> bool:
 def _require_one_study(study: Study) -> None:
     first, *others = study.every_run
     for pair in others:
-        comparable.require_equal(
-            first[0], pair[0], comparable.columns_except_axis(comparable.STUDY_COLUMNS, study.axis)
-        )
+        speedup.require_equal(first[0], pair[0], speedup.columns_except_axis(speedup.STUDY_COLUMNS, study.axis))
         for before, after in zip(first, pair, strict=True):
-            comparable.require_equal(before, after, comparable.DEVICE_COLUMNS)
+            speedup.require_equal(before, after, speedup.DEVICE_COLUMNS)
     for baseline, challenger in study.every_run:
-        comparable.require_equal(baseline, challenger, comparable.RUN_COLUMNS)
+        speedup.require_equal(baseline, challenger, speedup.RUN_COLUMNS)
     if len(set(study.sizes)) < len(study.runs):
         raise NotComparable(
             f"Two runs of the study have the same {SIZE_AXES[study.axis]}. Only one run per size counts."

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from .. import units
 from ..errors import ForeignFile, InvalidValue
 from ..question.fields import SIZE_AXES
-from . import crossover, interference, timing_exports
-from .result import Basis, Crossover, Evidence
+from . import crossover, interference, text_table
+from .judgement import Basis, Crossover, Evidence
 from .text_table import (
     MAX_TIMINGS_BYTES,
     UNITS,
@@ -230,7 +230,7 @@ def read_timings(
     """
     columns = columns or TableColumns()
     if len(data) <= MAX_TIMINGS_BYTES:
-        data = timing_exports.convert_export(data, name)
+        data = text_table.convert_export(data, name)
     table = TextTable(data, name)
     titles = [_clean_title(cell) for cell in table.header]
     lowered = [title.lower() for title in titles]

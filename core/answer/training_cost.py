@@ -25,9 +25,8 @@ from ..question.experiment import Point, inline_name
 from ..question.sweep import vary
 from ..results.schema import Trial
 from . import causes, predict
-from .predict import Prediction, Range
+from .predict import Prediction, Range, find_level
 from .predict.cards import FOLDER
-from .predict.curve import find_level
 from .speedup import speedup, step_time
 
 NOTABLE_EXCESS = 0.005

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import units
-from ..question.devices import does
 from ..question.experiment import inline_name
+from ..question.lanes import does
 from .statistics import TIE
 
 VerdictCode = Literal["gpu_faster", "cpu_faster", "too_close", "missing"]

@@ -5,10 +5,10 @@ import math
 from collections.abc import Sequence
 
 from .. import units
-from ..question.devices import capitalize_name, does, inline_device_name
 from ..question.fields import FIELDS, SIZE_AXES
+from ..question.lanes import capitalize_name, does, inline_device_name
 from ..question.models.families import field_of_answer_axis
-from .result import Assumed, Basis, Clear, Crossing, Crossover, Size
+from .judgement import Assumed, Basis, Clear, Crossing, Crossover, Size
 from .statistics import TIE
 from .verdict import INCONCLUSIVE, QUIET_NOTE, Verdict
 

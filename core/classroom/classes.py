@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from ..errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, StoreError, unwritable
-from ..files import atomic, documents
+from ..files import documents
 from ..files.project import DATA
 from ..results.store import Store
 from ..text import as_line
@@ -360,7 +360,7 @@ class Classes:
             target.mkdir(exist_ok=True)
             for file in files:
                 file.rename(target / file.name)
-            atomic.flush_folder(target)
+            documents.flush_folder(target)
             if kept.prediction is None and gone.prediction is not None:
                 _update_student(connection, class_, kept, **vars(gone.prediction))
             if not gone.waiting:
@@ -445,7 +445,7 @@ def _hide(folder: Path) -> None:
     """Rename a folder that will be removed, so that nobody can write into it; raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         folder.rename(folder.with_name(_HIDDEN + folder.name))
-        atomic.flush_folder(folder.parent)
+        documents.flush_folder(folder.parent)
 
 
 def _list_classes(connection: sqlite3.Connection) -> Iterator[tuple[str, Class | None, str]]:

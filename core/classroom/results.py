@@ -24,7 +24,7 @@ from .. import units
 from ..answer import speedup, wording
 from ..answer import study as studies
 from ..answer import verdict as verdicts
-from ..answer.result import Outcome
+from ..answer.judgement import Outcome
 from ..answer.statistics import TIE
 from ..answer.study import Study
 from ..errors import CrossoverError, ForeignFile, NotAllowed, StoreError

@@ -4,14 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..answer.result import BASES
+from .. import remote
+from ..answer.judgement import BASES
 from ..errors import CrossoverError, InvalidValue, StoreError, require_choice
 from ..files import sources
 from ..files.project import PROJECT
 from ..question import custom, models, presets
 from ..question.experiment import Point
 from ..question.fields import FIELDS, TRAINING, Field
-from ..remote import local_cache
 from ..results.store import RESULTS
 
 
@@ -35,7 +35,7 @@ def _store(text: str) -> Path:
     try:
         if not text.strip():
             raise InvalidValue("store", "", "a folder, or an address such as s3://bucket/prefix")
-        return local_cache.resolve_store(text)
+        return remote.resolve_store(text)
     except CrossoverError as error:
         raise argparse.ArgumentTypeError(str(error).removeprefix("store ")) from error
 

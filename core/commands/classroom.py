@@ -13,20 +13,20 @@ from ..classroom.classes import DAYS, Class, Classes, Student
 from ..classroom.question import ANYBODY, ClassQuestion
 from ..classroom.students import EXAMPLE, check_nickname, fold_name, format_code, hash_code, may_join, secret
 from ..errors import CrossoverError, InvalidValue, StoreError, unwritable
-from ..files import atomic
+from ..files import documents
 from ..jobs import client
 from ..jobs.queue import Queue
 from ..question import describe, presets
 from ..question.fields import TRAINING
 from ..results.store import Store
 from ..text import to_file_name
-from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output, sweep
+from . import COMMAND_HELP, FAILED, OK, arguments, print_answer, print_result, run
 
 OPTIONS = ("preset", "scale", "axis", "values", "range", "budget_s", "point_budget_s", "pairs")
 """Options that define the question in addition to those of a point; pages use them in commands for students."""
 
 
-def add_classroom_command(commands: Any) -> None:
+def add_class_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("class", help=COMMAND_HELP["class"])
     actions = parser.add_subparsers(required=True, metavar="action")
@@ -94,7 +94,7 @@ def create(options: argparse.Namespace) -> int:
         f"Teacher's code: {secret}   (not stored; write it down)",
         f"It is deleted on {made.expires_at[:10]}.",
     ]
-    output.print_answer(options, facts | {"measure": question.words}, "\n".join(lines))
+    print_answer(options, facts | {"measure": question.words}, "\n".join(lines))
     return OK
 
 
@@ -110,13 +110,13 @@ def list_classes(options: argparse.Namespace) -> int:
     ]
     kept = [f"{classes.folder / name}: {reason} Nothing was deleted." for name, reason in damaged.items()]
     text = "\n".join([*shown, *kept]) or "There are no classes."
-    output.print_answer(options, {"classes": lines, "damaged": damaged}, text)
+    print_answer(options, {"classes": lines, "damaged": damaged}, text)
     return OK
 
 
 def delete(options: argparse.Namespace) -> int:
     """Delete a class."""
-    output.print_result(f"The class {Classes().delete_by_code(options.code)} is deleted.")
+    print_result(f"The class {Classes().delete_by_code(options.code)} is deleted.")
     return OK
 
 
@@ -130,7 +130,7 @@ def students(options: argparse.Namespace) -> int:
         + (f". {line['fault']}" if line["fault"] else "")
         for line in lines
     ]
-    output.print_answer(options, {"students": lines}, "\n".join(shown) or "Nobody has joined this class.")
+    print_answer(options, {"students": lines}, "\n".join(shown) or "Nobody has joined this class.")
     return OK
 
 
@@ -139,7 +139,7 @@ def admit(options: argparse.Namespace) -> int:
     classes, class_ = _class(options.code)
     wanted = _find_students(classes, class_, options.nickname) if options.nickname else classes.students(class_)
     count = classes.admit(class_, wanted)
-    output.print_result(f"{units.format_quantity(count, 'student')} admitted.")
+    print_result(f"{units.format_quantity(count, 'student')} admitted.")
     return OK
 
 
@@ -148,7 +148,7 @@ def remove(options: argparse.Namespace) -> int:
     classes, class_ = _class(options.code)
     wanted = _find_students(classes, class_, options.nickname)
     classes.remove(class_, wanted)
-    output.print_result(f"Removed: {', '.join(student.nickname for student in wanted)}.")
+    print_result(f"Removed: {', '.join(student.nickname for student in wanted)}.")
     return OK
 
 
@@ -157,14 +157,14 @@ def merge(options: argparse.Namespace) -> int:
     classes, class_ = _class(options.code)
     gone, kept = _find_students(classes, class_, [options.nickname, options.into])
     classes.merge(class_, gone, kept)
-    output.print_result(f"All results of {gone.nickname} now belong to {kept.nickname}.")
+    print_result(f"All results of {gone.nickname} now belong to {kept.nickname}.")
     return OK
 
 
 def make_code(_options: argparse.Namespace) -> int:
     """Print a new code for the host, and the entry for its settings file."""
     code = secret()
-    output.print_result(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{hash_code(code)}"')
+    print_result(f'{code}\n\n[class]\ncreate = "code"\ncode_hash = "{hash_code(code)}"')
     return OK
 
 
@@ -174,18 +174,20 @@ def measure(options: argparse.Namespace) -> int:
         raise InvalidValue("code", options.code, f"a join code, such as {EXAMPLE}")
     nickname = check_nickname(options.nickname)
     question, queue, store = build_class_question(options), Queue(), Store(options.store)
-    asked = question.with_contenders(measuring.choose_contenders(options.devices, queue))
-    job = measuring.show_job_progress(queue, measuring.submit_question(queue, asked, store, fresh=options.fresh))
+    asked = question.with_contenders(run.choose_contenders(options.devices, queue))
+    job = run.show_job_progress(queue, run.submit_question(queue, asked, store, fresh=options.fresh))
     rows = [row for row in client.load_job_rows(queue, job) if not question.objection(row)]
     if not rows:
         return FAILED
     code = format_code(options.code)
     file = options.out or Path(f"class-{code}-{to_file_name(nickname)}.parquet")
     try:
-        atomic.write_atomically(file, lambda into: into.write(results.build_file(rows, code=code, nickname=nickname)))
+        documents.write_atomically(
+            file, lambda into: into.write(results.build_file(rows, code=code, nickname=nickname))
+        )
     except OSError as error:
         raise StoreError(unwritable(str(file), error)) from error
-    output.print_result(f"{len(rows)} rows written to {file}; upload it on the class's page.")
+    print_result(f"{len(rows)} rows written to {file}; upload it on the class's page.")
     return OK if job.state == "finished" else FAILED
 
 
@@ -203,7 +205,7 @@ def build_class_question(options: argparse.Namespace) -> ClassQuestion:
         return ClassQuestion(title=title, words=words, question=asked)
     if not options.preset and not given:
         raise InvalidValue("preset", "", "one of {}, unless --axis says what is varied", presets.PRESETS)
-    varied = dataclasses.replace(sweep.build_sweep(options), contenders=ANYBODY)
+    varied = dataclasses.replace(run.build_sweep(options), contenders=ANYBODY)
     return ClassQuestion(title=title, words=words, question=varied)
 
 
@@ -243,8 +245,8 @@ def _summary(class_: Class, everybody: list[Student]) -> dict[str, Any]:
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
     arguments.add_point(parser)
-    sweep.add_axes(parser)
-    sweep.add_limits(parser)
+    run.add_axes(parser)
+    run.add_limits(parser)
     parser.set_defaults(adaptive=False)  # all students measure the same sizes
 
 

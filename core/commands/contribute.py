@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from ..answer import contribution
-from ..answer.export.script import training_script
+from ..answer.export.run_files import training_script
 from ..errors import CrossoverError, InvalidValue, StoreError, unwritable
-from ..files import atomic
+from ..files import documents
 from ..files.project import PACKAGE, START_FOLDER
 from ..jobs import client
 from ..jobs.machine import Machine
 from ..jobs.queue import Queue
 from ..results.schema import Trial
 from ..results.store import Store
-from . import COMMAND_HELP, FAILED, OK, measuring, output
+from . import COMMAND_HELP, FAILED, OK, print_note, print_result, run
 
 LEAST_BUDGET_S = 5.0
 """Minimum budget of a training in seconds, even if earlier trainings exceeded their budgets."""
@@ -49,9 +49,9 @@ def contribute(options: argparse.Namespace) -> int:
     if not options.output.is_dir():
         raise InvalidValue("output", str(options.output), "a folder that exists")
     began, queue = time.monotonic(), Queue()
-    machine = measuring.require_machine(queue)
+    machine = run.require_machine(queue)
     device = _choose_device(options.device, machine)
-    output.print_note(f"This measures {machine.device_names[device]} for about five minutes. Nothing is sent.")
+    print_note(f"This measures {machine.device_names[device]} for about five minutes. Nothing is sent.")
     with tempfile.TemporaryDirectory() as folder:
         trials = _measure(machine, device, queue, Store(Path(folder) / "store"))
         devices = sorted({trial.device for trial in trials})
@@ -62,16 +62,16 @@ def contribute(options: argparse.Namespace) -> int:
         }
     facts = describe_machine(machine, devices)
     data = contribution.pack_contribution(trials, facts, checks)
-    output.print_result(contribution.describe_contribution(data))
+    print_result(contribution.describe_contribution(data))
     file = options.output / name_file(machine.device_names[device])
     if not (options.yes or _agrees(file)):
-        output.print_note("Nothing was written.")
+        print_note("Nothing was written.")
         return FAILED
     try:
-        atomic.write_atomically(file, lambda opened: opened.write(data))
+        documents.write_atomically(file, lambda opened: opened.write(data))
     except OSError as error:
         raise StoreError(unwritable(str(file), error)) from error
-    output.print_result(f"Written: {file}\n{say_where_to_send()}")
+    print_result(f"Written: {file}\n{say_where_to_send()}")
     return OK
 
 
@@ -90,18 +90,18 @@ def _measure(machine: Machine, device: str, queue: Queue, store: Store) -> list[
     trials: list[Trial] = []
     ends = time.monotonic() + contribution.TOTAL_S
     for number, (name, experiment) in enumerate(planned, 1):
-        output.print_note(f"{number} of {len(planned)}: {name}")
+        print_note(f"{number} of {len(planned)}: {name}")
         left_s = (ends - time.monotonic()) / (len(planned) - number + 1)
         asked = dataclasses.replace(experiment, budget_s=max(LEAST_BUDGET_S, left_s))
-        job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=True))
+        job = run.show_job_progress(queue, queue.submit(asked, store, fresh=True))
         if job.state == "stopped":
             raise CrossoverError("Stopped. Nothing was written.")
         if not job.complete:
-            output.print_note(f"{name} is left out: {job.message}")
+            print_note(f"{name} is left out: {job.message}")
             continue
         rows = client.load_job_rows(queue, job)
         if min(len(row.step_s) for row in rows) < contribution.PAIRS:
-            output.print_note(f"{name} is left out: it is too slow or too large here.")
+            print_note(f"{name} is left out: it is too slow or too large here.")
             continue
         trials += rows
     if not trials:
@@ -140,7 +140,7 @@ def run_script(trials: Sequence[Trial], folder: Path) -> dict[str, float]:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SCRIPT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        output.print_note(f"The script without Crossover failed, so it is left out: {error}")
+        print_note(f"The script without Crossover failed, so it is left out: {error}")
         return {}
     names = {trial.contender for trial in trials}
     lines = (line.split() for line in done.stdout.splitlines())

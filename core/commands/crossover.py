@@ -1,4 +1,7 @@
-"""`print_crossover`: the size from which a device is faster; `print_sizes`: the faster device at given sizes."""
+"""`print_crossover`: the size from which a device is faster; `print_sizes`: the faster device at given sizes.
+
+`print_choices`: whether a GPU that is not available would be faster, predicted from the times of this CPU.
+"""
 
 import argparse
 import dataclasses
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..answer import crossover, study, text_table, timings_csv
 from ..answer.export import report
-from ..answer.result import DECIDED
+from ..answer.judgement import DECIDED
 from ..answer.study import Study
 from ..errors import CrossoverError, ForeignFile, InvalidValue, StoreError, require_choice
 from ..question import catalog, models
@@ -18,7 +21,7 @@ from ..question.experiment import Contender
 from ..question.fields import SIZE_AXES
 from ..results import environment
 from ..results.store import Store
-from . import COMMAND_HELP, FAILED, OK, USAGE, arguments, output
+from . import COMMAND_HELP, FAILED, OK, USAGE, arguments, print_answer, print_note
 
 if TYPE_CHECKING:
     from ..answer.gallery.overview import StudyLine
@@ -36,7 +39,7 @@ SHOWN = 20
 
 
 def add_crossover_command(commands: Any) -> None:
-    """Add both commands to the parser's commands."""
+    """Add the command to the parser's commands."""
     parser = commands.add_parser("crossover", help=COMMAND_HELP["crossover"])
     rule = "print this machine's crossover as a rule for other programs, see examples/rule (default: its answer)"
     parser.add_argument("rule", nargs="?", choices=("rule",), help=rule)
@@ -63,10 +66,10 @@ def add_crossover_command(commands: Any) -> None:
     _add_filters(parser)
     arguments.add_options(parser, "json")
     parser.set_defaults(command=print_crossover)
-    _add_at_command(commands)
 
 
-def _add_at_command(commands: Any) -> None:
+def add_at_command(commands: Any) -> None:
+    """Add the command to the parser's commands."""
     parser = commands.add_parser("at", help=COMMAND_HELP["at"])
     parser.add_argument(
         "--sizes", required=True, help="sizes to answer for, comma-separated, as in 64,512,4096 (required)"
@@ -90,7 +93,7 @@ def print_sizes(options: argparse.Namespace) -> int:
     evidence = chosen.evidence(options.basis or "steady")
     entries = [crossover.speedup_at(evidence, answer, size) for size in sizes]
     document = {"study": chosen.id, "axis": answer.axis, "sizes": [dataclasses.asdict(entry) for entry in entries]}
-    output.print_answer(options, document, report.sizes_text(entries, answer))
+    print_answer(options, document, report.sizes_text(entries, answer))
     return OK
 
 
@@ -124,11 +127,9 @@ def print_crossover(options: argparse.Namespace) -> int:
     answer = chosen.crossover(options.basis or "steady")
     if options.rule:
         document = report.rule_document(chosen, answer)
-        output.print_answer(options, document, report.rule_text(document))
+        print_answer(options, document, report.rule_text(document))
         return OK
-    output.print_answer(
-        options, report.crossover_document(answer) | {"study": chosen.id}, report.crossover_text(answer)
-    )
+    print_answer(options, report.crossover_document(answer) | {"study": chosen.id}, report.crossover_text(answer))
     return OK
 
 
@@ -138,7 +139,7 @@ def _choose_study(options: argparse.Namespace, devices: tuple[str, str] | None) 
     store = Store(arguments.require_store_folder(options))
     found = _find_studies(store, options, axis, devices)
     if not found:
-        output.print_note(f"{store.name} has no two sizes that differ in nothing else{_describe_filters(options)}.")
+        print_note(f"{store.name} has no two sizes that differ in nothing else{_describe_filters(options)}.")
         return None, FAILED
     if len(found) > 1:
         return None, _list_choices(store, found)
@@ -160,7 +161,7 @@ def _answer_from_file(options: argparse.Namespace, devices: tuple[str, str] | No
         raise ForeignFile(f"{unclear} {TABLE_OPTIONS}") from None
     answer = timings_csv.timings_crossover(read, axis=options.axis or "", basis=options.basis or "as_given")
     document = report.crossover_document(answer) | {"file": name, "notes": list(read.notes)}
-    output.print_answer(options, document, report.crossover_text(answer, notes=read.notes))
+    print_answer(options, document, report.crossover_text(answer, notes=read.notes))
     return OK
 
 
@@ -201,9 +202,9 @@ def _find_studies(
 
     held = overview.load_overview([(store, "measured here")])
     for entry in held.skipped:
-        output.print_note(f"{entry.name} was skipped: {entry.reason}.")
+        print_note(f"{entry.name} was skipped: {entry.reason}.")
     if held.left_out:
-        output.print_note(f"Only the newest {held.table.num_rows:,} trials are searched; {held.left_out:,} are older.")
+        print_note(f"Only the newest {held.table.num_rows:,} trials are searched; {held.left_out:,} are older.")
     table = held.table
     chosen = np.array([name.startswith(options.machine or "") for name in table["machine_id"].to_pylist()], dtype=bool)
     for name in ("dataset", "model"):
@@ -221,11 +222,11 @@ def _load_study(store: Store, line: "StudyLine") -> Study:
 
 def _list_choices(store: Store, lines: "Sequence[StudyLine]") -> int:
     narrow = "--study, --axis, --devices, --dataset, --model or --machine"
-    output.print_note(f"{len(lines)} studies are stored; choose one of them with {narrow}:")
+    print_note(f"{len(lines)} studies are stored; choose one of them with {narrow}:")
     for shown in sorted((_load_study(store, entry) for entry in lines[:SHOWN]), key=_is_undecided):
-        output.print_note(report.study_line(shown))
+        print_note(report.study_line(shown))
     if len(lines) > SHOWN:
-        output.print_note(f"and {len(lines) - SHOWN} more")
+        print_note(f"and {len(lines) - SHOWN} more")
     return USAGE
 
 
@@ -242,3 +243,41 @@ def _describe_filters(options: argparse.Namespace) -> str:
     names = ("axis", "devices", *NARROWED_BY)
     given = [f"--{name} {value}" for name in names if (value := getattr(options, name)) is not None]
     return f" with {' '.join(given)}" if given else ""
+
+
+def add_choose_command(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    from ..answer import predict  # only for this command
+
+    parser = commands.add_parser("choose", help=COMMAND_HELP["choose"])
+    arguments.add_point(parser)
+    keys = ", ".join(card.key for card in predict.list_cards())
+    parser.add_argument("--gpu", help=f"cards to predict, comma-separated (default: all): {keys}")
+    parser.add_argument("--price", help="prices per hour, as cpu=0.20,gpu=0.79 or by card (default: none)")
+    parser.add_argument("--machine", help="first characters of the id of the CPU's machine (default: this machine)")
+    arguments.add_options(parser, "store", "json")
+    parser.set_defaults(command=print_choices)
+
+
+def print_choices(options: argparse.Namespace) -> int:
+    """Print a prediction for each card; nothing is measured, and an inconclusive prediction is a valid result."""
+    from ..answer import predict, training_cost  # only for this command
+
+    point = arguments.point(options)
+    cards = options.gpu or ",".join(card.key for card in predict.list_cards())
+    store = Store(arguments.require_store_folder(options))
+    rows = store.trials(machine_id=_machine(options.machine, store))
+    made = training_cost.choose(point, cards, rows, prices=options.price or "")
+    document = {"training": point.to_json(), "choices": [choice.to_json() for choice in made]}
+    print_answer(options, document, "\n\n".join("\n".join(choice.sentences) for choice in made))
+    return OK
+
+
+def _machine(begins: str | None, store: Store) -> str:
+    """Return the machine whose CPU is compared; raises InvalidValue if the store has none or several of that name."""
+    if begins is None:
+        return environment.read_environment().machine_id
+    found = sorted({str(name) for name in store.rows()["machine_id"].to_pylist() if str(name).startswith(begins)})
+    if len(found) != 1:
+        raise InvalidValue("machine", begins, "the first characters of the id of one machine of the store")
+    return found[0]

@@ -1,4 +1,7 @@
-"""`machines`, and `--on` of a sweep: the machines of a Ray cluster, and the crossover of each machine."""
+"""`print_devices`: the devices of this machine that can train. `machines`, and `--on` of a sweep: a Ray cluster.
+
+The commands list the machines of a cluster, and print the crossover of each machine.
+"""
 
 import argparse
 import dataclasses
@@ -10,9 +13,9 @@ from typing import Any
 from .. import units
 from ..answer import study
 from ..answer.export import report
-from ..answer.result import Basis, Crossover
+from ..answer.judgement import Basis, Crossover
 from ..errors import CrossoverError, InvalidValue, require_choice
-from ..files.settings import WAYS, is_way
+from ..files.documents import WAYS, is_way
 from ..jobs import client, cluster
 from ..jobs.cluster_machine import SPREADS, ClusterMachine
 from ..jobs.job import RemoteTarget
@@ -20,13 +23,13 @@ from ..jobs.queue import Queue
 from ..question.sweep import Sweep
 from ..results.schema import Trial
 from ..results.store import Store
-from . import COMMAND_HELP, FAILED, OK, arguments, measuring, output
+from . import COMMAND_HELP, FAILED, OK, arguments, print_answer, run
 
 
 def add_machines_command(commands: Any) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser("machines", help=COMMAND_HELP["machines"])
-    parser.add_argument("--on", default="ray", metavar="CLUSTER", help=f"cluster: {measuring.WHERE} (default: ray)")
+    parser.add_argument("--on", default="ray", metavar="CLUSTER", help=f"cluster: {run.WHERE} (default: ray)")
     arguments.add_options(parser, "json")
     parser.set_defaults(command=machines)
 
@@ -50,7 +53,7 @@ def machines(options: argparse.Namespace) -> int:
     with cluster.connect(options.on) as connected:
         found = cluster.list_machines(connected)
     document = {"machines": list(map(dataclasses.asdict, found))}
-    output.print_answer(options, document, "\n".join(_list_lines(found)) or "The cluster has no machine.")
+    print_answer(options, document, "\n".join(_list_lines(found)) or "The cluster has no machine.")
     return OK if found else FAILED
 
 
@@ -75,7 +78,7 @@ def measure_on_cluster(asked: Sweep, options: argparse.Namespace, queue: Queue, 
     """Measure a sweep on the machines of a cluster, and print the results of each."""
     is_shared = require_choice("spread", options.spread, SPREADS) == "shared"
     elsewhere = RemoteTarget(on=options.on, spread=options.spread)
-    job = measuring.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh, elsewhere=elsewhere))
+    job = run.show_job_progress(queue, queue.submit(asked, store, fresh=options.fresh, elsewhere=elsewhere))
     found: dict[str, list[Trial]] = {}
     for row in client.load_job_rows(queue, job):
         found.setdefault(row.machine_id, []).append(row)
@@ -109,7 +112,7 @@ def _show(
         }
         documents.append(document)
     document = {"sweep_id": asked.id, **asked.to_json(), "machines": documents}
-    output.print_answer(options, document, "\n".join(lines) or "No machine answered.")
+    print_answer(options, document, "\n".join(lines) or "No machine answered.")
 
 
 def _group_machines(machines: Iterable[ClusterMachine], *, is_shared: bool) -> dict[str, list[ClusterMachine]]:
@@ -126,3 +129,24 @@ def _find_answers(asked: Sweep, rows: list[Trial], basis: Basis) -> tuple[list[C
         return [entry.crossover(basis) for entry in study.studies(rows, axis=asked.axes[0].name)], ""
     except CrossoverError as error:
         return [], str(error) if rows else ""
+
+
+def add_devices_command(commands: Any) -> None:
+    """Add the command to the parser's commands."""
+    parser = commands.add_parser("devices", help=COMMAND_HELP["devices"])
+    arguments.add_options(parser, "json")
+    parser.set_defaults(command=print_devices)
+
+
+def print_devices(options: argparse.Namespace) -> int:
+    """Print the machine, its devices, and instructions for a missing device."""
+    machine = run.require_machine(Queue())
+    about = machine.environment
+    lines = [
+        f"{about.cpu_name}, {about.cores_usable} of {about.cores} threads usable, {about.system}",
+        f"Python {about.python_version}, torch {about.torch_version}",
+        *(f"{i.device:8} {i.kind:5} {i.name}{', ' + i.driver if i.driver else ''}" for i in machine.devices),
+        machine.hint,
+    ]
+    print_answer(options, machine.to_json(), "\n".join(lines))
+    return OK

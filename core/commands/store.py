@@ -8,11 +8,11 @@ from typing import Any
 from .. import units
 from ..answer import contribution
 from ..errors import ForeignFile, InvalidValue, StoreError, unwritable
-from ..files import atomic
-from ..results import compaction, exchange
+from ..files import documents
+from ..results import exchange
 from ..results.index import Skipped
-from ..results.store import Store
-from . import COMMAND_HELP, FAILED, OK, arguments, output
+from ..results.store import Store, compact
+from . import COMMAND_HELP, FAILED, OK, arguments, print_answer, print_note
 
 MANY_FILES = 1_000
 """Number of files from which merging them is recommended."""
@@ -24,7 +24,7 @@ def add_store_command(commands: Any) -> None:
     actions = parser.add_subparsers(required=True, metavar="action")
     for name, command, what in (
         ("check", check_store, "read every file and list those that are skipped"),
-        ("compact", compact, "merge small files into few large ones, which load faster"),
+        ("compact", compact_store, "merge small files into few large ones, which load faster"),
         ("import", import_file, "add the rows of a parquet file from another machine"),
         ("export", export, "write all rows into one .parquet or .csv file"),
     ):
@@ -49,18 +49,18 @@ def check_store(options: argparse.Namespace) -> int:
     if found.files >= MANY_FILES:
         lines.append(f"The rows are in {found.files:,} files. To read them faster, run: store compact")
     document = {"store": store.name, **dataclasses.asdict(found)}
-    output.print_answer(options, document, "\n".join(lines))
+    print_answer(options, document, "\n".join(lines))
     return FAILED if found.skipped else OK
 
 
-def compact(options: argparse.Namespace) -> int:
+def compact_store(options: argparse.Namespace) -> int:
     """Merge small files; print the names of files that were left unchanged."""
-    done = compaction.compact(arguments.require_store_folder(options))
+    done = compact(arguments.require_store_folder(options))
     copies = f"\n{done.copies:,} duplicate rows were removed" if done.copies else ""
     merged = f"{units.format_quantity(done.merged, 'file')} with {units.format_quantity(done.rows, 'row')}"
-    output.print_answer(options, dataclasses.asdict(done), f"{merged} merged into {done.parts:,}{copies}")
+    print_answer(options, dataclasses.asdict(done), f"{merged} merged into {done.parts:,}{copies}")
     for entry in done.left:
-        output.print_note(f"{entry.name} was left as it is: {entry.reason}")
+        print_note(f"{entry.name} was left as it is: {entry.reason}")
     return OK
 
 
@@ -69,9 +69,9 @@ def import_file(options: argparse.Namespace) -> int:
     take = _import_contribution if options.contributed else exchange.import_file
     report = take(options.file, options.file.name, Store(options.store))
     text = f"{units.format_quantity(report.added, 'row')} added, {report.duplicates:,} already stored"
-    output.print_answer(options, dataclasses.asdict(report), text)
+    print_answer(options, dataclasses.asdict(report), text)
     for entry in report.refused:
-        output.print_note(f"{entry.name}: {entry.reason}")
+        print_note(f"{entry.name}: {entry.reason}")
     return FAILED if report.refused else OK
 
 
@@ -91,12 +91,12 @@ def export(options: argparse.Namespace) -> int:
         raise InvalidValue("file", options.file.name, "a name that ends in .parquet or .csv")
     read = Store(arguments.require_store_folder(options)).read()
     try:
-        atomic.write_atomically(options.file, lambda file: file.write(exchange.export(read.table, kind)))
+        documents.write_atomically(options.file, lambda file: file.write(exchange.export(read.table, kind)))
     except OSError as error:
         raise StoreError(unwritable(str(options.file), error)) from error
     count = read.table.num_rows
     facts = {"rows": count, "file": str(options.file), "skipped": [entry.name for entry in read.skipped]}
-    output.print_answer(options, facts, f"{units.format_quantity(count, 'row')} written to {options.file}")
+    print_answer(options, facts, f"{units.format_quantity(count, 'row')} written to {options.file}")
     for entry in read.skipped:
-        output.print_note(f"{entry.name} is not among them: {entry.reason}")
+        print_note(f"{entry.name} is not among them: {entry.reason}")
     return OK

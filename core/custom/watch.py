@@ -25,9 +25,9 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 from .. import units
 from ..answer.custom_findings import Cause, CustomSteps, StepFinding, list_findings, weigh_long_steps
-from ..measure.custom import dispatch_overhead, op_counter
+from ..measure.custom import op_counter
 from ..measure.custom.training import StepTimes, witness
-from ..question.devices import device_title
+from ..question.lanes import device_title
 
 WARM_UP = 10
 """Steps that are left out where there are more: they set up what later ones have."""
@@ -215,7 +215,7 @@ class Watch:
         self._hooks = contextlib.ExitStack()
         self._first = self._witness()
         self._learns: bool | None = None
-        self._floor: dispatch_overhead.DispatchOverhead | None = None
+        self._floor: op_counter.DispatchOverhead | None = None
 
     def __iter__(self) -> Iterator[Any]:
         """Hand the batches on, and say what was seen when the loop is over, however it ends."""
@@ -223,7 +223,7 @@ class Watch:
             raise TypeError("there are no batches to iterate over: pass them first, or use `with`")
         self._listen(self._on_update)
         clock, pace, batches = self._clock, self._pace, iter(self._batches)
-        pace.once_ns = dispatch_overhead.estimate_overhead_cost_ns(self._device, self._clock)
+        pace.once_ns = op_counter.estimate_overhead_cost_ns(self._device, self._clock)
         ended = pace.start(clock())
         try:
             for batch in batches:
@@ -272,7 +272,7 @@ class Watch:
     def __enter__(self) -> Self:
         """Begin; a step ends where an optimizer of PyTorch has updated the model."""
         self._listen(self._on_step)
-        self._pace.once_ns = dispatch_overhead.estimate_overhead_cost_ns(self._device, self._clock)
+        self._pace.once_ns = op_counter.estimate_overhead_cost_ns(self._device, self._clock)
         self._ended_ns = self._pace.start(self._clock())
         self._look()
         return self
@@ -401,7 +401,7 @@ class Watch:
 
     def _enter(self) -> None:
         """Count from here on, and in a step of several batches on from the one before."""
-        dispatch_overhead.rehearse()
+        op_counter.rehearse()
         Watch._counting = self
         first = self._mode is None
         if self._mode is None:
@@ -456,7 +456,7 @@ class Watch:
         with contextlib.suppress(Exception):  # a device in trouble; what was clocked is worth saying
             self._learns = self._has_changed()
             if self._counts.operations and self._floor is None:
-                self._floor = dispatch_overhead.find_dispatch_overhead(self._device, self._synchronize, self._clock)
+                self._floor = op_counter.find_dispatch_overhead(self._device, self._synchronize, self._clock)
         self._tell()
 
     def _tell(self) -> None:

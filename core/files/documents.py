@@ -1,23 +1,160 @@
-"""Small files of Crossover, JSON, TOML or text, parsed into typed values, or refused with a reason and a name.
+"""Small files of Crossover, JSON, TOML or text, parsed into typed values, and written as a whole or not at all.
 
 A person with write access, or a broken disk, can put any content into such a file. Examples are a wrong type, a huge
-number, invalid text, deep nesting, a pipe, or a link. This module raises `DamagedFile` in all these cases. Rows are
-parquet and are read by `core.results.parquet`. Nothing here writes.
+number, invalid text, deep nesting, a pipe, or a link. This module raises `DamagedFile` in all these cases, with a
+reason and a name. Errors of a settings file name the key. Rows are parquet and are read by `core.results.parquet`.
+
+Each file is written under a temporary name in the same folder, then renamed. So a reader sees the old content or the
+new one, never a part.
 """
 
+import contextlib
+import errno
 import functools
+import itertools
 import json
 import os
 import re
 import stat
+import time
 import tomllib
+import uuid
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, BinaryIO, TypeVar, cast
 
 import msgspec
 
-from ..errors import CrossoverError, DamagedFile
+from ..errors import CrossoverError, DamagedFile, InvalidValue
+
+_REPLACE_TRIES, _REPLACE_PAUSE_S = 20, 0.01
+"""Tries of a replacement and seconds between them.
+
+Windows refuses to replace a file while a reader has it open; readers in Crossover close it within milliseconds.
+"""
+
+
+ABANDONED_S = 3_600
+"""Age in seconds from which a temporary file is abandoned, because its writer was killed."""
+
+SWEEP_EVERY_S = 600
+"""Minimum seconds between two sweeps of a folder by one process, because a sweep lists the folder."""
+
+MOST_SWEPT = 300
+"""Maximum number of files that are removed at a time, so that writers do not wait."""
+
+_OURS = re.compile(r"\..+\.[0-9a-f]{8}\.tmp|\.probe-[0-9a-f]{32}")
+"""Names of Crossover's temporary files: those of `write_atomically`, and the probe files of `core.results.store`."""
+
+
+def write_atomically(path: Path, fill: Callable[[BinaryIO], object], *, lasting: bool = True) -> None:
+    """Let `fill` write a temporary file next to `path`, then replace `path` with it at once.
+
+    Args:
+        path: path of the file, in an existing folder.
+        fill: writes the content.
+        lasting: whether the content is flushed to disk before the rename, so that it survives a loss of power.
+
+    Raises:
+        OSError: the folder cannot be written; no temporary file is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            fill(file)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        _rename(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if lasting:
+        flush_folder(path.parent)
+
+
+def replace(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Replace a file; a folder of the same name is renamed first.
+
+    Nothing is flushed, because the content is not needed after a loss of power.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if path.is_dir() and not path.is_symlink():
+        set_aside(path)
+    write_atomically(path, fill, lasting=False)
+
+
+def set_aside(path: Path) -> None:
+    """Change the suffix of a file or folder to `.damaged`, replacing an earlier file of this name.
+
+    Raises:
+        OSError: the path cannot be renamed.
+    """
+    path.replace(path.with_suffix(".damaged"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    replace(path, lambda file: file.write(data))
+
+
+def write_json(path: Path, data: object) -> None:
+    """Replace `path` by `data` as JSON.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    write_bytes(path, json.dumps(data).encode())
+
+
+def remove_abandoned_files(folder: Path) -> None:
+    """Remove temporary files of killed writers from a folder, unless this was done recently; ignore failures."""
+    _remove_abandoned_cached(folder, int(time.monotonic() / SWEEP_EVERY_S))
+
+
+@functools.lru_cache(maxsize=64)
+def _remove_abandoned_cached(folder: Path, _moment: int) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        ours = (entry for entry in entries if _OURS.fullmatch(entry.name))
+        for entry in itertools.islice(filter(_is_abandoned, ours), MOST_SWEPT):
+            with contextlib.suppress(OSError):
+                os.unlink(entry)  # noqa: PTH108 - an entry of this folder, not its link target
+
+
+def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
+    with contextlib.suppress(OSError):
+        facts = entry.stat(follow_symlinks=False)
+        return stat.S_ISREG(facts.st_mode) and time.time() - facts.st_mtime > ABANDONED_S
+    return False
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush created and removed names to disk; Windows and some network file systems cannot flush a folder."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    for _ in range(_REPLACE_TRIES - 1):
+        with contextlib.suppress(PermissionError):
+            temporary.replace(path)
+            return
+        time.sleep(_REPLACE_PAUSE_S)
+    temporary.replace(path)
+
 
 MAX_DOCUMENT_BYTES = 4 * 2**20
 """Limit of a file's size in bytes. Most files have some thousand bytes, the longest some hundred thousand."""
@@ -163,3 +300,66 @@ def _reason(error: Exception) -> str:
         case json.JSONDecodeError() | tomllib.TOMLDecodeError():
             return f"it is incomplete or not valid {'JSON' if isinstance(error, json.JSONDecodeError) else 'TOML'}"
     return str(error).rstrip(".")[:_REASON_LENGTH] or type(error).__name__
+
+
+LARGEST_SETTING = 10**12
+"""Highest number that a key may have, unless its default is higher."""
+
+WAYS = ("ray", "ray://HOST:PORT")
+"""Valid names of a cluster, on the command line and in a settings file."""
+
+_WAY = re.compile(r"ray|ray://[\w.-]{1,100}:\d{1,5}", re.ASCII)
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+
+
+def require_type(key: str, value: object, kind: type, allowed: str) -> object:
+    """Return a value if it has the required type.
+
+    Raises:
+        InvalidValue: the value has another type; `allowed` describes valid values.
+    """
+    if not isinstance(value, kind):
+        raise InvalidValue(key, value, allowed)
+    return value
+
+
+def require_number(key: str, value: object, default: float) -> float:
+    """Return a number that is not negative, and an integer if the default is one.
+
+    Raises:
+        InvalidValue: the value is not such a number, or too large.
+    """
+    whole = not isinstance(default, float)
+    number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    most = max(LARGEST_SETTING, default)
+    if isinstance(value, bool) or not number or not 0 <= value <= most:  # type: ignore[operator]  # refuses NaN
+        raise InvalidValue(key, value, f"a {'whole ' if whole else ''}number from 0 to {most:,}")
+    return value  # type: ignore[return-value]
+
+
+def domains(key: str, value: object) -> tuple[str, ...]:
+    """Return a list of domain names.
+
+    Raises:
+        InvalidValue: the value is not such a list.
+    """
+    texts = value if isinstance(value, list) else None
+    if texts is None or not all(isinstance(text, str) and _DOMAIN.fullmatch(text) for text in texts):
+        raise InvalidValue(key, value, 'a list of domains in lower case, such as ["school.example"]')
+    return tuple(texts)
+
+
+def ways(key: str, value: object) -> tuple[str, ...]:
+    """Return a list of clusters.
+
+    Raises:
+        InvalidValue: the value is not such a list.
+    """
+    if not isinstance(value, list) or not all(map(is_way, value)):
+        raise InvalidValue(key, value, 'a list of ways such as ["ray"], each one of {}', WAYS)
+    return tuple(dict.fromkeys(value))
+
+
+def is_way(text: object) -> bool:
+    """Return whether a text names a cluster in one of the forms of `WAYS`."""
+    return isinstance(text, str) and _WAY.fullmatch(text) is not None

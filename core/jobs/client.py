@@ -28,10 +28,9 @@ from ..results.schema import Trial
 from ..results.store import Store
 from . import process
 from .job import Job
-from .machine import Machine
+from .machine import Machine, Serving, WorkerFile
 from .process import ExecutionContext
 from .queue import Queue
-from .worker_file import Serving, WorkerFile
 
 COMMAND = (sys.executable, "-P", str(Path(__file__).parent / "worker" / "__main__.py"))
 """Command that starts a worker: by its path, without a folder of Crossover to import from; the jobs folder follows."""

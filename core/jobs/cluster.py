@@ -27,7 +27,7 @@ from filelock import BaseFileLock, Timeout
 from .. import units
 from ..answer import search, speedup, study
 from ..errors import CrossoverError, JobError
-from ..files import atomic, documents
+from ..files import documents
 from ..files.project import locate_module
 from ..progress import Progress, SweepProgress
 from ..question.experiment import PROTOCOL_VERSION, Experiment, Point
@@ -39,10 +39,10 @@ from . import process, recovery
 from .cluster_machine import ENDED, HOME_VARIABLE, ClusterMachine, Machines, RayMachines
 from .cluster_node import NodeFacts, Report, Request, pack_rows, unpack_rows
 from .job import Job, RemoteTarget
+from .machine import Serving
 from .queue import Queue
 from .worker import sweep
 from .worker.reporter import Reporter
-from .worker_file import Serving
 
 LOOK_S = 0.5
 """Seconds between two checks for a requested stop and for reports of machines."""
@@ -463,7 +463,7 @@ def read_salt(queue: Queue) -> str:
     with suppress(FileNotFoundError):
         return file.read_text(encoding="ascii")
     salt = secrets.token_hex(16)
-    atomic.write_bytes(file, salt.encode())
+    documents.write_bytes(file, salt.encode())
     return salt
 
 

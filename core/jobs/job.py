@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import CrossoverError, DamagedFile
-from ..files import atomic, documents
+from ..files import documents
 from ..files.documents import Seconds
 from ..progress import Progress
 from ..question.demonstrations import Demonstration
@@ -254,7 +254,7 @@ class JobFolder:
         draft = cls(path.with_name(f".{path.name}.tmp"))
         draft.path.mkdir(parents=True)
         request = {_kind(job.question): job.question.to_json(), "store": str(job.store)}
-        atomic.write_json(draft._request, request | msgspec.to_builtins(_select_fields(job, JobRequest)))
+        documents.write_json(draft._request, request | msgspec.to_builtins(_select_fields(job, JobRequest)))
         draft.write(job)
         if job.surroundings and job.surroundings.environment:
             draft.keep_environment()
@@ -268,11 +268,11 @@ class JobFolder:
         Args:
             queue: folder of the queue.
         """
-        atomic.remove_abandoned_files(queue)
+        documents.remove_abandoned_files(queue)
         for draft in queue.glob(".*.tmp"):
             with contextlib.suppress(OSError):
                 facts = draft.lstat()
-                if stat.S_ISDIR(facts.st_mode) and time.time() - facts.st_mtime > atomic.ABANDONED_S:
+                if stat.S_ISDIR(facts.st_mode) and time.time() - facts.st_mtime > documents.ABANDONED_S:
                     shutil.rmtree(draft)
 
     @property
@@ -342,7 +342,7 @@ class JobFolder:
         Raises:
             OSError: the folder cannot be written.
         """
-        atomic.write_json(self._status, msgspec.to_builtins(_select_fields(job, JobStatus)))
+        documents.write_json(self._status, msgspec.to_builtins(_select_fields(job, JobStatus)))
 
     def mark_alive(self) -> None:
         """Mark the job's process as alive if a full disk refuses reports; an empty file needs no space."""
@@ -382,7 +382,7 @@ class JobFolder:
 
     def keep_exhibit(self, exhibit: Exhibit) -> bool:
         """Store the exhibit of a lesson for the lifetime of the job; return whether the disk accepted it."""
-        return self._keep("exhibit.json", exhibit, lambda path, _: atomic.write_json(path, exhibit.to_json()))
+        return self._keep("exhibit.json", exhibit, lambda path, _: documents.write_json(path, exhibit.to_json()))
 
     def read_exhibit(self) -> Exhibit | None:
         """Read the exhibit of a lesson; None before its end, or if it is damaged."""

@@ -26,10 +26,9 @@ from ..question.policy import AnyQuestion
 from ..results.store import Store
 from . import recovery, usage
 from .job import SILENCE_S, Job, JobFolder, RemoteTarget
-from .machine import Moment
+from .machine import Moment, WorkerFile
 from .process import ExecutionContext, Process
 from .usage import Terms, Usage
-from .worker_file import WorkerFile
 
 KEPT_JOBS = 200
 """Number of ended jobs that stay readable; their rows remain in the store."""

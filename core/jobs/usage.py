@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .. import units
 from ..errors import DamagedFile
-from ..files import atomic, documents
+from ..files import documents
 from ..files.documents import Count, Seconds
 from .job import Job
 
@@ -131,12 +131,12 @@ class Usage:
         except DamagedFile as error:  # nobody is blocked for it; a copy of the damaged file remains
             _log.warning("The turns and budgets of today are reset: %s", error)
             with contextlib.suppress(OSError):
-                atomic.set_aside(self.path)
+                documents.set_aside(self.path)
             return {}
 
     def _write(self, entries: dict[str, _Entry]) -> None:
         latest = sorted(entries, key=lambda name: entries[name].turn)[-KEPT_PEOPLE:]
-        atomic.write_json(self.path, {name: asdict(entries[name]) for name in latest})
+        documents.write_json(self.path, {name: asdict(entries[name]) for name in latest})
 
 
 def places(waiting: Sequence[Job], usage: Usage) -> dict[str, int]:

@@ -29,12 +29,10 @@ from ..question.lanes import PLAIN, Lane
 from ..question.models.families import LIBRARIES, explain_missing_library
 from ..text import as_line
 from . import preflight
-from .batches import Feed
 from .breakdown import examine
 from .contender import MeasuredContender
-from .datasets import Data, Split
-from .preflight import FreshTrainings
-from .thread_search import LONG_S
+from .datasets import Data, Feed, Split
+from .preflight import LONG_S, FreshTrainings
 from .timer import BLOCK_MARGIN, LEAD_IN_S, LONGEST_LEAD_IN_S, MIN_BLOCK_S
 from .training import Training
 

@@ -19,12 +19,11 @@ from ..question.lanes import PLAIN
 from ..results import validation
 from ..results.environment import LoadMeter
 from ..results.schema import Outcome
-from . import devices, preflight, thread_search
-from .breakdown import PostRunMeasurements
+from . import devices, preflight
+from .breakdown import PostRunMeasurements, RawValues
 from .datasets import Data
-from .gpu_telemetry import GpuMonitor
+from .gpu import GpuMonitor
 from .preflight import FreshTrainings
-from .raw_values import RawValues
 from .timer import BLOCK_MARGIN, MIN_BLOCK_S, MIN_BLOCK_STEPS, Timer, block_steps, lead_in_steps
 from .training import LossCurve, Training
 
@@ -56,7 +55,7 @@ class MeasuredContender:
         """Store a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
-        self._counts: Sequence[int] = thread_search.candidates()
+        self._counts: Sequence[int] = preflight.candidates()
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message, self.compiling_s = "", 0.0
@@ -114,7 +113,7 @@ class MeasuredContender:
         self._use_settings()
         preflight.check_speed(self.facts["flops_per_step"], budget_s, self._device, self.contender.spoken)
 
-    def shortlist_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
+    def shortlist_threads(self, late: preflight.Late = preflight.no_deadline) -> Iterator[None]:
         """Restrict a compiled variant to the thread counts with which eager steps train fastest; yield between timings.
 
         This comes before the variant starts, because compiling for each count would take too long.
@@ -122,14 +121,12 @@ class MeasuredContender:
         devices.initialise(self.contender.device)
         self._use_settings()
         eager = self._fresh.training(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
-        times = yield from thread_search.choose_thread_times(
-            self._counts, thread_search.Look(training=eager, timer=self._timer), late=late
+        times = yield from preflight.choose_thread_times(
+            self._counts, preflight.Look(training=eager, timer=self._timer), late=late
         )
-        self._counts = thread_search.rank_thread_counts(times)[
-            : thread_search.COMPILED_FOR if self.contender.on_host else 1
-        ]
+        self._counts = preflight.rank_thread_counts(times)[: preflight.COMPILED_FOR if self.contender.on_host else 1]
 
-    def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
+    def try_threads(self, late: preflight.Late = preflight.no_deadline) -> Iterator[None]:
         """Choose the thread count that trains fastest, on steps that are undone afterwards; yield between timings.
 
         This comes after `start`, so the first step uses torch's default number of threads.
@@ -139,11 +136,11 @@ class MeasuredContender:
             return
         training, weights, steps_before = self.training, self.training.weights(), self.training.steps
         self._use_settings()
-        look = thread_search.Look(training=training, timer=self._timer)
+        look = preflight.Look(training=training, timer=self._timer)
         if self.contender.lane.execution == "compiled":
             look.prepare, look.prepare_s[self._counts[0]] = self._prepare, self.raw.startup_compile_s or 0.0
-        times = yield from thread_search.choose_thread_times(sorted(self._counts), look, late=late)
-        self.raw.choose_threads(thread_search.median_times(times))
+        times = yield from preflight.choose_thread_times(sorted(self._counts), look, late=late)
+        self.raw.choose_threads(preflight.median_times(times))
         self.raw.startup_compile_s = look.prepare_s.get(self.raw.threads, self.raw.startup_compile_s)
         training.set_weights(weights)
         training.rewind(self._fresh.feed(steps_before), steps_before)

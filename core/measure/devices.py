@@ -30,14 +30,13 @@ from torch.nn import functional
 
 from .. import units
 from ..errors import CrossoverError, CustomTrainingFailed, DeviceUnavailable, LaneUnavailable, OutOfMemory
-from ..question.devices import DEVICE_KINDS, OTHER
 from ..question.experiment import Contender
-from ..question.lanes import PLAIN
+from ..question.lanes import DEVICE_KINDS, OTHER, PLAIN
 from ..results import environment
 from ..results.environment import DeviceInfo
 from ..results.schema import Outcome
 from ..text import as_line
-from . import gpu_telemetry, missing_gpu
+from . import gpu
 from .timer import Clock, Synchronizable
 
 WORK_S = 0.3
@@ -149,7 +148,7 @@ def discover() -> tuple[DeviceInfo, ...]:
     if accelerator is None:
         return (_info("cpu", "cpu"),)
     kind, count = _kind(accelerator.type), torch.accelerator.device_count()
-    useless = {index for index in range(count) if accelerator.type == "cuda" and missing_gpu.no_kernels(index)}
+    useless = {index for index in range(count) if accelerator.type == "cuda" and gpu.no_kernels(index)}
     usable = (index for index in range(count) if index not in useless)
     return (_info("cpu", "cpu"), *(_info(kind, accelerator.type, index) for index in usable))
 
@@ -165,7 +164,7 @@ def find(device: str) -> DeviceInfo:
         if info.device == device:
             return info
     listed = f": PyTorch sees {', '.join(info.device for info in seen)}" if len(seen) > 1 else ""
-    raise DeviceUnavailable(f"The device {device} is not on this machine{listed}. {missing_gpu.hint()}".strip())
+    raise DeviceUnavailable(f"The device {device} is not on this machine{listed}. {gpu.hint()}".strip())
 
 
 def open_device(device: str) -> Device:
@@ -329,7 +328,7 @@ def _cuda_driver(_: str) -> str:
         return f"ROCm {torch.version.hip}"
     driver = "unknown"
     with contextlib.suppress(Exception):  # there are no bindings, or the driver refuses
-        driver = str(gpu_telemetry.nvml().nvmlSystemGetDriverVersion())
+        driver = str(gpu.nvml().nvmlSystemGetDriverVersion())
     return f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, driver {driver}"
 
 

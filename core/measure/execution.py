@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value
 from torch.nn import functional
 
-from ..files import atomic
+from ..files import documents
 from ..files.project import DATA
 from ..question.lanes import PLAIN, Lane
 from ..results import environment
@@ -442,7 +442,7 @@ class CompiledCode:
 def _keep(folder: Path, seconds: float) -> None:
     """Mark the code of a function as complete, and remove the least recently used code."""
     with contextlib.suppress(OSError):
-        atomic.write_json(folder / _COLD, seconds)
+        documents.write_json(folder / _COLD, seconds)
         others = sorted(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in others[MOST_FUNCTIONS:]:
             shutil.rmtree(old, ignore_errors=True)

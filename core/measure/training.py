@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from ..question.lanes import PLAIN, Lane
 from . import devices
-from .batches import Feed
-from .datasets import Split
+from .datasets import Feed, Split
 from .execution import Batch, Compiled, Graph, Recorder, Step
 
 CURVE_SEGMENTS = 200

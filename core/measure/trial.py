@@ -23,7 +23,7 @@ from ..question.lanes import PLAIN
 from ..question.presets import LOOKS, ROUND_PAIRS
 from ..results import environment
 from ..results.schema import Outcome, Trial
-from . import datasets, devices, preflight, startup, thread_search
+from . import datasets, devices, preflight, startup
 from .boosting import BoostingContender
 from .contender import MeasuredContender
 from .custom import contender as own
@@ -310,7 +310,7 @@ class Measurement:
             info = devices.find(contender.device)
             if refusal := lanes.why_not(contender.lane, info.refusals, contender.spoken):
                 raise LaneUnavailable(refusal)
-            thread_search.require_usable(contender.threads)
+            preflight.require_usable(contender.threads)
 
     def _load(self) -> None:
         self._tell("loading data")
@@ -353,7 +353,7 @@ class Measurement:
         self._require_time()
         self._try_threads(measured, measured.try_threads)
 
-    def _try_threads(self, measured: MeasuredContender, tried: Callable[[thread_search.Late], Iterator[None]]) -> None:
+    def _try_threads(self, measured: MeasuredContender, tried: Callable[[preflight.Late], Iterator[None]]) -> None:
         if measured.raw.threads != BEST_THREADS:
             return
         self._tell(f"trying numbers of threads for {measured.contender.spoken}")

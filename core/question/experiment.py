@@ -16,10 +16,9 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 from ..errors import InvalidValue, require_choice
-from . import catalog, custom, devices, lanes, models
-from .devices import DEVICES, NUMBERED, SINGLE
+from . import catalog, custom, lanes, models
 from .fields import FIELDS, LOADER_PATHS, TRAINING, Training
-from .lanes import PLAIN, Lane
+from .lanes import DEVICES, NUMBERED, PLAIN, SINGLE, Lane
 
 PROTOCOL_VERSION = 2
 """Version of the methodology, raised whenever a change makes newer rows incomparable with older ones."""
@@ -177,12 +176,12 @@ class Contender:
     @property
     def title(self) -> str:
         """Display name: `2 CPU threads, compiled, 10 steps a call`, `GPU`, `GPU 1, CUDA graph`."""
-        return ", ".join(filter(None, (devices.device_title(self.device, self.threads), self.lane.title)))
+        return ", ".join(filter(None, (lanes.device_title(self.device, self.threads), self.lane.title)))
 
     @property
     def spoken(self) -> str:
         """Display name within a sentence: `the CPU`, `1 CPU thread`, `the GPU (bf16)`, `2 CPU threads (compiled)`."""
-        device = devices.inline_device_name(devices.device_title(self.device, self.threads))
+        device = lanes.inline_device_name(lanes.device_title(self.device, self.threads))
         return f"{device} ({self.lane.title})" if self.lane.title else device
 
     @property
@@ -239,7 +238,7 @@ class Experiment:
                 models.families.check_device(self.point.model, contender.device)
             if obstacle := lanes.unfit(contender.lane, self.point):
                 raise InvalidValue(*obstacle)
-            if self.point.dtype == "float64" and not devices.kind_from_name(contender.device).float64:
+            if self.point.dtype == "float64" and not lanes.kind_from_name(contender.device).float64:
                 raise InvalidValue("dtype", "float64", f"float32 with {contender.spoken}, which has no float64")
 
     @functools.cached_property

@@ -19,9 +19,8 @@ from typing import Any, Self
 
 from .. import units
 from ..errors import CrossoverError, DamagedFile, InvalidValue, NotAllowed, require_choice
-from ..files.documents import read_toml, require_stamp
+from ..files.documents import LARGEST_SETTING, domains, read_toml, require_number, require_stamp, require_type, ways
 from ..files.project import SETTINGS_FOLDER
-from ..files.settings import LARGEST, domains, require_number, require_type, ways
 from .demonstrations import Demonstration
 from .experiment import Experiment, Point
 from .fields import FIELDS
@@ -78,7 +77,7 @@ class RunBudget:
     """
 
     seconds: float = float(2 * FIELDS["budget_s"].high)
-    parameters: int = LARGEST
+    parameters: int = LARGEST_SETTING
     operations: int = 10**18
     memory_bytes: int = 10**15
     epochs: int = int(FIELDS["epochs"].high)

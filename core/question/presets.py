@@ -237,7 +237,7 @@ ROUND_PAIRS = 4
 LOOKS = (12, 20, 40, 60)
 """Numbers of pairs after which a run ends if its verdict is certain; after the last one it always ends.
 
-Each look is at the end of a round and widens the interval (`core.answer.rounds`).
+Each look is at the end of a round and widens the interval (`core.answer.statistics`).
 """
 
 FEWEST_PAIRS = 10

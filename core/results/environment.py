@@ -25,7 +25,7 @@ from msgspec import Meta
 from .. import __version__
 from ..files.documents import Count
 from ..files.project import find_origin
-from ..question.devices import DEVICE_KINDS
+from ..question.lanes import DEVICE_KINDS
 from .validation import FORMS
 
 if sys.platform != "win32":

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
+from .. import remote
 from ..errors import CrossoverError, DamagedFile, InvalidValue, StoreError, unwritable
-from ..files import atomic, documents
+from ..files import documents
 from ..files.documents import Count
 from ..question.demonstrations import Demonstration, Kind
 from ..question.experiment import MAX_CONTENDERS
-from ..remote import local_cache
 from .index import Skipped, unreadable_because
 
 MAX_TEXT = 20_000
@@ -297,14 +297,14 @@ def add_exhibit(store: Path, exhibit: Exhibit) -> Path:
     folder = store / EXHIBITS_FOLDER
     target = folder / f"{_stamp(exhibit)}-{exhibit.kind}-{exhibit.id}{SUFFIX}"
     text = json.dumps(exhibit.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-    if (cache := local_cache.open_cache(store)) is not None:
+    if (cache := remote.open_cache(store)) is not None:
         cache.write_file(f"{EXHIBITS_FOLDER}/{target.name}", text.encode())
         return cache.path_of(f"{EXHIBITS_FOLDER}/{target.name}")
     try:
         for place in (store, folder):  # not the parent of the store: see `core.results.store.Store.add_all`
             place.mkdir(exist_ok=True)
-        atomic.remove_abandoned_files(folder)
-        atomic.write_atomically(target, lambda file: file.write(text.encode()))
+        documents.remove_abandoned_files(folder)
+        documents.write_atomically(target, lambda file: file.write(text.encode()))
     except OSError as error:
         raise StoreError(unwritable(f"The store {store}", error)) from error
     return target
@@ -368,7 +368,7 @@ def _newest_files(paths: Iterable[Path], skipped: list[Skipped]) -> Iterator[Pat
 
 def _download_files(store: Path) -> list[Path]:
     """Download the newest exhibits of a store at an address, and return their files; empty for an ordinary folder."""
-    cache = local_cache.open_cache(store)
+    cache = remote.open_cache(store)
     if cache is None:
         return []
     listing = cache.list_files()

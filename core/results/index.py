@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import remote
 from ..errors import ForeignFile, StoreError
-from ..remote import local_cache
 from ..text import as_line
 from .parquet import MAX_FILE_BYTES, object_bytes, read_piece
 from .schema import SCHEMA, SCHEMA_VERSION
@@ -145,7 +145,7 @@ class FolderIndex:
                 unreadable, has_vanished = self._catch_up(list_files(self._folder, now=attempt > 0))
                 if not has_vanished:
                     break
-            cache = local_cache.open_cache(self._folder)
+            cache = remote.open_cache(self._folder)
             if cache is not None and cache.failure:
                 unreadable.append(Skipped(name="recent additions", reason=cache.failure))
             return Findings(
@@ -257,7 +257,7 @@ def list_files(folder: Path, *, now: bool = False) -> set[File]:
     Raises:
         StoreError: the folder cannot be read.
     """
-    if (cache := local_cache.open_cache(folder)) is not None:
+    if (cache := remote.open_cache(folder)) is not None:
         return {
             File(path=cache.path_of(name), size=file.size, written_ns=file.written_ns)
             for name, file in cache.list_files(now=now).items()
@@ -284,7 +284,7 @@ def fetch_file(folder: Path, file: File) -> None:
         OSError: the cache cannot be written.
         StoreError: the address cannot be reached.
     """
-    if (cache := local_cache.open_cache(folder)) is not None:
+    if (cache := remote.open_cache(folder)) is not None:
         if file.size > MAX_FILE_BYTES:
             raise ForeignFile(f"it has {file.size:,} bytes, more than the {MAX_FILE_BYTES:,} that are read")
         cache.fetch_file(file.path, file.size)
@@ -292,7 +292,7 @@ def fetch_file(folder: Path, file: File) -> None:
 
 def fetch_files(folder: Path, files: Collection[File]) -> None:
     """Download several files of a store at an address in parallel; errors recur when the files are read."""
-    if files and (cache := local_cache.open_cache(folder)) is not None:
+    if files and (cache := remote.open_cache(folder)) is not None:
         cache.fetch_files([(file.path, file.size) for file in files if file.size <= MAX_FILE_BYTES])
 
 

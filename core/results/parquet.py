@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import ForeignFile
-from ..files import atomic
+from ..files import documents
 from ..text import replace_invisible
 from . import validation
 from .schema import SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Trial
@@ -311,7 +311,7 @@ def write_table(target: Path, table: pa.Table) -> None:
     Raises:
         OSError: the folder cannot be written, or readers would refuse the file; no file is left behind.
     """
-    atomic.write_atomically(target, lambda file: encode_rows(table, file))
+    documents.write_atomically(target, lambda file: encode_rows(table, file))
 
 
 def encode_rows(table: pa.Table, file: BinaryIO) -> None:
@@ -341,4 +341,4 @@ def write_rows(path: Path, trials: Sequence[Trial]) -> None:
         OSError: the folder cannot be written.
     """
     table = to_table(readable(trials))
-    atomic.replace(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
+    documents.replace(path, lambda file: pq.write_table(table, file, write_page_checksum=True))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from ..question.devices import DEVICE_KINDS
 from ..question.fields import FIELDS, TRAINING
+from ..question.lanes import DEVICE_KINDS
 
 # Declaration of columns
 

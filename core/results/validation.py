@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from ..errors import ForeignFile, InvalidValue
 from ..question import catalog, custom, lanes
-from ..question.devices import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from ..question.experiment import MAX_CONTENDERS, Contender
 from ..question.fields import DATA_PATHS, DTYPES, FIELDS, TRAINING
+from ..question.lanes import DEVICE_KINDS, DEVICES, NUMBERED, SINGLE
 from .schema import OUTCOMES, TRIAL_COLUMNS
 
 # Allowed values of a row

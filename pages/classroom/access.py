@@ -11,11 +11,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.classroom import limits, students
+from core.classroom import students
 from core.classroom.classes import Class, Classes, Prediction, Student
-from core.classroom.limits import Limits, Source, TooOften
 from core.classroom.question import ClassQuestion
 from core.classroom.results import Receipt
+from core.classroom.students import Limits, Source, TooOften
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
 from pages.classroom import findings, teacher
@@ -28,11 +28,11 @@ PRUNED_S = 3600.0
 
 WRONG_CODES = "Too many wrong codes were tried"
 
-_tried = Limits(WRONG_CODES, limits.CODES)
-_secrets_tried = Limits(WRONG_CODES, limits.SECRETS)
-_joined = Limits("Too many students joined this class", limits.JOINS)
-_made = Limits("Too many classes were created", limits.MADE)
-_brought = Limits("Too many files were uploaded", limits.FILES)
+_tried = Limits(WRONG_CODES, students.CODES)
+_secrets_tried = Limits(WRONG_CODES, students.SECRETS)
+_joined = Limits("Too many students joined this class", students.JOINS)
+_made = Limits("Too many classes were created", students.MADE)
+_brought = Limits("Too many files were uploaded", students.FILES)
 
 _log = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ def teaches(class_: Class) -> bool:
         return False
     try:
         teach(class_, link)
-    except limits.TooOften:
+    except students.TooOften:
         return False
     except NotAllowed as error:
         permits.note_refusal(link, str(error))
@@ -200,7 +200,7 @@ def _student_of_link(class_: Class) -> Student | None:
     try:
         with _tried.tried(permits.source()):
             student = findings.classes().recognise(class_, student_id, token)
-    except limits.TooOften:
+    except students.TooOften:
         return None
     except NotAllowed as error:
         permits.note_refusal(link, str(error))

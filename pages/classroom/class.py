@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.classroom.classes import Class
 from core.question import policy
-from pages.classroom import access, findings, projector, teacher, view
+from pages.classroom import access, findings, teacher, view
 from pages.shared import job_view, layout, permits
 from pages.shared.elements import plain, show_errors
 
@@ -30,7 +30,7 @@ def page() -> None:
         access.draw_class_entrance()
         return
     if permits.shows_projector():
-        layout.draw_isolated(projector.draw_projector, class_)
+        layout.draw_isolated(teacher.draw_projector, class_)
         return
     layout.draw_isolated(view.heading, class_)
     layout.draw_isolated(teacher.codes, class_)

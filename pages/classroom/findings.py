@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.answer.charts import class_charts as charts
+from core.answer.charts import lesson_charts as charts
 from core.answer.charts import study_charts
-from core.answer.result import Crossover
+from core.answer.judgement import Crossover
 from core.classroom.classes import CLASSES_VARIABLE, MAX_CLASSES, Class, Classes, Student
 from core.classroom.question import ClassQuestion
 from core.classroom.results import (

@@ -12,7 +12,8 @@ from core.jobs.machine import Machine
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep
 from core.results.schema import Trial
-from pages.explore import many_sizes, one_size, picture, shown_settings, studies, view
+from pages.explore import picture, shown_settings, view
+from pages.explore.settings import draw_run_settings, draw_sweep_settings, set_first_training
 from pages.shared import (
     accelerators_view,
     elements,
@@ -36,11 +37,11 @@ def draw_explore_page() -> None:
     shown = session.read_view() or job_view.find_visitor_job()
     shown_settings.adopt_shown(shown, machine)
     if shown is None and session.is_blank():
-        one_size.set_first_training()
+        set_first_training()
     sides = layout.sides("Explore", asked=job_view.describe_measured_job(shown))
     with sides.settings:
         is_range = view.choose_sizes() == "range"
-    draw_settings = many_sizes.draw_sweep_settings if is_range else one_size.draw_run_settings
+    draw_settings = draw_sweep_settings if is_range else draw_run_settings
     settings = draw_settings(machine, sides)
     with sides.answer, show_errors():
         st.caption(f"**{QUESTION}**")
@@ -119,13 +120,13 @@ def _draw_opening(machine: Machine | None, request: Experiment | Sweep | None) -
 def _draw_stored(machine: Machine | None, *, is_alone: bool) -> None:
     if not is_alone:
         st.divider()
-    studies.draw_custom_timings()
+    view.draw_custom_timings()
     if is_alone:
-        studies.draw_studies_table(machine)
+        view.draw_studies_table(machine)
         return
     with st.expander("Recorded studies", expanded=True, **session.bind_view("recorded_studies")) as part:
         if part.open:
-            studies.draw_studies_table(machine)
+            view.draw_studies_table(machine)
 
 
 def _draw_job_by_id(job_id: str, machine: Machine | None) -> None:

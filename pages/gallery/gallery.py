@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.answer.gallery.overview import GalleryData, Overview, gallery_summary
-from pages.gallery import lists, published, view
+from pages.gallery import lists, view
 from pages.shared import layout, links, queries, session
 from pages.shared.elements import plain
 
@@ -27,12 +27,12 @@ def _draw_gallery(overview: Overview) -> None:
     st.caption(plain(gallery_summary(held)) if len(held.trials) else "Browse and compare results of real machines.")
     layout.draw_isolated(lists.draw_unread_files, overview)
     named = session.read_view()
-    if named is not None and named[1] in published.list_published():
-        published.draw_published_study(named[1], held)
+    if named is not None and named[1] in view.list_published():
+        view.draw_published_study(named[1], held)
         return
     kind = lists.choose_list()
     if kind == "Published" and named is None:
-        published.draw_published_cards()
+        view.draw_published_cards()
     elif len(held.trials):
         _draw_stored(kind, held, named)
     else:

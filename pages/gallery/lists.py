@@ -30,14 +30,14 @@ from core.answer.gallery.overview import (
     select_studies,
 )
 from core.answer.gallery.trust import Level
-from core.answer.result import Crossover, Outcome
+from core.answer.judgement import Crossover, Outcome
 from core.answer.study import Study
 from core.errors import CrossoverError
 from core.question import describe
 from core.question.custom import CUSTOM
-from core.question.devices import DEVICE_KINDS
 from core.question.experiment import display_name
 from core.question.fields import value_label
+from core.question.lanes import DEVICE_KINDS
 from core.results import exchange
 from core.results.exchange import Proposal
 from core.text import as_line, as_lines

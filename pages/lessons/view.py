@@ -16,8 +16,7 @@ import streamlit as st
 from core.answer.export import sections
 from core.answer.lessons import outcomes
 from core.answer.lessons import timeline as timelines
-from core.answer.lessons.outcomes import PredictionOutcome
-from core.answer.lessons.section import Section
+from core.answer.lessons.outcomes import PredictionOutcome, Section
 from core.answer.lessons.timeline import Timeline, trace_section, untimed_section
 from core.jobs.machine import Machine
 from core.question import catalog
@@ -30,10 +29,9 @@ from core.results.exhibits import Exhibit, Moving
 from core.results.schema import Trial
 from core.text import as_lines
 from pages.shared import layout, learning, links, session
-from pages.shared.elements import plain, show_errors
+from pages.shared.elements import draw_timeline, plain, show_errors
 from pages.shared.layout import Sides
 from pages.shared.learning import Expectation, Pair, Task, TaskAnswers, TaskResults
-from pages.shared.timeline import draw_timeline
 
 UNTIMED = (
     "A published benchmark stopped its clock in this way, too: "

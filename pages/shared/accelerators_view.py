@@ -11,10 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.answer import machine_comparison, recorded_machines, speedup, wording
-from core.answer.machine_comparison import Meeting
-from core.answer.recorded_machines import Accelerator, NearRecording, RecordedTraining
-from core.answer.result import BASES, BASIS_TITLES, Basis
+from core.answer import recorded_machines, speedup, wording
+from core.answer.judgement import BASES, BASIS_TITLES, Basis
+from core.answer.recorded_machines import Accelerator, Meeting, NearRecording, RecordedTraining
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
 from core.question import describe
@@ -162,7 +161,7 @@ def find_meetings(rows: Sequence[Trial], axis: str, machine: Machine | None) -> 
         for row in rows
         for each in recorded_machines.find_recorded_curve(picked, recorded_machines.row_settings(row), axis)
     }
-    return machine_comparison.find_meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
+    return recorded_machines.find_meetings(rows, queries.find_rows(trial_ids=ids), axis) if ids else []
 
 
 @show_errors(st.warning)
@@ -272,7 +271,7 @@ def _make_accelerator_line(accelerator: Accelerator, query: Query, axis: str) ->
 
 @show_errors(st.warning)
 def _draw_recorded_verdict(measured: Trial, other: Trial) -> None:
-    found, why = machine_comparison.machine_speedup(measured, other), machine_comparison.recording_cause(other)
+    found, why = recorded_machines.machine_speedup(measured, other), recorded_machines.recording_cause(other)
     key = f"across-{measured.trial_id}-{other.trial_id}"
     words = study_view.draw_verdict(found, key=key, help=SPEEDUP_HELP)
     if found.verdict != "missing" and why:
@@ -285,7 +284,7 @@ def _draw_fingerprints(measured: Trial, other: Trial) -> None:
     label = "Two machines, two fingerprints"
     with st.expander(label, icon=":material/fingerprint:", **session.bind_view("fingerprints")) as part:
         if part.open:
-            facts = machine_comparison.compare_fingerprints(measured, other)
+            facts = recorded_machines.compare_fingerprints(measured, other)
             lines = [{"": name, "Measured": ours, "Recorded": theirs} for name, ours, theirs in facts]
             elements.draw_table(lines, height="content", alt="Fingerprints of both machines")
 
@@ -295,7 +294,7 @@ def _explain_step(met: Meeting, located: LocatedCrossover) -> str:
     estimate = located.answer.estimate
     below = [row for row, _ in met.shared if estimate is not None and getattr(row, met.axis) <= estimate]
     other = next((other for row, other in met.shared if below and row is below[-1]), None)
-    why = machine_comparison.recording_cause(other) if other else ""
+    why = recorded_machines.recording_cause(other) if other else ""
     return f"At {axis_title(met.axis)} {wording.format_size(getattr(other, met.axis))}: {why}" if why else ""
 
 
@@ -310,4 +309,4 @@ def _name_meeting(met: Meeting) -> str:
 
 
 def _name_machine(row: Trial) -> str:
-    return f"{machine_comparison.machine_label(row)}, torch {row.torch_version}"
+    return f"{recorded_machines.machine_label(row)}, torch {row.torch_version}"

@@ -18,12 +18,12 @@ from cachetools import LRUCache
 
 from core.answer import study as grouping
 from core.answer.gallery.overview import StudyLine
-from core.answer.machine_comparison import Meeting
+from core.answer.recorded_machines import Meeting
 from core.answer.study import Study
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
-from core.remote import local_cache
+from core.remote import open_cache
 from core.results import index
 from core.results.parquet import from_table, object_bytes
 from core.results.schema import Trial
@@ -133,7 +133,7 @@ def sign_folder(folder: Path) -> int:
     remote files count.
     """
     try:
-        if (remote := local_cache.open_cache(folder)) is not None:
+        if (remote := open_cache(folder)) is not None:
             return remote.signature
         changed = folder.stat().st_mtime_ns
         settled = time.time_ns() - changed > SETTLED_NS

@@ -20,10 +20,9 @@ from core.errors import InvalidValue
 from core.jobs.machine import Machine
 from core.question import catalog, describe, experiment, lanes, models, sweep
 from core.question.custom import LARGEST_SIZE
-from core.question.devices import capitalize_name
 from core.question.experiment import CUSTOM_PAIRS, Contender, Point
 from core.question.fields import DATA_PATHS, FIELDS, LOADER_PATHS, TRAINING, Training, short_label
-from core.question.lanes import PLAIN, Lane
+from core.question.lanes import PLAIN, Lane, capitalize_name
 from core.question.presets import default_contenders
 from pages.shared import custom_files, links, permits, queries, session
 from pages.shared.custom_files import CustomFile

@@ -1,4 +1,4 @@
-"""Elements of a page: text made safe for Markdown, dates, tables, charts and downloads.
+"""Elements of a page: text made safe for Markdown, dates, tables, charts, downloads and timelines.
 
 Text from a file, a device or an error is made safe for Markdown.
 
@@ -7,6 +7,9 @@ Every text in a table is cleaned, because a click saves a table as a file for sp
 A chart is a specification whose rows are packed once for all visitors.
 
 Downloads are rows, charts and a script as files, made after the click and not before.
+
+A timeline plays: rows of work that fill as time passes, with the moments at which clocks are read. The server sends all
+data once and the browser plays them. A visitor who prefers reduced motion sees the end at once.
 """
 
 import contextlib
@@ -17,14 +20,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import streamlit as st
 
+from core import units
 from core.answer.charts import look
 from core.answer.export import rendering
-from core.answer.export import script as script_file
+from core.answer.export import run_files as script_file
+from core.answer.lessons.timeline import ClockMark, Timeline, TimelineRow
 from core.errors import CrossoverError
 from core.question import describe
 from core.question.experiment import Experiment
@@ -32,7 +38,7 @@ from core.question.sweep import Sweep
 from core.results import exchange
 from core.results.parquet import to_table
 from core.results.schema import Trial
-from core.text import as_label, to_file_name, to_page_markdown, to_table_cell
+from core.text import as_label, as_line, to_file_name, to_page_markdown, to_table_cell
 from pages.shared import session
 from pages.shared.cache import cache_answers
 
@@ -265,3 +271,52 @@ def draw_download_button(label: str, data: Any, file: str, media: str, *, key: s
 
 def _export_rows(trials: Sequence[Trial], kind: exchange.Format) -> bytes:
     return exchange.export(to_table(list(trials)), kind)
+
+
+_HERE = Path(__file__).parent
+_timeline = st.components.v2.component(
+    "crossover_timeline",
+    css=(_HERE / "timeline.css").read_text(encoding="utf-8"),
+    js=(_HERE / "timeline.js").read_text(encoding="utf-8"),
+)
+
+HOST_COLOUR = look.NEUTRAL
+
+
+def draw_timeline(timeline: Timeline, *, key: str, covered: bool = False, large: bool = False) -> None:
+    """Draw a timeline with its buttons, and below it a description in words.
+
+    Args:
+        timeline: the timeline to play.
+        key: key of the element on its page.
+        covered: whether to leave out the moments that answer a lesson's question.
+        large: whether to use letters for a lecture hall.
+    """
+    _timeline(data=make_timeline_data(timeline, covered=covered, large=large), key=key)
+
+
+def make_timeline_data(timeline: Timeline, *, covered: bool = False, large: bool = False) -> dict[str, Any]:
+    """Return all data that the browser plays, ready for JSON; without the covered moments."""
+    hues = iter(look.contender_colours([row.kind for row in timeline.rows if row.kind != "host"]))
+    marks = [mark for mark in timeline.marks if not (covered and mark.is_answer)]
+    return {
+        "title": as_line(timeline.title),
+        "origin": as_line(timeline.origin),
+        "says": as_line(timeline.question if covered else timeline.sentence),
+        "rows": [_make_timeline_row(row, HOST_COLOUR if row.kind == "host" else next(hues)) for row in timeline.rows],
+        "marks": [_make_mark(mark, timeline) for mark in marks],
+        "end": timeline.end_s,
+        "speed": timeline.speed,
+        "large": large,
+        "covered": covered,
+    }
+
+
+def _make_timeline_row(row: TimelineRow, colour: str) -> dict[str, Any]:
+    spans = [[span.start_s, span.end_s, span.start, span.end] for span in row.spans]
+    return {"label": as_line(row.label), "colour": colour, "spans": spans, "result": row.result}
+
+
+def _make_mark(mark: ClockMark, timeline: Timeline) -> dict[str, Any]:
+    label = f"{mark.label}: {units.format_duration(mark.at_s)}" if mark.is_answer else mark.label
+    return {"at": mark.at_s, "place": mark.at_s / timeline.end_s, "label": as_line(label)}

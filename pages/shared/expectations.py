@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from core.answer import comparable, machine_comparison, recorded_machines, wording
 from core.answer import expectations as expecting
+from core.answer import recorded_machines, speedup, wording
 from core.answer.charts import run_charts as expected_charts
 from core.answer.expectations import ExpectedSpeedup
 from core.answer.gallery.overview import Overview, StudyLine
-from core.answer.machine_comparison import Meeting
-from core.answer.recorded_machines import Accelerator
+from core.answer.recorded_machines import Accelerator, Meeting
 from core.answer.study import Study
 from core.errors import CrossoverError
 from core.jobs.machine import Machine
@@ -31,10 +30,10 @@ from pages.shared.cache import cache_answers
 from pages.shared.elements import plain
 from pages.shared.queries import LocatedCrossover
 
-AXES = tuple(name for name in SIZE_AXES if name in comparable.TRAINING_COLUMNS)
+AXES = tuple(name for name in SIZE_AXES if name in speedup.TRAINING_COLUMNS)
 """Sizes that are settings themselves; the number of parameters follows from other settings."""
 
-AGREEING_SETTINGS = {axis: comparable.columns_except_axis(comparable.TRAINING_COLUMNS, axis) for axis in AXES}
+AGREEING_SETTINGS = {axis: speedup.columns_except_axis(speedup.TRAINING_COLUMNS, axis) for axis in AXES}
 """Settings that are equal at all sizes of a study over an axis."""
 
 Key = tuple[object, ...]
@@ -103,7 +102,7 @@ def find_matching_study(request: Sweep, origin: LocalMachine) -> StudyLine | Non
     if len(request.axes) > 1 or axis not in AXES:
         return None
     ours = _index_studies(queries.read_overview()).get((axis, pair, origin.machine_id, origin.torch_version), {})
-    lines = ours.get(comparable.column_values(request.point, AGREEING_SETTINGS[axis]), ())
+    lines = ours.get(speedup.column_values(request.point, AGREEING_SETTINGS[axis]), ())
     return max(lines, key=lambda line: len(line.sizes), default=None)
 
 
@@ -146,7 +145,7 @@ def _find_lines(point: Point, contenders: Sequence[str], origin: LocalMachine) -
     for axis in AXES:
         for other in contenders[1:]:
             ours = index.get((axis, frozenset((contenders[0], other)), origin.machine_id, origin.torch_version))
-            lines = ours.get(comparable.column_values(point, AGREEING_SETTINGS[axis]), ()) if ours else ()
+            lines = ours.get(speedup.column_values(point, AGREEING_SETTINGS[axis]), ()) if ours else ()
             found += [(line, float(getattr(point, axis))) for line in lines]
     within = [(line, size) for line, size in found if line.sizes[0] <= size <= line.sizes[-1]]
     return sorted(within, key=lambda one: -len(one[0].sizes))
@@ -206,7 +205,7 @@ def _find_meeting(
     for name, value in wanted.items():
         alike &= pc.field(name) == value
     ours = queries.find_rows(trial_ids=[line.trial_id for line in overview.list_lines(("trial_id",), alike)])
-    found = machine_comparison.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
+    found = recorded_machines.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
     return found[0] if found else None
 
 

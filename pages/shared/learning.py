@@ -11,11 +11,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.answer.export import lesson_report
-from core.answer.export.lesson_report import Handout, HandoutReply
+from core.answer.export import handout
+from core.answer.export.handout import Handout, HandoutReply
 from core.answer.lessons import outcomes
-from core.answer.lessons.outcomes import PredictionOutcome
-from core.answer.lessons.section import Section, SectionTable
+from core.answer.lessons.outcomes import PredictionOutcome, Section, SectionTable
 from core.errors import StoreError
 from core.jobs.job import Job
 from core.jobs.machine import Machine
@@ -488,7 +487,7 @@ def draw_report(
         title,
         question,
         sections,
-        (*lesson_report.handout_environment(results.trials), *exhibits),
+        (*handout.handout_environment(results.trials), *exhibits),
         _compare_expectation(question, outcome),
     )
 
@@ -519,7 +518,7 @@ def _draw_report_form(
             answers=(HandoutReply(question=question.after, text=answer or ""),),
             machine=machine,
         )
-        files = {"html": lesson_report.handout_html(paper), "md": lesson_report.handout_markdown(paper)}
+        files = {"html": handout.handout_html(paper), "md": handout.handout_markdown(paper)}
         session.read_reports()[question.name] = (basis, files)
     made_of, kept = session.read_reports().get(question.name, (None, {}))
     with st.container(horizontal=True):

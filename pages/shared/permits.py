@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from core.classroom import limits
+from core.classroom import students
 from core.errors import DamagedFile, JobError, NotAllowed, unwritable
 from core.files import documents
 from core.jobs import client
@@ -190,9 +190,9 @@ def place() -> str:
     return _hash_name("address", _address())
 
 
-def source() -> limits.Source:
+def source() -> students.Source:
     """Return the origin of the visitor for counting attempts and new items, never for the budget of a person."""
-    return limits.source(_browser(), _address())
+    return students.source(_browser(), _address())
 
 
 def account_name() -> str:

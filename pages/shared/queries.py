@@ -20,29 +20,17 @@ import numpy as np
 import pyarrow.compute as pc
 
 from core import units
-from core.answer import (
-    accuracy,
-    best_variants,
-    comparable,
-    machine_comparison,
-    predict,
-    recorded_machines,
-    remedies,
-    speedup,
-    timings_csv,
-)
+from core.answer import accuracy, predict, recorded_machines, remedies, speedup, timings_csv
 from core.answer import expectations as crossing_meaning
 from core.answer import expectations as how_long_sweeps
 from core.answer import study as grouping
-from core.answer.best_variants import LanePick
-from core.answer.charts import run_charts, speedup_charts, study_charts
-from core.answer.charts.speedup_charts import Cell
+from core.answer.charts import run_charts, study_charts
+from core.answer.charts.study_charts import Cell
 from core.answer.gallery import overview
 from core.answer.gallery.overview import Overview, StudyLine
-from core.answer.machine_comparison import Meeting
-from core.answer.recorded_machines import Accelerator
-from core.answer.remedies import Remedy
-from core.answer.result import Basis, Crossover, Evidence
+from core.answer.judgement import Basis, Crossover, Evidence
+from core.answer.recorded_machines import Accelerator, Meeting
+from core.answer.remedies import LanePick, Remedy
 from core.answer.study import Study
 from core.answer.timings_csv import Timings
 from core.errors import InvalidValue, StoreError
@@ -55,7 +43,7 @@ from core.progress import Progress
 from core.question import policy
 from core.question.experiment import Contender, Experiment, Point, display_name
 from core.question.sweep import Axis, Sweep
-from core.remote.local_cache import is_remote, resolve_store
+from core.remote import is_remote, resolve_store
 from core.results import exchange, exhibits
 from core.results.exchange import Proposal
 from core.results.exhibits import Exhibit
@@ -393,7 +381,7 @@ class LocatedCrossover:
 
     @functools.cached_property
     def speedup(self) -> dict[str, Any]:
-        return speedup_charts.speedup_chart(self.answer, kinds=self.kinds)
+        return study_charts.speedup_chart(self.answer, kinds=self.kinds)
 
 
 @cache_answers(256)
@@ -436,7 +424,7 @@ def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
 @cache_answers(256)
 def locate_meeting(met: Meeting, basis: Basis) -> LocatedCrossover:
     """Return the crossover of two machines on a cost basis; raises as `locate_crossover` does."""
-    answer, evidence = machine_comparison.meeting_crossover(met, basis), machine_comparison.meeting_evidence(met, basis)
+    answer, evidence = recorded_machines.meeting_crossover(met, basis), recorded_machines.meeting_evidence(met, basis)
     kinds = (met.measured[-1].device_kind, met.recorded[-1].device_kind)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=kinds, recorded=True)
 
@@ -444,7 +432,7 @@ def locate_meeting(met: Meeting, basis: Basis) -> LocatedCrossover:
 @cache_answers(64)
 def locate_best_lanes(study: Study, picks: Sequence[LanePick], basis: Basis) -> LocatedCrossover:
     """Return the crossover of the chosen variants at each size of a study; raises as `locate_crossover` does."""
-    answer, evidence = best_variants.best_lanes_crossover(study, picks, basis)
+    answer, evidence = remedies.best_lanes_crossover(study, picks, basis)
     return LocatedCrossover(answer=answer, evidence=tuple(evidence), kinds=_read_study_kinds(study))
 
 
@@ -458,7 +446,7 @@ def locate_timings(data: bytes, name: str, devices: tuple[str, str] | None = Non
 @cache_answers(64)
 def make_winners_chart(cells: Sequence[Cell], axes: tuple[str, str], study: Study) -> dict[str, Any]:
     devices = display_name(study.baseline), display_name(study.challenger)
-    return speedup_charts.winners_chart(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
+    return study_charts.winners_chart(cells, axes=axes, devices=devices, kinds=_read_study_kinds(study))
 
 
 @cache_answers(256)
@@ -540,7 +528,7 @@ def _find_other_remedies(overview: Overview, trial_id: str, blocks: int, _row: T
 
 def _find_similar_rows(overview: Overview, row: Trial) -> list[str]:
     """Return the ids of rows that differ from a row only in the data path or the batch size."""
-    fixed = [name for name in comparable.REMEDY_COLUMNS if name not in (*comparable.DATA_COLUMNS, "batch_size")]
+    fixed = [name for name in speedup.REMEDY_COLUMNS if name not in (*speedup.DATA_COLUMNS, "batch_size")]
     known = overview.table.column_names
     equal = (pc.field(name) == getattr(row, name) for name in (*fixed, "origin") if name in known)
     same = overview.list_lines(known, functools.reduce(operator.and_, equal) & (pc.field("pairs") > 0))

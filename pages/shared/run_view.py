@@ -4,7 +4,7 @@ This module draws the results of `core.answer` and decides nothing. Text from a 
 without formatting.
 
 Possible improvements come from variants measured on the same training, and from other rows of this machine.
-`core.answer.remedies` and `core.answer.best_variants` find them in rows. The page offers to measure missing variants,
+`core.answer.remedies` and `core.answer.remedies` find them in rows. The page offers to measure missing variants,
 for their times alone and on one device at a time. Their baseline is the default loop of the same device.
 """
 
@@ -15,20 +15,21 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer import causes, custom_findings, machine_comparison, predict, remedies, speedup
+from core.answer import causes, custom_findings, predict, recorded_machines, remedies, speedup
 from core.answer import custom_findings as own_training
-from core.answer.best_variants import (
+from core.answer.charts import run_charts
+from core.answer.charts import run_charts as lane_charts
+from core.answer.judgement import Basis, Crossover
+from core.answer.lessons.timeline import race_devices
+from core.answer.remedies import (
     CHOSEN_SEPARATELY,
     LanePick,
+    Remedies,
+    Remedy,
     crossover_shift_sentence,
     find_plain_study,
     pick_lanes,
 )
-from core.answer.charts import run_charts
-from core.answer.charts import run_charts as lane_charts
-from core.answer.lessons.timeline import race_devices
-from core.answer.remedies import Remedies, Remedy
-from core.answer.result import Basis, Crossover
 from core.answer.run import Run, RunPair, RunRow
 from core.answer.speedup import is_host
 from core.answer.study import Study
@@ -59,7 +60,6 @@ from pages.shared import (
     queries,
     session,
     study_view,
-    timeline,
 )
 from pages.shared.elements import format_date, plain, show_errors
 
@@ -82,7 +82,7 @@ def draw_run(
         onwards: function that draws the next questions, below the verdict.
     """
     run = Run(trials)
-    everything = [*trials, *map(machine_comparison.label_recording, recorded)]
+    everything = [*trials, *map(recorded_machines.label_recording, recorded)]
     rows = [*run.rows, *map(RunRow, everything[len(trials) :])]
     sections: tuple[Callable[[], None], ...] = (
         lambda: accelerators_view.draw_recorded_verdicts(trials, recorded),
@@ -160,7 +160,7 @@ def _draw_race(run: Run) -> None:
     with st.expander("Race in real time", icon=":material/flag:", **session.bind_view("race")) as part:
         if part.open:
             race = race_devices([pair.baseline, pair.challenger], has_winner=pair.speedup.has_winner)
-            timeline.draw_timeline(race, key="race_bars", large=True)
+            elements.draw_timeline(race, key="race_bars", large=True)
 
 
 def _draw_contenders_table(rows: Sequence[RunRow]) -> None:

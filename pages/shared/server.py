@@ -143,7 +143,7 @@ def _import_pages() -> None:
     """Import what all pages share: half a second of work that should begin before the first visitor arrives."""
     with IMPORTS:
         _postpone_pandas()
-        from pages.shared import guide, run_view, study_view  # noqa: F401
+        from pages.shared import layout  # noqa: F401
 
 
 def _read_results() -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import units
 from core.answer import wording
-from core.answer.result import BASES, BASIS_TITLES, Basis, Crossover, Size
+from core.answer.judgement import BASES, BASIS_TITLES, Basis, Crossover, Size
 from core.answer.study import Study
 from core.answer.verdict import Verdict
 from core.errors import CrossoverError

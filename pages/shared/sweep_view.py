@@ -10,19 +10,19 @@ from typing import Any
 import streamlit as st
 
 from core import units
-from core.answer import machine_comparison, wording
-from core.answer.charts import class_charts
-from core.answer.charts.speedup_charts import Cell
+from core.answer import recorded_machines, wording
+from core.answer.charts import lesson_charts
+from core.answer.charts.study_charts import Cell
 from core.answer.export import report
-from core.answer.result import Basis, Crossover, Size
+from core.answer.judgement import Basis, Crossover, Size
 from core.answer.run import RunRow
 from core.answer.study import Study
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.machine import Machine
-from core.question.devices import does, inline_device_name
 from core.question.experiment import Contender, Point, display_name, inline_name
 from core.question.fields import axis_title, value_label
+from core.question.lanes import does, inline_device_name
 from core.question.sweep import Axis, Sweep, size_on_axis
 from core.results.schema import Trial
 from core.text import as_line
@@ -288,7 +288,7 @@ def draw_machines_chart(
 
     Without `save`, the chart has no download, because its data still grow.
     """
-    found = machine_comparison.group_by_machine(queries.group_studies(rows, request.axes[0].name), request)
+    found = recorded_machines.group_by_machine(queries.group_studies(rows, request.axes[0].name), request)
     _draw_crossovers(found, members, save=save)
     return found
 
@@ -315,13 +315,13 @@ def draw_other_machines(study: Study) -> None:
         if (line.axis, line.challenger, line.dataset, line.model, line.training) == alike
     ]
     others = (
-        machine_comparison.find_same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values())
+        recorded_machines.find_same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values())
         if len(lines) > 1
         else []
     )
     if others:
         st.header(f"The same question on {len(others) + 1} machines")
-        found = {machine_comparison.read_machine_id(each): each for each in (study, *others)}
+        found = {recorded_machines.read_machine_id(each): each for each in (study, *others)}
         _draw_crossovers(dict(sorted(found.items())), ())
 
 
@@ -338,7 +338,7 @@ def _draw_crossovers(studies: Mapping[str, Study], members: Sequence[ClusterMach
         machine_id: answer for machine_id, study in studies.items() if _is_drawn(answer := _locate_or_empty(study))
     }
     if any(
-        answer.crossings or answer.outcome in class_charts.OUTCOMES_WITHOUT_CROSSOVER for answer in located.values()
+        answer.crossings or answer.outcome in lesson_charts.OUTCOMES_WITHOUT_CROSSOVER for answer in located.values()
     ):
         drawn = {machine_id: wording.short_device(names[machine_id]) for machine_id in located}
         drawn = drawn if len({*drawn.values()}) == len(drawn) else names
@@ -393,7 +393,7 @@ def _is_drawn(answer: Crossover) -> bool:
 @cache_answers(64)
 def _make_machines_chart(answers: Mapping[str, Crossover], kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the chart of the crossover of each machine, by name."""
-    return class_charts.machine_crossovers_chart(answers, kinds)
+    return lesson_charts.machine_crossovers_chart(answers, kinds)
 
 
 def _measure_width(lines: Sequence[Mapping[str, Any]], column: str) -> int:
@@ -421,7 +421,7 @@ def _name_members(members: Sequence[ClusterMachine]) -> dict[str, str]:
         return {host: host for host in sorted(member.host for member in members)}
     numbers, about = _number_machines(members), {member.host: member for member in members}
     return {
-        host: machine_comparison.name_machines([number], about[host].cpu, about[host].threads)
+        host: recorded_machines.name_machines([number], about[host].cpu, about[host].threads)
         for host, number in numbers.items()
     }
 
@@ -437,7 +437,7 @@ def _name_machine_studies(studies: Mapping[str, Study], members: Sequence[Cluste
         said = (
             ", ".join(hosts)
             if hosts and seen
-            else machine_comparison.name_machines(several, row.cpu_name, row.cores_usable)
+            else recorded_machines.name_machines(several, row.cpu_name, row.cores_usable)
         )
         names[machine_id] = as_line(said)
     return names
@@ -464,9 +464,9 @@ def _make_machine_line(name: str, study: Study | None, member: ClusterMachine | 
         "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
         "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
         "Processor": member.cpu if member else study.runs[0][0].cpu_name if study else "",
-        "Kind of machine": (
-            member.machine_id if member else machine_comparison.read_machine_id(study) if study else ""
-        )[:6],
+        "Kind of machine": (member.machine_id if member else recorded_machines.read_machine_id(study) if study else "")[
+            :6
+        ],
         "Sizes": len(study.runs) if study and not member else None,
         NEWEST: parse_date(study.newest) if study else None,
     }

@@ -14,7 +14,7 @@ from core import units
 from core.answer.charts import lesson_charts
 from core.answer.export import sections
 from core.answer.lessons import outcomes, tutorials
-from core.answer.lessons.section import Section
+from core.answer.lessons.outcomes import Section
 from core.errors import require_choice
 from core.files import sources
 from core.jobs.machine import Machine

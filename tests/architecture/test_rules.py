@@ -42,9 +42,7 @@ def test_reading_needs_neither_torch_nor_a_user_interface_nor_pandas():
 
 
 def test_charts_need_no_torch():
-    assert "torch" not in loaded_by(
-        "from core.answer.charts import gallery_charts, run_charts, speedup_charts, study_charts"
-    )
+    assert "torch" not in loaded_by("from core.answer.charts import gallery_charts, run_charts, study_charts")
 
 
 STARTS = {
@@ -119,8 +117,7 @@ def test_nothing_is_queued_or_ended_by_a_page_but_through_its_permit():
             assert ours or node.func.attr not in forbidden, f"{path}: {ast.unparse(node)}"
 
 
-STYLED = ("guide.py", "layout.py")
-DRAWN_BY = {"dataframe": ("elements.py",), "vega_lite_chart": ("elements.py",), "html": STYLED}
+DRAWN_BY = {"dataframe": ("elements.py",), "vega_lite_chart": ("elements.py",), "html": ("layout.py",)}
 """What a page draws through one function alone, and the files that have it; styles and scripts, through the frame."""
 
 NEVER_DRAWN = {

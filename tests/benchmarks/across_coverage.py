@@ -16,7 +16,7 @@ import statistics
 import numpy as np
 
 from core.answer.crossover import locate_crossover
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.answer.statistics import ratio_interval
 from tests.benchmarks.crossover_coverage import GRID, Result, judged, row
 from tests.benchmarks.simulated_machine import OUTLIER_FACTORS, OUTLIERS, SCENARIOS, Machine

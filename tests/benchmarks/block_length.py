@@ -17,7 +17,7 @@ os.environ.update(WAITING_POLICY)
 
 import torch
 
-from core.measure import batches, datasets, devices, networks
+from core.measure import datasets, devices, networks
 from core.measure.timer import MIN_BLOCK_S, Timer, lead_in_steps
 from core.measure.training import Training
 from core.question.experiment import Contender, Point
@@ -33,7 +33,7 @@ DEPTHS = (4, 8, 11)
 def training(device: devices.Device, depth: int) -> Training:
     point = Point(dataset="disc", model="doubling-mlp", depth=depth, batch_size=100, shuffle=False)
     data = datasets.load_dataset("disc", samples=point.samples, seed=0)
-    feed = batches.feed(point, data, data.train.to(device.torch), device.torch)
+    feed = datasets.feed(point, data, data.train.to(device.torch), device.torch)
     return Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=0.1)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.answer.lessons import cases as answers
 from core.answer.lessons.cases import Diagnosis, Gain
-from core.commands import measuring
+from core.commands.run import choose_contenders, require_machine
 from core.errors import CrossoverError
 from core.jobs import client
 from core.jobs.queue import Queue
@@ -69,8 +69,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     queue = Queue()
-    given = measuring.choose_contenders(options.devices, queue) if options.devices else ()
-    devices, cores = measuring.require_machine(queue).device_names, environment.read_environment().cores_usable
+    given = choose_contenders(options.devices, queue) if options.devices else ()
+    devices, cores = require_machine(queue).device_names, environment.read_environment().cores_usable
     wanted = (
         options.only.split(",")
         if options.only

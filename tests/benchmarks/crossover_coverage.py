@@ -34,7 +34,7 @@ import pytest
 
 from core.answer import crossover, curve_estimate, judgement
 from core.answer.curve_estimate import Noise, Readings, median_spread
-from core.answer.result import Assumed, Crossover, Evidence
+from core.answer.judgement import Assumed, Crossover, Evidence
 from core.answer.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
 from core.question.sweep import Axis

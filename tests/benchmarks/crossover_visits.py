@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from core.answer.crossover import locate_crossover
-from core.answer.result import Crossover, Evidence
+from core.answer.judgement import Crossover, Evidence
 from core.answer.search import next_step
 from core.question.fields import ADAPTIVE_PAIRS, GRID_PAIRS
 from tests.benchmarks.crossover_coverage import GRID, LATTICE

@@ -14,7 +14,7 @@ import numpy as np
 
 from core.answer.crossover import locate_crossover
 from core.answer.expectations import ExpectedSpeedup, expect_speedup
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.answer.study import studies
 from core.results.store import GALLERY, Store
 

@@ -32,8 +32,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core.answer.statistics import median_interval
-from core.measure import batches, datasets, networks
-from core.measure.batches import Feed
+from core.measure import datasets, networks
+from core.measure.datasets import Feed
 from core.measure.training import Training
 from core.question.experiment import Point
 
@@ -197,7 +197,7 @@ LOOPS: dict[str, tuple[str, Loop]] = {
 def compare(point: Point, loops: dict[str, Loop], rounds: int) -> dict[str, list[float]]:
     """Seconds a step of each loop in each round, in turns."""
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=point.seed)
-    parts = batches.order(point, 0).split(point.batch_size)
+    parts = datasets.order(point, 0).split(point.batch_size)
     made = [(data.train.samples[part], data.train.labels[part]) for part in parts]
     steps = max(50, int(ROUND_S / _step_s(bare, point, made, 50)))
     times: dict[str, list[float]] = {name: [] for name in loops}

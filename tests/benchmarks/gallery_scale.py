@@ -19,9 +19,8 @@ from pathlib import Path
 import psutil
 
 from core.jobs.queue import Queue
-from core.results import compaction
 from core.results.parquet import to_table
-from core.results.store import Store
+from core.results.store import Store, compact
 from tests.benchmarks import made_up
 from tests.benchmarks.sessions import Session, server
 from tests.rows import run
@@ -35,7 +34,7 @@ def fill(store: Store, trials: int, machines: int, loose: int) -> int:
     for table in made_up.tables(trials, machines):
         store.add_all(table)
         count += table.num_rows
-    compaction.compact(store.folder)
+    compact(store.folder)
     for number in range(loose):
         store.add_all(to_table(run(run_id=f"{number:012x}")[:1]))
     return count + loose

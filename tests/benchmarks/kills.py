@@ -26,7 +26,7 @@ from core.classroom.classes import Class, Classes, Student
 from core.classroom.question import NEVER, WINNERS
 from core.classroom.students import fold_name
 from core.errors import CrossoverError
-from core.files import atomic
+from core.files import documents
 from core.results.store import Store
 from tests.benchmarks.kills_house import LOOK_EVERY_S, House
 from tests.benchmarks.kills_pupils import Pupil
@@ -173,7 +173,7 @@ def _unsaved(house: House) -> Iterator[str]:
 def _left_behind(house: House) -> tuple[int, list[Path]]:
     """How much the dead left, and what of it is still there when it is old and the app has gone on."""
     left = [path for path in house.folder.rglob(".*") if path.parent != house.folder]
-    old = time.time() - 2 * atomic.ABANDONED_S
+    old = time.time() - 2 * documents.ABANDONED_S
     for path in left:
         os.utime(path, (old, old), follow_symlinks=False)
     house.classes.prune()

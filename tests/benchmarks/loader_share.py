@@ -40,7 +40,7 @@ from core import units
 from core.answer.causes import PART_TITLES
 from core.answer.lessons.loader import Bottleneck, find_bottleneck
 from core.answer.statistics import median_interval
-from core.measure import batches, datasets, networks
+from core.measure import datasets, networks
 from core.measure.contender import MeasuredContender
 from core.measure.datasets import Data
 from core.measure.devices import open_device, use_strict_fp32
@@ -127,7 +127,7 @@ Count = Callable[[nn.Module], int]
 
 
 def _training(point: Point, data: Data) -> Training:
-    feed = batches.feed(point, data, data.train, torch.device("cpu"))
+    feed = datasets.feed(point, data, data.train, torch.device("cpu"))
     return Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)
 
 

@@ -14,8 +14,14 @@ import random
 import statistics
 from dataclasses import dataclass
 
-from core.answer.rounds import UNKNOWN_REPEATABILITY, Repeatability, estimate_repeatability, rounds_interval
-from core.answer.statistics import TIE, median_interval
+from core.answer.statistics import (
+    TIE,
+    UNKNOWN_REPEATABILITY,
+    Repeatability,
+    estimate_repeatability,
+    median_interval,
+    rounds_interval,
+)
 from core.answer.verdict import closeness_reason
 from core.question.presets import LOOKS, ROUND_PAIRS
 

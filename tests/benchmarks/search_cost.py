@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from core.measure import breakdown
+from core.measure.breakdown import RawValues
 from core.measure.contender import MeasuredContender
-from core.measure.raw_values import RawValues
 from core.question.experiment import Contender
 from core.question.fields import ADAPTIVE_PAIRS
 from tests.benchmarks import crossover_visits

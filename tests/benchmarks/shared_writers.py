@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from pathlib import Path
 
+from core import remote
 from core.errors import StoreError
 from core.files.project import PROJECT
-from core.remote import local_cache
-from core.results import compaction, index
-from core.results.store import Store
+from core.results import index
+from core.results.store import Store, compact
 from tests import rows
 
 TRIES = 100
@@ -70,10 +70,10 @@ def _measure(folder: Path, store: str, options: argparse.Namespace) -> int:
     written = {line for name in commands for line in _lines(folder / name / "added")}
     print(f"{len(written):,} rows of {options.writers} writers, {kills} kills, {time.monotonic() - began:.0f} s")
     print(f"{len(_lines(folder / 'compaction' / 'log'))} compactions merged files beside the writers")
-    os.environ[local_cache.CACHES_VARIABLE] = str(folder / "reader")
+    os.environ[remote.CACHES_VARIABLE] = str(folder / "reader")
     read = Store(store)
     is_wrong = len(written) < options.writers * options.rows or _is_wrong(read, written)
-    compaction.compact(read.folder)
+    compact(read.folder)
     return int(_is_wrong(read, written) or is_wrong)
 
 
@@ -90,7 +90,7 @@ def _is_wrong(store: Store, written: Set[str]) -> bool:
 def _start(folder: Path, name: str, words: Sequence[str]) -> subprocess.Popen[bytes]:
     own = folder / name
     own.mkdir(exist_ok=True)
-    environment = {**os.environ, local_cache.CACHES_VARIABLE: str(own)}
+    environment = {**os.environ, remote.CACHES_VARIABLE: str(own)}
     with (own / "log").open("ab") as log:
         command = [sys.executable, "-m", "tests.benchmarks.shared_writers", *words]
         return subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
@@ -98,7 +98,7 @@ def _start(folder: Path, name: str, words: Sequence[str]) -> subprocess.Popen[by
 
 def _write(store: str, number: int, count: int) -> int:
     """Add rows that are not noted yet, each with its own name."""
-    opened, notes = Store(store), Path(os.environ[local_cache.CACHES_VARIABLE]) / "added"
+    opened, notes = Store(store), Path(os.environ[remote.CACHES_VARIABLE]) / "added"
     done = set(_lines(notes))
     for turn in range(count):
         row = rows.trial(run_id=f"{number:06x}{turn:06x}", machine_id=f"{number:012x}")
@@ -114,10 +114,10 @@ def _write(store: str, number: int, count: int) -> int:
 
 def _compact(store: str) -> int:
     """Compact again and again."""
-    folder = local_cache.resolve_store(store)
+    folder = remote.resolve_store(store)
     while True:
         with contextlib.suppress(StoreError):
-            if (done := compaction.compact(folder)).merged:
+            if (done := compact(folder)).merged:
                 print(f"{done.merged} files made {done.parts}, {done.copies} copies dropped", flush=True)
         time.sleep(0.5)
 

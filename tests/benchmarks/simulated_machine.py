@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 
 Curves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 

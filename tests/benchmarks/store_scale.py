@@ -36,12 +36,12 @@ from pathlib import Path
 from core.errors import StoreError
 from core.files.project import PROJECT
 from core.jobs.queue import Queue
-from core.remote import local_cache
+from core.remote import CACHES_VARIABLE, is_address, resolve_store
 from core.remote.remote_store import RemoteStore
-from core.results import compaction, parquet
+from core.results import parquet
 from core.results.parquet import from_table, to_table
 from core.results.schema import SCHEMA, Trial
-from core.results.store import Store
+from core.results.store import PREFIX, Store, compact
 from tests import objects
 from tests.benchmarks import gallery_scale, made_up
 from tests.benchmarks.sessions import server
@@ -77,7 +77,7 @@ def fill(folder: Path, trials: int, machines: int) -> None:
 def _fill_machine(folder: Path, trials: int, machines: int, machine: int) -> None:
     for table in made_up.parts(machine, trials, machines):
         newest = parquet.format_file_date(max(table["started_at"].to_pylist()))
-        parquet.write_table(folder / f"{compaction.PREFIX}-{newest}-{uuid.uuid4().hex}.parquet", table)
+        parquet.write_table(folder / f"{PREFIX}-{newest}-{uuid.uuid4().hex}.parquet", table)
 
 
 def upload(folder: Path, address: str) -> None:
@@ -98,7 +98,7 @@ def crossover_names(sweep: int, machines: int) -> tuple[list[str], str]:
 
 def ours_asked(store: str) -> tuple[Callable[[list[str], str], list[Trial]], Callable[[str], list[Trial]]]:
     """Our reader: of one crossover, and of one run."""
-    opened = Store(local_cache.resolve_store(store))
+    opened = Store(resolve_store(store))
     return (
         lambda experiments, machine: opened.trials(experiment_id=experiments, machine_id=machine),
         lambda name: opened.trials(run_id=name),
@@ -150,14 +150,14 @@ def ask(reader: str, store: str, trials: int, machines: int) -> None:
     print(json.dumps(times | {"memory": [peak_bytes()]}))
 
 
-def compact(store: str) -> None:
+def compact_again(store: str) -> None:
     """Print what adding a row and a compaction take in this process, and a second one that has nothing to do."""
-    folder = local_cache.resolve_store(store)
+    folder = resolve_store(store)
     times: Times = {
         "adding a row": [timed(lambda n=n: Store(folder).add(trial(run_id=f"{n:012x}"))) for n in range(ADDED)]
     }
     times["compaction"] = [timed(lambda: compacted(folder))]
-    times["compaction again"] = [timed(lambda: compaction.compact(folder))]
+    times["compaction again"] = [timed(lambda: compact(folder))]
     print(json.dumps(times | {"memory of compaction": [peak_bytes()]}))
 
 
@@ -165,7 +165,7 @@ def compacted(folder: Path) -> None:
     """Merge the tail; a server that fails in between, as moto's does under load, is asked again, which is told."""
     for _ in range(COMPACTIONS):
         try:
-            compaction.compact(folder)
+            compact(folder)
         except StoreError as error:
             print(f"{error} Once more.", file=sys.stderr)
         else:
@@ -215,8 +215,8 @@ def figures(store: str, trials: int, machines: int, folder: Path, *, duckdb: boo
             for what, times in in_a_process_of_its_own("--ask", reader, store, trials, machines).items():
                 found.setdefault(what if reader == "ours" else f"DuckDB: {what}", []).extend(times)
                 print(f"  {reader}, {what}: {shown(what, times)}", file=sys.stderr)
-    if local_cache.is_address(store):
-        copies = local_cache.resolve_store(store).rglob("*")
+    if is_address(store):
+        copies = resolve_store(store).rglob("*")
         found["copy on this machine"] = [sum(path.stat().st_size for path in copies if path.is_file())]
     found |= in_a_process_of_its_own("--compact", store)
     print(f"  compaction: {shown('', found['compaction'])}", file=sys.stderr)
@@ -228,7 +228,7 @@ def scale(trials: int, options: argparse.Namespace) -> dict[str, Times]:
     found: dict[str, Times] = {}
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
-        os.environ[local_cache.CACHES_VARIABLE] = str(folder / "copies")
+        os.environ[CACHES_VARIABLE] = str(folder / "copies")
         rows = folder / "rows"
         made_s = timed(lambda: fill(rows, trials, options.machines))
         size = sum(path.stat().st_size for path in rows.iterdir())
@@ -289,7 +289,7 @@ def main() -> None:
         ask(reader, store, int(trials), int(machines))
         return
     if options.compact:
-        compact(options.compact)
+        compact_again(options.compact)
         return
     sizes = [int(size) for size in options.trials.split(",") if size]
     found = {f"{size:,}, {place}": of for size in sizes for place, of in scale(size, options).items()}

@@ -23,8 +23,7 @@ import pyarrow as pa
 from core.answer.gallery import overview
 from core.answer.gallery import overview as gallery_table
 from core.question.experiment import MAX_CONTENDERS
-from core.results import compaction
-from core.results.store import Store
+from core.results.store import Store, compact
 from tests.benchmarks import made_up
 
 SIZES = (1_000, 10_000, 100_000)
@@ -38,7 +37,7 @@ def frames(folder: Path) -> dict[int, tuple[Store, pd.DataFrame]]:
         store = Store(folder / str(rows))
         for table in made_up.tables(rows, MACHINES):
             store.add_all(table)
-        compaction.compact(store.folder)
+        compact(store.folder)
         found[rows] = store, gallery_table.load_overview([(store, "here")]).frame
     return found
 

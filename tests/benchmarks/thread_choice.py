@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.thread_choice [--each 100] [--seed 1]
 
-The rule of `core.measure.thread_search` on the processors of `tests.made_up_processors`: 2 to 128 cores, with and
+The rule of `core.measure.preflight` on the processors of `tests.made_up_processors`: 2 to 128 cores, with and
 without two threads on each, quotas, small, medium and large networks, readings that scatter by 2, 5 and 10 %, half of
 the cases with a program or another guest at work in 15 % of the readings. Beside it the rule of before: one, half and
 all, three times each. Nothing is measured: this tests the choice, not a machine.
@@ -12,7 +12,7 @@ import argparse
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from core.measure import thread_search
+from core.measure import preflight
 from tests.made_up_processors import NOISES, PROCESSORS, SIZES, Case, cases
 
 FASTER = 0.05
@@ -21,14 +21,14 @@ FASTER = 0.05
 
 def ours(case: Case) -> int:
     processor = case.readings.processor
-    choice = thread_search.choose_thread_times(
-        thread_search.list_thread_counts(processor.usable, processor.physical), case.readings
+    choice = preflight.choose_thread_times(
+        preflight.list_thread_counts(processor.usable, processor.physical), case.readings
     )
     while True:
         try:
             next(choice)
         except StopIteration as end:
-            return thread_search.rank_thread_counts(end.value)[0]
+            return preflight.rank_thread_counts(end.value)[0]
 
 
 def before(case: Case) -> int:

@@ -8,19 +8,18 @@ from urllib.parse import urlencode
 from core.answer.study import studies
 from core.jobs import process
 from core.jobs.job import Job
-from core.jobs.machine import Machine
-from core.jobs.worker_file import Serving
+from core.jobs.machine import Machine, Serving
 from core.progress import ContenderProgress, Progress
 from core.question.experiment import Contender, Experiment, Point
 from core.results.environment import DeviceInfo, Environment
 from core.results.parquet import to_table
-from pages.explore import one_size
+from pages.explore import settings
 from pages.shared import links
 from tests import rows
 from tests.browser.conftest import Server
 
 THREADS = tuple(map(Contender.parse, ("cpu@1", "cpu")))
-OPENING = {**links.make_brief_link(one_size.FIRST), "devices": ["cpu@1", "cpu"]}
+OPENING = {**links.make_brief_link(settings.FIRST), "devices": ["cpu@1", "cpu"]}
 RECURRENT = {"dataset": "signal", "model": "lstm", "hidden_size": "128", "card": "v100"}
 TOO_LARGE = {"dataset": "digits", "model": "mlp", "samples": "100", "batch_size": "5000"}
 
@@ -62,7 +61,7 @@ def fill(server: Server) -> dict[str, str]:
 @contextlib.contextmanager
 def measuring(server: Server) -> Iterator[Job]:
     """A run of the opening question that is in the middle of its training."""
-    asked = Experiment(point=dataclasses.replace(one_size.FIRST, depth=11), contenders=THREADS)
+    asked = Experiment(point=dataclasses.replace(settings.FIRST, depth=11), contenders=THREADS)
     server.queue.submit(asked, server.store)
     job = server.queue.claim(process.current_process())
     done = [
@@ -83,7 +82,7 @@ def _measure_depth(depth: int):
     """Both thread counts of the opening question at a depth: threads cost a fixed time, one computes four times."""
     work = 8e-6 * 2.4**depth / 10
     steps = {"cpu@1": 2e-5 * depth + work, "cpu": 6e-5 * depth + work / 3.2}
-    return rows.run(steps, run_id=f"{depth:012x}", point=dataclasses.replace(one_size.FIRST, depth=depth), jitter=0.02)
+    return rows.run(steps, run_id=f"{depth:012x}", point=dataclasses.replace(settings.FIRST, depth=depth), jitter=0.02)
 
 
 def _disturb(row):

@@ -10,9 +10,9 @@ from typing import Any
 
 from core import __main__ as command_line
 from core.answer import timings_csv
-from core.answer.charts import speedup_charts, study_charts
-from core.answer.result import Crossover, Evidence
-from pages.explore import studies
+from core.answer.charts import study_charts
+from core.answer.judgement import Crossover, Evidence
+from pages.explore import view
 from tests.fuzz import entries, mutations, oddities
 from tests.fuzz.campaign import Fuzzer, Given, Subject
 from tests.fuzz.watching import Fault, Gauge, require_sentence, said
@@ -60,14 +60,14 @@ class Timings:
 
     def good(self) -> Given:
         """The sample itself."""
-        return _given(studies.SAMPLE.encode(), "the sample")
+        return _given(view.SAMPLE.encode(), "the sample")
 
     def make(self, draw: Random) -> Given:
         """Cells, rows or bytes of it changed."""
         if draw.random() < NO_FILE:
             entry = draw.choice(ENTRIES)
             return Given(data=b"", entry=entry, what=f"{entry} instead of timings", suffix=".csv")
-        lines = [line.split(",") for line in draw.choice((studies.SAMPLE, WIDE)).strip().split("\n")]
+        lines = [line.split(",") for line in draw.choice((view.SAMPLE, WIDE)).strip().split("\n")]
         for _ in range(draw.choice((1, 1, 2, 4))):
             _change(draw, lines)
         separator, end = draw.choice((",", ",", ",", ";", "\t")), draw.choice(("\n", "\n", "\r\n", "\r"))
@@ -96,7 +96,7 @@ class Timings:
         if draw.random() < DRAWN:
             with gauge.part("drawing"):
                 require_harmless(study_charts.crossover_chart(answer, evidence, kinds=None))
-                require_harmless(speedup_charts.speedup_chart(answer, kinds=None))
+                require_harmless(study_charts.speedup_chart(answer, kinds=None))
         return True
 
     def _command(self, given: Given, gauge: Gauge) -> None:

@@ -23,9 +23,8 @@ from core.classroom.classes import CLASSES_VARIABLE, Class, Classes, Prediction,
 from core.classroom.question import CHALLENGER, ClassQuestion
 from core.jobs import client, process, recovery
 from core.jobs.job import Job
-from core.jobs.machine import LOCK_VARIABLE, Moment
+from core.jobs.machine import LOCK_VARIABLE, Moment, Serving
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from core.question.sweep import Axis, Sweep

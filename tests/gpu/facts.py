@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-from core.measure import devices, missing_gpu
+from core.measure import devices, gpu
 from core.results import environment
 
 DRIVERS = (("nvidia-smi",), ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE,PERFORMANCE"), ("rocm-smi",))
@@ -24,7 +24,7 @@ def main() -> None:
     print(environment.read_environment())
     for info in found:
         print(info)
-    print(missing_gpu.hint())
+    print(gpu.hint())
     print(torch.__config__.show())
     for command in (*DRIVERS, ("amd-smi", "static"), ("xpu-smi", "discovery")):
         if shutil.which(command[0]):

@@ -30,10 +30,10 @@ from typing import BinaryIO
 import psutil
 
 from core.errors import CrossoverError
-from core.files import atomic
+from core.files import documents
 from core.files.project import PROJECT
 from core.jobs.queue import JOBS_VARIABLE, Queue
-from core.measure import gpu_telemetry
+from core.measure import gpu
 from core.results import exchange
 from core.results.exhibits import EXHIBITS_FOLDER as EXHIBITS
 from core.results.store import Store
@@ -194,17 +194,17 @@ class Session:
                 table = Store(self.store).read().table
                 rows = exchange.export(table, "parquet") if table.num_rows else b""
                 if rows:
-                    atomic.write_atomically(self.out / "rows.parquet", lambda file: file.write(rows))
-            atomic.write_atomically(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
-            atomic.write_atomically(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
+                    documents.write_atomically(self.out / "rows.parquet", lambda file: file.write(rows))
+            documents.write_atomically(self.out / "exhibits.tar", lambda file: _pack(self.store / EXHIBITS, file))
+            documents.write_atomically(self.out / "logs.tar.gz", lambda file: _pack(self.logs, file, compressed=True))
             text = "\n".join(self._report(asked))
-            atomic.write_atomically(self.out / "report.md", lambda file: file.write(text.encode()))
+            documents.write_atomically(self.out / "report.md", lambda file: file.write(text.encode()))
 
     def _note(self, asked: Sequence[Step]) -> None:
         """Say what was done and what is left, before anything else is written."""
         about = {"device": self.device, "written": _now(), "left": [step.name for step in self.left(asked)]}
         steps = {name: dataclasses.asdict(entry) for name, entry in self.done.items()}
-        atomic.write_json(self.out / "session.json", about | {"steps": steps})
+        documents.write_json(self.out / "session.json", about | {"steps": steps})
 
     def _report(self, asked: Sequence[Step]) -> Iterator[str]:
         yield from (
@@ -273,7 +273,7 @@ def find_accelerators() -> Mapping[str, Collection[str]]:
 def is_exclusive() -> bool:
     """Whether some NVIDIA GPU of this machine admits one process at a time."""
     with contextlib.suppress(Exception):  # no driver, or it refuses
-        library = gpu_telemetry.nvml()
+        library = gpu.nvml()
         cards = map(library.nvmlDeviceGetHandleByIndex, range(library.nvmlDeviceGetCount()))
         return library.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS in map(library.nvmlDeviceGetComputeMode, cards)
     return False

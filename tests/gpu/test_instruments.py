@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from core.measure import devices, gpu_telemetry
+from core.measure import devices, gpu
 from core.measure.timer import Timer
 from core.question.experiment import Point
 from tests.gpu.accelerators import ACCELERATOR_MARKS, POINT, start_training, waits
@@ -62,7 +62,7 @@ def test_an_nvidia_card_tells_of_itself_before_in_and_after_a_block(device):
     """Other processes are not listed in some containers, and not every card counts for how long it was held back."""
     if device.torch.type != "cuda" or torch.version.hip:
         pytest.skip("only NVIDIA's cards answer to NVML")
-    watch, big = gpu_telemetry.GpuMonitor(device.torch), start_training(device)
+    watch, big = gpu.GpuMonitor(device.torch), start_training(device)
     limits = watch.limits
     watch.begin()
     big.advance(500)

@@ -10,7 +10,7 @@ import torch
 from core.answer import accuracy, causes, speedup
 from core.answer.lessons import outcomes
 from core.measure import breakdown, devices, startup
-from core.measure.custom import dispatch_overhead, op_counter
+from core.measure.custom import op_counter
 from core.measure.demonstrations import run_demonstration
 from core.measure.timer import MIN_BLOCK_S, Timer
 from core.measure.trial import Hooks, measure
@@ -151,7 +151,7 @@ def test_what_makes_the_host_wait_in_a_step_is_counted_by_the_dispatcher_and_by_
 
 
 def test_an_operation_with_nothing_to_compute_takes_microseconds(device):
-    least = dispatch_overhead.measure_dispatch_overhead(device.torch, device.synchronize)
+    least = op_counter.measure_dispatch_overhead(device.torch, device.synchronize)
     assert 1e-7 < least.call_s < 1e-3
     assert least.inside_s < 1e-3
     assert 1e-7 < least.read_s < 1e-2

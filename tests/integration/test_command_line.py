@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.answer import speedup
-from core.answer.result import OUTCOMES
+from core.answer.judgement import OUTCOMES
 from core.files.project import PROJECT
 from core.jobs import client
 from core.jobs.queue import Queue

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.answer.export import script
+from core.answer.export import run_files
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.remote.remote_store import RemoteStore
@@ -60,4 +60,4 @@ def test_credentials_are_in_no_job_log_row_script_object_or_command_line(address
     assert names
     assert [name for name in names if has_secret(remote.read_file(name))] == []
     assert not has_secret(repr(trials).encode())
-    assert not has_secret(script.training_script(trials[:2]).encode())
+    assert not has_secret(run_files.training_script(trials[:2]).encode())

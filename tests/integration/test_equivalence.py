@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from core.answer.lessons.equivalence import find_seed_band, judge_equivalence
-from core.measure import batches, datasets, networks
+from core.answer.accuracy import find_seed_band, judge_equivalence
+from core.measure import datasets, networks
 from core.measure.training import LossCurve, Training, classify
 from core.question.experiment import Contender, Experiment, Point
 from tests import rows
@@ -43,7 +43,7 @@ def trained(seed: int, contender: str):
         network = _Backwards(network)
     torch.set_num_threads(1)  # two would wait for each other wherever something else runs
     cpu = torch.device("cpu")
-    training = Training(network, batches.feed(point, data, data.train, cpu), learning_rate=point.learning_rate)
+    training = Training(network, datasets.feed(point, data, data.train, cpu), learning_rate=point.learning_rate)
     training.advance(point.total_steps)
     curve = LossCurve(total_steps=point.total_steps)
     curve.add(training.read_losses())

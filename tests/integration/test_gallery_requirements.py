@@ -57,7 +57,7 @@ for page in sys.argv[1:]:
     assert not app.exception, (page, app.exception)
     print(page, len(app.title), "charts", len(app.get("vega_lite_chart")))
 
-import core.answer.export.rendering, core.answer.export.script, core.results.quarantine
+import core.answer.export.rendering, core.answer.export.run_files, core.results.quarantine
 
 '''
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.commands import arguments
-from core.commands.sweep import build_sweep
+from core.commands.run import build_sweep
 from core.files.project import PROJECT
 from core.jobs.machine import LOCK_VARIABLE
 from core.question.experiment import Contender, Experiment

@@ -7,9 +7,8 @@ import os
 import pytest
 
 from core.jobs import process
-from core.jobs.machine import LOCK_VARIABLE, Machine
+from core.jobs.machine import LOCK_VARIABLE, Machine, Serving
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Serving
 from core.results.environment import DeviceInfo, Environment
 from tests import rows
 from tests.benchmarks import sessions

@@ -7,11 +7,12 @@ import os
 
 import pytest
 
+from core import remote
 from core.jobs.machine import LOCK_VARIABLE
 from core.jobs.queue import Queue
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import Code, Worker
-from core.remote import local_cache, remote_store
+from core.remote import remote_store
 from core.results.store import Store
 from tests import objects
 from tests.integration import scripted_worker
@@ -29,13 +30,13 @@ def server(monkeypatch):
     with objects.served_apart() as server:
         monkeypatch.setattr(remote_store, "ANSWER_S", 1.0)
         monkeypatch.setattr(remote_store, "RETRY_AFTER_S", 0.0)
-        monkeypatch.setattr(local_cache, "RETRY_AFTER_S", 0.0)
+        monkeypatch.setattr(remote, "RETRY_AFTER_S", 0.0)
         yield server
 
 
 @pytest.fixture
 def store(server, tmp_path, monkeypatch):
-    monkeypatch.setenv(local_cache.CACHES_VARIABLE, str(tmp_path / "caches"))
+    monkeypatch.setenv(remote.CACHES_VARIABLE, str(tmp_path / "caches"))
     monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "machine.lock"))
     return Store(server.address())
 
@@ -65,7 +66,7 @@ def silence(server, monkeypatch, *, points):
 
 
 def count_rows(store):
-    local_cache.open_cache(store.folder).list_files(now=True)
+    remote.open_cache(store.folder).list_files(now=True)
     return collections.Counter((row.hidden_size, row.contender) for row in store.trials())
 
 

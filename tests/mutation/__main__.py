@@ -36,10 +36,11 @@ AFTERWARDS = UNIT + "measure/test_contender_afterwards.py"
 CONTENDER = (UNIT + "measure/test_contender.py", AFTERWARDS, UNIT + "measure/test_contender_settings.py")
 
 TESTS = {
-    "core/answer/speedup.py": tuple(
-        UNIT + f"answer/run/test_{name}.py" for name in ("speedup", "run_times", "obstacles")
+    "core/answer/speedup.py": (
+        *(UNIT + f"answer/run/test_{name}.py" for name in ("speedup", "run_times", "obstacles")),
+        UNIT + "answer/test_comparable.py",
     ),
-    "core/answer/best_variants.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
+    "core/answer/remedies.py": (STUDY + "test_best_lanes.py", STUDY + "test_moved_crossover.py"),
     "core/answer/crossover.py": tuple(
         STUDY + f"test_{name}.py"
         for name in ("figures", "crossover", "crossover_properties", "open_answers", "recorded_answers")
@@ -52,20 +53,16 @@ TESTS = {
     ),
     "core/answer/judgement.py": (STUDY + "test_figures.py", STUDY + "estimate/test_judging.py", RECORDED),
     "core/answer/search.py": (STUDY + "test_next_step.py", STUDY + "test_search.py"),
-    "core/answer/comparable.py": (UNIT + "answer/test_comparable.py",),
     "core/answer/statistics.py": (UNIT + "answer/test_intervals.py", UNIT + "answer/test_statistics.py"),
-    "core/results/store.py": tuple(
-        UNIT + f"results/test_{name}.py" for name in ("store", "store_writing", "refused_files")
+    "core/results/store.py": (
+        *(UNIT + f"results/test_{name}.py" for name in ("store", "store_writing", "refused_files")),
+        UNIT + "results/compaction",
     ),
-    "core/results/compaction.py": (UNIT + "results/compaction",),
     "core/measure/timer.py": (UNIT + "measure/readings/test_timer.py",),
     "core/measure/training.py": (UNIT + "measure/test_training.py", LANES),
     "core/measure/contender.py": CONTENDER,
-    "core/measure/raw_values.py": (
-        UNIT + "measure/readings/test_raw_values.py",
-        *CONTENDER,
-    ),
     "core/measure/breakdown.py": (
+        UNIT + "measure/readings/test_raw_values.py",
         UNIT + "measure/afterwards/test_examination.py",
         UNIT + "measure/afterwards/test_phases.py",
         *CONTENDER,
@@ -74,8 +71,10 @@ TESTS = {
         UNIT + "measure/preparing/test_startup.py",
         *CONTENDER,
     ),
-    "core/measure/thread_search.py": (UNIT + "measure/preparing/test_threads.py",),
-    "core/measure/preflight.py": (UNIT + "measure/preparing/test_room.py",),
+    "core/measure/preflight.py": (
+        UNIT + "measure/preparing/test_threads.py",
+        UNIT + "measure/preparing/test_room.py",
+    ),
     "core/measure/trial.py": (UNIT + "measure/preparing/test_order.py",),
     "core/measure/execution.py": (LANES,),
 }

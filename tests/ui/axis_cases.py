@@ -8,7 +8,7 @@ from core import __main__ as command_line
 from core.answer import study
 from core.answer.charts import study_charts
 from core.commands import arguments
-from core.commands.sweep import build_sweep
+from core.commands.run import build_sweep
 from core.question import describe
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import FIELDS

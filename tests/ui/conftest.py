@@ -17,9 +17,8 @@ from core.answer.export import rendering
 from core.files.project import PROJECT
 from core.jobs import process
 from core.jobs.job import Job
-from core.jobs.machine import Machine, MachineUse
+from core.jobs.machine import Machine, MachineUse, Serving
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Serving
 from core.progress import Progress
 from core.question.experiment import Experiment
 from core.question.sweep import Sweep

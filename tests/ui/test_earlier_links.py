@@ -10,7 +10,7 @@ from streamlit.util import calc_hash
 from core.classroom import classes
 from core.files.project import PROJECT
 from core.jobs import process
-from core.jobs.worker_file import Serving
+from core.jobs.machine import Serving
 from pages.shared import layout, links
 from tests.earlier_files import LINKS, lay_out
 from tests.ui.conftest import CPU, GPU, TIMEOUT_S, checked

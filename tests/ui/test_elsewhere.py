@@ -9,7 +9,7 @@ from core.errors import NotAllowed
 from core.jobs import process
 from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.job import RemoteTarget
-from core.jobs.worker_file import Serving
+from core.jobs.machine import Serving
 from core.progress import Progress
 from core.question.policy import POLICY_VARIABLE
 from pages.shared import permits, queries

@@ -8,7 +8,7 @@ import pytest
 from core.answer import training_cost
 from core.answer.study import studies
 from core.question.experiment import Contender, Experiment
-from pages.explore import one_size
+from pages.explore.settings import FIRST
 from pages.shared import layout, links
 from tests import rows
 from tests.studies import OTHER_MACHINE, TRAINING, rows_of, sweep
@@ -154,7 +154,7 @@ def test_a_card_without_a_list_price_has_none_to_fill_in(world, open_page):
 def test_time_and_money_of_every_size_are_sent_before_one_drags(world, open_page):
     world.has(CPU)
     world.keep([*measured_cpu(9), *measured_cpu(11)])
-    app = open_page(PAGE, **links.make_brief_link(one_size.FIRST), card="v100", devices=["cpu@1", "cpu"])
+    app = open_page(PAGE, **links.make_brief_link(FIRST), card="v100", devices=["cpu@1", "cpu"])
     costs = picture(app)["band"]["costs"]
     assert all(said.startswith("The training is predicted to take") for said in costs)
     assert "cost" not in "".join(costs)
@@ -168,7 +168,7 @@ def test_time_and_money_of_every_size_are_sent_before_one_drags(world, open_page
 
 def measured_cpu(depth):
     """Both thread counts of the opening question at a depth."""
-    point = dataclasses.replace(one_size.FIRST, depth=depth)
+    point = dataclasses.replace(FIRST, depth=depth)
     asked = Experiment(point=point, contenders=(Contender(threads=1), Contender()))
     facts = {"run_id": f"c{depth:011d}", "experiment": asked, "cores_usable": 2}
     steps = (2e-3 * 8 ** (depth - 9), 1e-3 * 8 ** (depth - 9))
@@ -220,7 +220,7 @@ def test_layers_of_a_fused_recurrent_network_are_drawn_and_its_step_is_not_predi
 
 def test_a_card_whose_predictions_mostly_failed_says_so_and_is_switched_off(world, open_page):
     world.has(CPU)
-    asked = Experiment(point=one_size.FIRST, contenders=(Contender(), Contender(device="cuda:0")))
+    asked = Experiment(point=FIRST, contenders=(Contender(), Contender(device="cuda:0")))
     known = {"experiment": asked, "contender": "cuda:0", "device_name": "Tesla V100-PCIE-16GB", "step_s": 5.0}
     failed = [rows.trial(run_id=f"f{place:011d}", **known) for place in range(10)]
     world.keep(failed[:9])
@@ -239,7 +239,7 @@ def test_a_card_whose_predictions_mostly_failed_says_so_and_is_switched_off(worl
 
 def test_a_run_on_a_gpu_says_how_far_its_prediction_was_off(world, open_page):
     world.has(CPU)
-    asked = Experiment(point=one_size.FIRST, contenders=(Contender(), Contender(device="cuda:0")))
+    asked = Experiment(point=FIRST, contenders=(Contender(), Contender(device="cuda:0")))
     known = {"experiment": asked, "cores_usable": 2}
     world.keep(
         [
@@ -391,9 +391,9 @@ def test_a_measured_crossover_and_a_predicted_one_are_both_marked(world, open_pa
     world.has(CPU)
     steps = {5: (1e-4, 3e-4), 7: (6e-4, 8e-4), 9: (3e-3, 2e-3), 11: (1.6e-2, 8e-3)}
     for depth, (one, all_threads) in steps.items():
-        point = dataclasses.replace(one_size.FIRST, depth=depth)
+        point = dataclasses.replace(FIRST, depth=depth)
         world.keep(rows.run({"cpu@1": one, "cpu": all_threads}, point=point, run_id=f"{depth:012x}"))
-    shown = picture(open_page(PAGE, **links.make_brief_link(one_size.FIRST), card="v100", devices=["cpu@1", "cpu"]))
+    shown = picture(open_page(PAGE, **links.make_brief_link(FIRST), card="v100", devices=["cpu@1", "cpu"]))
     measured, predicted = (found["words"] for found in shown["crossovers"])
     assert re.fullmatch(r"crossover \d.*", measured)
     assert predicted.startswith("predicted crossover ")

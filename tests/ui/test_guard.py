@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 
 from core.errors import StoreError
 from core.jobs import process
-from core.jobs.worker_file import Serving
+from core.jobs.machine import Serving
 from core.question.policy import POLICY_VARIABLE
 from core.results import index
 from pages.shared import links, server

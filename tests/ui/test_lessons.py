@@ -11,7 +11,7 @@ from core.question.experiment import Contender
 from core.results import exhibits
 from pages.lessons import view
 from pages.lessons.view import LESSONS
-from pages.shared import job_view, layout, learning, links, timeline
+from pages.shared import elements, job_view, layout, learning, links
 from pages.shared.learning import Expectation
 from tests import exhibited, rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -90,7 +90,7 @@ def test_the_clock_shows_the_wrong_number_beside_the_right_one(world, open_page)
 
 def test_the_trace_keeps_back_its_answer_until_the_prediction(world, open_page):
     world.has(CPU)
-    before, after = (timeline.make_timeline_data(simulate_clock(), covered=covered) for covered in (True, False))
+    before, after = (elements.make_timeline_data(simulate_clock(), covered=covered) for covered in (True, False))
     assert [mark["label"] for mark in before["marks"]] == ["Both clocks start"]
     assert "stops at" not in json.dumps(before)
     assert "stops at 10.0 ms" in after["says"], "the trace in words, for readers who cannot see it"

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.classroom.classes import Classes, Prediction
 from core.classroom.question import CHALLENGER, ClassQuestion
-from core.files import atomic
+from core.files import documents
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import PRESETS
 from core.question.sweep import Axis, Sweep
@@ -299,4 +299,4 @@ def test_a_secret_that_could_not_be_written_to_its_end_is_swept_like_any_tempora
     monkeypatch.setattr(permits.os, "link", lambda draft, path: left.append(draft.name) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         permits._salt(world.queue.folder)
-    assert [atomic._OURS.fullmatch(name) is not None for name in left] == [True]
+    assert [documents._OURS.fullmatch(name) is not None for name in left] == [True]

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import units
-from ...question.devices import DEVICE_KINDS
 from ...question.fields import axis_title
+from ...question.lanes import DEVICE_KINDS
 from ...question.published import Figure
 from .. import wording
 from ..contribution import UNCONFIRMED
 from ..gallery.published import PublishedStudy
-from ..result import Crossover
+from ..judgement import Crossover
 from . import alt, look, study_charts
 from .look import ChartRow, Spec
-from .speedup_charts import speedup_axis
-from .study_charts import size_axis, size_channel
+from .study_charts import size_axis, size_channel, speedup_axis
 
 if TYPE_CHECKING:
     import pandas as pd

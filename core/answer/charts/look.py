@@ -17,8 +17,8 @@ from typing import Any, Literal
 from ... import units
 from ...errors import InvalidValue
 from ...question import describe, models
-from ...question.devices import DEVICE_KINDS
 from ...question.experiment import Point
+from ...question.lanes import DEVICE_KINDS
 from ...question.sweep import size_on_axis
 from ...results.schema import Trial
 from ...text import as_label, as_line

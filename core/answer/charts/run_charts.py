@@ -20,12 +20,11 @@ from ...results.schema import Trial
 from .. import causes, speedup, training_cost
 from ..accuracy import confusion_rows
 from ..expectations import ExpectedSpeedup
+from ..judgement import Crossover
 from ..remedies import Remedies, Remedy
-from ..result import Crossover
 from . import alt, look
 from .look import ChartRow, Spec
-from .speedup_charts import speedup_axis
-from .study_charts import size_axis, size_channel
+from .study_charts import size_axis, size_channel, speedup_axis
 
 MOST_EPOCHS = 200
 MOST_BLOCKS = 1_000

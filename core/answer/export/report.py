@@ -19,7 +19,7 @@ from ...question.sweep import Sweep, size_on_axis
 from ...results.schema import OUTCOMES, Trial
 from ...text import align_columns
 from .. import causes, custom_findings, remedies, speedup, wording
-from ..result import BASES, BASIS_TITLES, Crossover, Size, SpeedupAt
+from ..judgement import BASES, BASIS_TITLES, Crossover, Size, SpeedupAt
 from ..run import Run, RunPair, RunRow
 from ..study import Study
 

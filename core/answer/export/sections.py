@@ -9,19 +9,18 @@ from collections.abc import Mapping, Sequence
 
 from ... import units
 from ...errors import CrossoverError
-from ...question.devices import does
 from ...question.experiment import display_name, inline_name
 from ...question.fields import value_label
+from ...question.lanes import does
 from ...question.presets import Preset, Scale
 from ...results.exhibits import Clock, Exhibit, FirstStep, Moving
 from ...results.schema import Trial
 from .. import accuracy, interference, speedup
+from ..accuracy import Equivalence
 from ..charts import lesson_charts, run_charts
-from ..lessons import equivalence, loader, outcomes, small_models, tutorials
-from ..lessons.equivalence import Equivalence
-from ..lessons.loader import Bottleneck
-from ..lessons.section import Section, SectionFigure, SectionListing, SectionTable, sections_text
-from ..lessons.small_models import TwoBatches
+from ..lessons import loader, outcomes, tutorials
+from ..lessons.loader import Bottleneck, TwoBatches
+from ..lessons.outcomes import Section, SectionFigure, SectionListing, SectionTable, sections_text
 from ..lessons.tutorials import Origin
 from ..verdict import QUIET_NOTE, Verdict
 
@@ -174,7 +173,7 @@ def equivalence_sections(
 ) -> tuple[Section, ...]:
     """Return loss curves in the band of the seeds, disagreeing items, and the verdict with its margin."""
     try:
-        verdict = equivalence.judge_equivalence(rows, baseline=baseline, challenger=challenger, margin=margin)
+        verdict = accuracy.judge_equivalence(rows, baseline=baseline, challenger=challenger, margin=margin)
         curves = _band_sections(rows, baseline, challenger)
     except CrossoverError as error:
         return (Section(title="The same learning?", sentences=(str(error),)),)
@@ -189,7 +188,7 @@ def equivalence_sections(
         sentences=(*lead, verdict.sentence),
         notes=(
             f"The margin of {100 * margin:g} percentage points was fixed before the results were "
-            f"shown, and {equivalence.MIN_SEEDS} seeds are the fewest for a verdict.",
+            f"shown, and {accuracy.MIN_SEEDS} seeds are the fewest for a verdict.",
             *filter(None, [accuracy.early_end_sentence(row for row in rows if row.confusion)]),
         ),
     )
@@ -197,7 +196,7 @@ def equivalence_sections(
 
 
 def _band_sections(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
-    band = equivalence.find_seed_band(rows, baseline=baseline, challenger=challenger)
+    band = accuracy.find_seed_band(rows, baseline=baseline, challenger=challenger)
     if band is None:
         return (Section(title="2. Loss curves", sentences=("A band needs at least two seeds.",)),)
     theirs = [row for row in rows if row.contender == challenger and row.seed in band.seeds]
@@ -222,7 +221,7 @@ def _points_text(difference: float) -> str:
 
 
 def _reports(rows: Sequence[Trial], baseline: str, challenger: str) -> tuple[Section, ...]:
-    pairs = equivalence.seed_pairs(rows, baseline, challenger)
+    pairs = accuracy.seed_pairs(rows, baseline, challenger)
     if not pairs:
         return ()
     reports = [accuracy.classification(row) or {} for row in pairs[0]]
@@ -263,7 +262,7 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section,
         if len(by_batch) < 2:
             continue
         try:
-            pair = small_models.compare_batch_sizes(by_batch[min(by_batch)], by_batch[max(by_batch)])
+            pair = loader.compare_batch_sizes(by_batch[min(by_batch)], by_batch[max(by_batch)])
         except CrossoverError as error:
             said.append(str(error))
             continue

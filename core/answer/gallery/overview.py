@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ... import units
-from ...question.devices import DEVICE_KINDS
+from ...question.lanes import DEVICE_KINDS
 from ...results import index
 from ...results.exchange import CONTRIBUTED
 from ...results.index import FILE, FolderIndex, Skipped, folder_index
@@ -27,7 +27,7 @@ from ...results.schema import SCHEMA, TRIAL_COLUMNS, Trial
 from ...results.store import CUT_OFF, Store
 from .. import contribution, interference, study
 from ..contribution import CONFIRMED, UNCONFIRMED
-from ..result import DECIDED, Outcome
+from ..judgement import DECIDED, Outcome
 from ..study import Study
 from . import trust
 from .trust import Level

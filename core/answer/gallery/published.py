@@ -16,7 +16,7 @@ from ...question.models import families
 from ...question.presets import PRESETS
 from ...question.published import Figure, Published, list_published
 from .. import crossover, timings_csv, wording
-from ..result import Crossover, Evidence, Outcome
+from ..judgement import Crossover, Evidence, Outcome
 
 PUBLISHED_STUDIES_FOLDER = SHIPPED_DATA / "published"
 VIRTUAL_CPUS = "virtual CPUs"

@@ -13,15 +13,15 @@ from ...question import describe
 from ...question.experiment import display_name
 from ...question.fields import axis_title, field_title, value_label
 from ...results.schema import Trial
-from .. import comparable, wording
-from ..result import Crossover
+from .. import speedup, wording
+from ..judgement import Crossover
 from ..run import Run, RunPair
 from ..study import Study
 from . import trust
 
-TRAINING_FACTS = (*comparable.TRAINING_COLUMNS, "parameters", "dataset_hash")
+TRAINING_FACTS = (*speedup.TRAINING_COLUMNS, "parameters", "dataset_hash")
 MEASURING = (
-    *(name for name in comparable.CHART_COLUMNS if name not in TRAINING_FACTS),
+    *(name for name in speedup.CHART_COLUMNS if name not in TRAINING_FACTS),
     "budget_s",
     "app_version",
     "app_commit",
@@ -95,9 +95,7 @@ def chart_refusal(first: Study, second: Study) -> str:
     if first.axis != second.axis:
         axes = axis_title(second.axis), axis_title(first.axis)
         return f"It varies the {axes[0]}, the study that is open the {axes[1]}: they have no axis in common."
-    for name in comparable.differing_columns(
-        one, other, comparable.columns_except_axis(comparable.CHART_COLUMNS, first.axis)
-    ):
+    for name in speedup.differing_columns(one, other, speedup.columns_except_axis(speedup.CHART_COLUMNS, first.axis)):
         theirs, ours = _format_value(name, getattr(other, name)), _format_value(name, getattr(one, name))
         return (
             f"Its {_column_title(name)} is {theirs}, but the open study's is {ours}: "
@@ -119,7 +117,7 @@ def _find_differences(first: Facts, second: Facts) -> SideBySide:
 
 def _study_facts(study: Study, answer: Crossover | None) -> Facts:
     rows = [row for run in study.runs for row in run]
-    varied = comparable.axis_dependent_columns(study.axis) | {"parameters"}
+    varied = speedup.axis_dependent_columns(study.axis) | {"parameters"}
     sizes = (
         f"{wording.format_size(study.sizes[0])} to {wording.format_size(study.sizes[-1])} ({len(study.sizes)} sizes)"
     )
@@ -129,7 +127,7 @@ def _study_facts(study: Study, answer: Crossover | None) -> Facts:
         **_columns(
             "Settings",
             rows,
-            [name for name in comparable.meaningful_columns(TRAINING_FACTS, rows[0]) if name not in varied],
+            [name for name in speedup.meaningful_columns(TRAINING_FACTS, rows[0]) if name not in varied],
         ),
         **_columns("Measuring", rows, MEASURING),
         ("Measuring", "quality checks"): trust.trust_mark(rows).label,
@@ -149,7 +147,7 @@ def _crossover(answer: Crossover) -> Facts:
 
 def _run_facts(rows: Sequence[Trial]) -> Facts:
     return {
-        **_columns("Settings", rows, comparable.meaningful_columns(TRAINING_FACTS, rows[0])),
+        **_columns("Settings", rows, speedup.meaningful_columns(TRAINING_FACTS, rows[0])),
         **_columns("Measuring", rows, MEASURING),
         ("Measuring", "measured at"): rows[0].started_at,
         ("Measuring", "quality checks"): trust.trust_mark(rows).label,

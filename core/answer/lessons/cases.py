@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import units
-from ...question import describe, devices
+from ...question import describe, lanes
 from ...question.experiment import display_name, inline_name
 from ...question.models.families import LIBRARIES
 from ...question.published import CAUSES, Case
@@ -22,7 +22,7 @@ from ..custom_findings import list_findings as stands_out
 from ..speedup import is_host, speedup, step_time
 from ..statistics import MIN_PAIRS, ratio_interval
 from ..verdict import closeness_reason
-from .section import Section, sections_text
+from .outcomes import Section, sections_text
 
 SAME_CAUSES: dict[str, tuple[str, ...]] = {
     "small": ("small", "idle", "recurrent"),
@@ -156,7 +156,7 @@ def remedy_verdict(after: Sequence[Trial]) -> str:
     found = speedup(after[0], after[-1])
     if found.value is None or not found.has_winner or found.is_conditional:
         return ""
-    who, baseline = devices.does(display_name(after[-1].contender), "does", "do"), inline_name(after[0].contender)
+    who, baseline = lanes.does(display_name(after[-1].contender), "does", "do"), inline_name(after[0].contender)
     return f"With it, {who} {units.format_ratio(found.value)} the work of {baseline} in the same time."
 
 

@@ -1,23 +1,87 @@
 """Results of the demonstrations of lessons, in figures and sentences, and whether a prediction was right.
 
 Every sentence with a number is computed from its exhibit.
+
+A section has sentences, charts, tables, code and notes of a tutorial, a lesson or a case. Pages, students' reports and
+the command line show the same sections.
 """
 
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ... import units
 from ...errors import CrossoverError
-from ...question.devices import capitalize_name
 from ...question.experiment import inline_name
+from ...question.lanes import capitalize_name
 from ...question.presets import Preset
 from ...results.exhibits import Clock, Exhibit, FirstStep, Variant
 from ...results.schema import Trial
-from .. import speedup, study, wording
-from ..result import Crossover
-from . import equivalence, loader, small_models
+from ...text import align_columns, as_lines
+from .. import accuracy, speedup, study, wording
+from ..judgement import Crossover
+from . import loader
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionTable:
+    """Rows of text below a header; with `prose`, the cells are sentences and a page shows a list."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    prose: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionFigure:
+    """A chart: its title, which is also its name for screen readers, and a specification of `core.answer.charts`."""
+
+    title: str
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionListing:
+    """Lines of code with their output, shown unchanged."""
+
+    title: str
+    code: str
+    output: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One section: paragraphs, charts, the tables behind them, code, and notes in small print."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    figures: tuple[SectionFigure, ...] = ()
+    tables: tuple[SectionTable, ...] = ()
+    listings: tuple[SectionListing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def sections_text(sections: Iterable[Section]) -> str:
+    """Return sections for a terminal; a chart is left out, since its figures are in the tables."""
+    return "\n\n".join("\n".join(_section_lines(section)) for section in sections)
+
+
+def _section_lines(section: Section) -> Iterator[str]:
+    yield section.title
+    yield from section.sentences
+    for table in section.tables:
+        yield from ("", table.title)
+        lines = [": ".join(row) for row in table.rows] if table.prose else align_columns([table.header, *table.rows])
+        yield from (f"  {line}" for line in lines)
+    for listing in section.listings:
+        yield from ("", listing.title)
+        yield from (f"    {line}" for line in as_lines(listing.code).splitlines())
+        yield from (f"  → {line}" for line in as_lines(listing.output).splitlines())
+    yield from section.notes
+
 
 GRADIENT_ROUNDING = 1e-5
 """Largest relative difference of a gradient that another order of summation in fp32 usually gives, …"""
@@ -257,7 +321,7 @@ def learning_outcome(rows: Sequence[Trial], pair: tuple[str, str], margin: float
     """Return which answer fits: equal on every item, equal on all but a few, one better, or depending on the seed."""
     if not rows:
         return None
-    found = equivalence.judge_equivalence(rows, baseline=pair[0], challenger=pair[1], margin=margin)
+    found = accuracy.judge_equivalence(rows, baseline=pair[0], challenger=pair[1], margin=margin)
     fact = f"{found.disagreement_sentence} {found.sentence}"
     if not found.seeds:
         return PredictionOutcome(fits=None, fact=fact)
@@ -276,7 +340,7 @@ def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
     """Return how many times as long a step of the larger batch takes on the last device."""
     last = rows[-1].contender if rows else ""
     mine = sorted((row for row in rows if row.contender == last), key=lambda row: row.batch_size)
-    found = small_models.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
+    found = loader.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
     if found is None:
         return None
     return PredictionOutcome(

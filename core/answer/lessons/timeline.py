@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from ... import units
 from ...errors import NotComparable
-from ...question.devices import capitalize_name
 from ...question.experiment import display_name, inline_name
+from ...question.lanes import capitalize_name
 from ...results.exhibits import Clock, Exhibit
 from ...results.schema import Trial
 from . import outcomes
-from .section import Section, SectionTable
+from .outcomes import Section, SectionTable
 
 SIMULATED_STEPS = 5
 SIMULATED_LAUNCH_S, SIMULATED_STEP_S = 2e-3, 10e-3

@@ -18,9 +18,9 @@ from ...question.published import Published, list_published
 from ...question.sweep import size_on_axis
 from ...results.schema import Trial
 from .. import accuracy, speedup, study, training_cost, wording
-from ..result import Crossover, Size
+from ..judgement import Crossover, Size
 from ..verdict import Verdict
-from .section import SectionTable
+from .outcomes import SectionTable
 
 Origin = Literal["published", "measured", "recorded"]
 

@@ -54,7 +54,7 @@ if not __package__:  # run by its path
     __package__ = f"{PRIVATE_NAME}.jobs.worker"
 
 from ...answer import speedup
-from ...answer.rounds import UNKNOWN_REPEATABILITY, Repeatability
+from ...answer.statistics import UNKNOWN_REPEATABILITY, Repeatability
 from ...errors import StoreError
 from ...question import policy
 from ...question.demonstrations import Demonstration
@@ -97,7 +97,7 @@ def run_worker(arguments: Sequence[str] | None = None) -> None:
 
 def load_backend() -> MeasurementBackend:
     """Return the measuring half of this project; imports torch."""
-    from ...measure import devices, missing_gpu, preflight, trial
+    from ...measure import devices, gpu, preflight, trial
     from ...measure.demonstrations import run_demonstration
     from ...results import environment
 
@@ -131,7 +131,7 @@ def load_backend() -> MeasurementBackend:
         return run_demonstration(demonstration, hooks=hooks)
 
     def survey() -> Machine:
-        return Machine(environment=environment.read_environment(), devices=devices.discover(), hint=missing_gpu.hint())
+        return Machine(environment=environment.read_environment(), devices=devices.discover(), hint=gpu.hint())
 
     return MeasurementBackend(
         measure=measure,

@@ -15,7 +15,7 @@ import psutil
 
 from ...errors import JobError
 from ...progress import Progress, SweepProgress
-from ...remote.local_cache import is_remote
+from ...remote import is_remote
 from ...results.schema import Trial
 from .. import recovery
 from ..job import Job

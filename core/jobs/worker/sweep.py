@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 from ... import units
 from ...answer import search, speedup, study
-from ...answer.result import Evidence
+from ...answer.judgement import Evidence
 from ...answer.search import MAX_SEARCH_SIZES, USUAL_SEARCH_SIZES
 from ...errors import SizeNotBuilt, TooSlow
 from ...measure.timer import MIN_BLOCK_S, MIN_BLOCK_STEPS

@@ -25,10 +25,9 @@ from ...results.schema import Trial
 from .. import client, process, recovery
 from ..client import COMMAND, start_detached
 from ..job import Job
-from ..machine import Machine, UseMeter, measurement_lock
+from ..machine import Machine, Serving, UseMeter, measurement_lock
 from ..process import ExecutionContext
 from ..queue import Queue
-from ..worker_file import Serving
 from .reporter import Reporter
 from .sweep import Begin, Fit, SweepEnd, SweepRun
 

@@ -14,14 +14,13 @@ from ...errors import CustomTrainingFailed, LaneUnavailable, OutOfTime
 from ...progress import ContenderProgress
 from ...question.experiment import BEST_THREADS, Contender, Experiment, Point
 from ...question.lanes import PLAIN, Lane
-from .. import breakdown, thread_search
-from ..batches import Feed
+from .. import breakdown, preflight
 from ..breakdown import CHECKED_STEPS
 from ..contender import MeasuredContender
-from ..datasets import Data, Split
+from ..datasets import Data, Feed, Split
 from ..preflight import FreshTrainings
-from . import dispatch_overhead, loaders, op_counter, variants
-from .training import CustomCurve, CustomTraining, StepTimes
+from . import loaders, op_counter
+from .training import NOT_CALLED, CustomCurve, CustomTraining, StepTimes
 from .user_code import UserCode, load_builder
 from .watchdog import Limits, LineSampler, find_long_line
 
@@ -134,7 +133,7 @@ class CustomContender(MeasuredContender):
     def require_pace(self, budget_s: float) -> None:
         """Do nothing: the speed of a script is unknown."""
 
-    def try_threads(self, late: thread_search.Late = thread_search.no_deadline) -> Iterator[None]:
+    def try_threads(self, late: preflight.Late = preflight.no_deadline) -> Iterator[None]:
         """Choose the fastest thread count, on steps of a separate training."""
         yield from super().try_threads(late)
         if self.raw.threads_tried:
@@ -165,7 +164,7 @@ class CustomContender(MeasuredContender):
             LaneUnavailable: nothing was compiled.
         """
         if not compiled:
-            raise LaneUnavailable(f"It cannot be compiled: {variants.NOT_CALLED}.")
+            raise LaneUnavailable(f"It cannot be compiled: {NOT_CALLED}.")
         first_s, second_s = (
             self.raw.startup_first_step_s or 0.0,
             self._timer.time(lambda: self.custom_training.advance(1)).seconds,
@@ -305,7 +304,7 @@ class CustomContender(MeasuredContender):
             lambda: op_counter.count_syncs(lambda: plain(1), steps, device, self._foreign.owns)
         )
         self.raw.own_syncs, self.raw.own_syncs_at = tuple(waited.times), waited.place
-        least = dispatch_overhead.measure_dispatch_overhead(device, drain, clock)
+        least = op_counter.measure_dispatch_overhead(device, drain, clock)
         self.raw.own_floor_s = (least.call_s, least.inside_s, least.read_s)
 
     def _count_step(self, one: op_counter.OperationCounter) -> None:

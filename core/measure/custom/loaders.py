@@ -17,7 +17,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
 from ...errors import CustomTrainingFailed
 from .. import devices
-from ..batches import Feed
+from ..datasets import Feed
 from ..timer import MIN_BLOCK_S, Timer
 from .training import CustomTraining
 

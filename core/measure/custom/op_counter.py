@@ -1,24 +1,31 @@
 """Operations of a custom training's steps: how many, host-device synchronizations, copies, float64, retained tensors.
 
 Operations are counted in PyTorch's dispatcher, including those of backward passes. This takes separate steps, because
-counting makes steps slower. CUDA's debug mode counts the waits that CUDA reports. The time that counting adds is
-subtracted when rows are read, by `core.measure.custom.dispatch_overhead`.
+counting makes steps slower. CUDA's debug mode counts the waits that CUDA reports.
+
+The dispatch overhead is the time of operations without computation, counted and timed as in any other training. A step
+of many small operations consists of this overhead, whatever they compute; the remaining time is arithmetic. The time
+that counting adds is subtracted when rows are read.
 """
 
+import functools
 import gc
+import statistics
 import sys
 import sysconfig
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from torch.utils.weak import TensorWeakRef
 
@@ -389,3 +396,128 @@ def _count_step_syncs(step: Callable[[], object], syncs: Syncs, owns: Callable[[
     waits = [each for each in told if SYNC_WARNING in str(each.message)]
     syncs.times.append(len(waits))
     syncs.places.update(f"{Path(each.filename).name}:{each.lineno}" for each in waits if owns(each.filename))
+
+
+TAKES_NS = 2e7
+"""Target duration of the search for the overhead, in nanoseconds."""
+
+LAYERS = 3
+WARM_UP, STEPS, REPEATS, WATCHED, READS_TIMED = 5, 10, 5, 5, 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class DispatchOverhead:
+    """Seconds of one operation of a training that computes almost nothing.
+
+    Attributes:
+        call_s: seconds of a step divided by the number of its operations, including Python.
+        inside_s: seconds within the operation while it is counted, with a synchronization after it.
+        read_s: seconds for the host to read a value that is already computed.
+    """
+
+    call_s: float
+    inside_s: float
+    read_s: float
+
+
+def measure_dispatch_overhead(
+    device: torch.device, synchronize: Callable[[], object], clock: Clock = time.perf_counter_ns
+) -> DispatchOverhead:
+    """Measure the dispatch overhead of a device, in some hundredths of a second, without random numbers.
+
+    Args:
+        device: device of the training.
+        synchronize: function that waits for the device.
+        clock: clock in monotonic nanoseconds.
+    """
+    with _as_usual(device):
+        step = _build_tiny_step(device)
+        for _ in range(WARM_UP):
+            step()
+        step_s = statistics.median(_time_work(step, STEPS, synchronize, clock) for _ in range(REPEATS))
+        watched = [_count_one_step(step, OperationCounter(device, str, synchronize, clock)) for _ in range(WATCHED)]
+        number = torch.zeros((), device=device)
+        read_s, call_s = (
+            statistics.median(_time_work(work, READS_TIMED, synchronize, clock) for _ in range(REPEATS))
+            for work in (lambda: number.item(), lambda: number)
+        )
+    operations = watched[-1].counts["operations"]
+    inside_ns = statistics.median(each.inside_ns for each in watched)
+    return DispatchOverhead(
+        call_s=step_s / operations, inside_s=inside_ns / 1e9 / operations, read_s=max(0.0, read_s - call_s)
+    )
+
+
+def find_dispatch_overhead(device: torch.device, synchronize: Callable[[], object], clock: Clock) -> DispatchOverhead:
+    """Return the dispatch overhead of a device and a number of threads, measured once in a process."""
+    if clock is not time.perf_counter_ns:
+        return measure_dispatch_overhead(device, synchronize, clock)
+    key = str(device), torch.get_num_threads()
+    if key not in _KNOWN:
+        _KNOWN[key] = measure_dispatch_overhead(device, synchronize)
+    return _KNOWN[key]
+
+
+def estimate_overhead_cost_ns(device: torch.device, clock: Clock) -> float:
+    """Estimate the nanoseconds that `find_dispatch_overhead` will take; 0 if cached or with another clock."""
+    known_now = clock is not time.perf_counter_ns or (str(device), torch.get_num_threads()) in _KNOWN
+    return 0.0 if known_now else TAKES_NS
+
+
+_KNOWN: dict[tuple[str, int], DispatchOverhead] = {}
+
+
+@functools.cache
+def rehearse() -> None:
+    """Count a step on the CPU, once per process, so that the start-up of counting is not part of a later step.
+
+    This uses no other device, whose work may be recorded at the moment, and no random numbers.
+    """
+    host = torch.device("cpu")
+    with _as_usual(host):
+        _count_one_step(_build_tiny_step(host), OperationCounter(host, str))
+
+
+@contextmanager
+def _as_usual(device: torch.device) -> Iterator[None]:
+    """Record gradients in float32 without autocast, whatever the script has set."""
+    with torch.inference_mode(False), torch.enable_grad(), torch.autocast(device.type, enabled=False):
+        yield
+
+
+def _build_tiny_step(device: torch.device) -> Callable[[], object]:
+    layers: list[nn.Module] = []
+    for _ in range(LAYERS):
+        layer = nn.utils.skip_init(nn.Linear, 1, 1, device=device, dtype=torch.float32)
+        layers += [layer, nn.Tanh()]
+    network = nn.Sequential(*layers)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(0.5)
+    number = torch.full((1, 1), 0.5, device=device, dtype=torch.float32)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        functional.mse_loss(network(number), number).backward()
+        optimizer.step()
+
+    return step
+
+
+def _time_work(work: Callable[[], object], times: int, synchronize: Callable[[], object], clock: Clock) -> float:
+    """Return the seconds of one call."""
+    synchronize()
+    begin = clock()
+    for _ in range(times):
+        work()
+    synchronize()
+    return (clock() - begin) / 1e9 / times
+
+
+def _count_one_step(step: Callable[[], object], watching: OperationCounter) -> OperationCounter:
+    with watching:
+        watching.begin()
+        step()
+        watching.add_host_time()
+    return watching

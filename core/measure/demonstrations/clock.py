@@ -23,7 +23,7 @@ from ...question.experiment import BEST_THREADS, Contender, Point
 from ...question.fields import LOADER_PATHS
 from ...results import environment
 from ...results.exhibits import Clock, Variant
-from .. import batches, datasets, devices, networks
+from .. import datasets, devices, networks
 from ..contender import DISCARDED_BLOCKS, WARM_UP_S, WARM_UP_STEPS, MeasuredContender
 from ..datasets import Data, Split
 from ..execution import Batch
@@ -106,7 +106,7 @@ class RecipeTraining:
         self._point, self._data, self._device = point_for_recipe(recipe, point), data, device
         self._switched: Collection[str] = recipe.switched
         network = networks.build(point.network, point.seed).to(device)
-        feed = batches.feed(self._point, data, resident, device)
+        feed = datasets.feed(self._point, data, resident, device)
         self.prefetched = feed.prefetched
         self._training = Training(network, feed, learning_rate=point.learning_rate)
         self._errors, self._paper = torch.zeros((), dtype=torch.int64, device=device), io.StringIO()

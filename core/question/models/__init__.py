@@ -5,8 +5,7 @@ moves. `core.measure.networks` turns the same list into a torch module; a test c
 own counts. Nothing here trains, times or imports torch.
 """
 
-from .architectures import DOUBLING_DEPTH
-from .families import AXES, FAMILIES, family, list_model_sizes, network
+from .families import AXES, DOUBLING_DEPTH, FAMILIES, family, list_model_sizes, network
 from .layers import FLOAT_BYTES, INDEX_BYTES, Family, Layer, Network
 
 __all__ = [

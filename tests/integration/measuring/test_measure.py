@@ -8,10 +8,10 @@ import sys
 import pytest
 import torch
 
-from core.answer.comparable import TRAINING_COLUMNS, require_equal
+from core.answer.speedup import TRAINING_COLUMNS, require_equal
 from core.errors import NotComparable
 from core.files.project import PROJECT
-from core.measure import datasets, devices, thread_search, trial
+from core.measure import datasets, devices, preflight, trial
 from core.measure.trial import Hooks, measure
 from core.progress import Progress
 from core.question import catalog, models
@@ -145,7 +145,7 @@ def test_the_weights_examined_are_those_after_the_last_epoch():
 
 def test_the_best_thread_count_is_tried_and_kept():
     (row,) = run(small(), BEST)
-    assert row.threads_tried == thread_search.candidates()[: len(row.threads_tried)]
+    assert row.threads_tried == preflight.candidates()[: len(row.threads_tried)]
     times = dict(zip(row.threads_tried, row.threads_tried_step_s, strict=True))
     assert row.threads == (min(times, key=times.__getitem__) if times else 1)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.classroom import limits
+from core.classroom import students
 from core.classroom.classes import Classes
-from core.classroom.limits import Limits
+from core.classroom.students import Limits
 from pages.classroom import access, findings
 from pages.shared import permits
 from tests.students import QUESTION
@@ -31,7 +31,7 @@ def patient(monkeypatch):
 def comes_from(monkeypatch):
     """Says where visitors come from, from now on."""
     return lambda cookie, address="192.0.2.1": monkeypatch.setattr(
-        permits, "source", lambda: limits.source(cookie, address)
+        permits, "source", lambda: students.source(cookie, address)
     )
 
 

@@ -1,6 +1,6 @@
 """The Class page: who is admitted, told apart, taken out, and how often one may join or make classes."""
 
-from core.classroom import limits
+from core.classroom import students
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from pages.classroom import access
@@ -103,24 +103,24 @@ def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, o
 def test_one_browser_joins_a_class_only_so_often(world, classes, made, open_page, comes_from):
     of, _ = made
     comes_from("eve")
-    for number in range(limits.JOINS["visitor"].at_once + 1):
+    for number in range(students.JOINS["visitor"].at_once + 1):
         app = open_page(PAGE, **{"class": of.code})
         field(app, "Nickname").set_value("no name <b>")
         checked(button(app, "Join").click().run())  # what is refused does not count
         field(app, "Nickname").set_value(f"bot {number}")
         checked(button(app, "Join").click().run())
     assert "Too many students joined this class by you" in words(app)
-    assert len(classes.students(of)) == limits.JOINS["visitor"].at_once
+    assert len(classes.students(of)) == students.JOINS["visitor"].at_once
     comes_from("ada")
     app = open_page(PAGE, **{"class": of.code})
     field(app, "Nickname").set_value("ada")
     checked(button(app, "Join").click().run())
-    assert len(classes.students(of)) == limits.JOINS["visitor"].at_once + 1
+    assert len(classes.students(of)) == students.JOINS["visitor"].at_once + 1
 
 
 def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes_from, monkeypatch):
     comes_from("eve")
-    monkeypatch.setitem(access._made.rates, "visitor", limits.Rate(at_once=2, every_s=60))
+    monkeypatch.setitem(access._made.rates, "visitor", students.Rate(at_once=2, every_s=60))
     for _ in range(3):
         app = open_page(PAGE)
         field(app, "Class name").set_value("Physics")

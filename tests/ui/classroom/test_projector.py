@@ -4,7 +4,7 @@ from core import units
 from core.classroom.classes import Prediction
 from core.classroom.question import CHALLENGER
 from core.results.parquet import to_table
-from pages.classroom import findings, projector
+from pages.classroom import findings, teacher
 from tests.students import QUESTION, measured
 from tests.ui.classroom.opened import labels, teaching
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -57,9 +57,9 @@ def test_a_teacher_reveals_the_curve_of_the_class_and_who_was_nearest(world, cla
 
 
 def test_the_code_that_phones_scan_is_the_address(monkeypatch):
-    drawn = projector.draw_qr_code("https://host/class?class=ABC")
+    drawn = teacher.draw_qr_code("https://host/class?class=ABC")
     assert drawn.startswith("data:image/svg+xml")
-    assert drawn != projector.draw_qr_code("https://host/class?class=XYZ")
+    assert drawn != teacher.draw_qr_code("https://host/class?class=XYZ")
 
 
 def test_students_who_follow_get_other_sizes(world, classes, made, open_page):

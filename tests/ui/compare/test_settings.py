@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from core.jobs import process
-from core.jobs.worker_file import Serving
+from core.jobs.machine import Serving
 from core.question.experiment import Experiment, Point, display_name
-from pages.explore.one_size import FIRST
+from pages.explore.settings import FIRST
 from tests.ui import every_setting
 from tests.ui.conftest import CPU, GPU, HINT, checked, words
 from tests.ui.find import THREADS, button, control, drawn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.explore import studies
+from pages.explore import view
 from tests.ui.conftest import CPU, checked
 from tests.ui.crossover.asked import PAGE
 from tests.ui.find import alts, table
@@ -14,7 +14,7 @@ def upload(app, data, name="mine.csv"):
 
 def test_own_timings_get_the_same_answer(world, open_page):
     world.has(CPU)
-    app = upload(open_page(PAGE), studies.SAMPLE.encode())
+    app = upload(open_page(PAGE), view.SAMPLE.encode())
     assert "gpu" in app.success[0].value
     assert "Time against size for cpu and gpu" in alts(app)
     assert list(table(app, "Verdict")["Size"]) == [100, 400, 1600, 6400]
@@ -22,8 +22,8 @@ def test_own_timings_get_the_same_answer(world, open_page):
 
 def test_their_speedup_is_drawn_and_a_link_that_opened_it_is_still_read(world, open_page):
     world.has(CPU)
-    assert "Speedup against size" in alts(upload(open_page(PAGE), studies.SAMPLE.encode()))
-    assert "Speedup against size" in alts(upload(open_page(PAGE, own_speedup="true"), studies.SAMPLE.encode()))
+    assert "Speedup against size" in alts(upload(open_page(PAGE), view.SAMPLE.encode()))
+    assert "Speedup against size" in alts(upload(open_page(PAGE, own_speedup="true"), view.SAMPLE.encode()))
 
 
 def test_a_table_whose_names_do_not_say_which_is_the_cpu_is_asked_about_and_not_guessed(world, open_page):
@@ -42,7 +42,7 @@ def test_a_table_whose_names_do_not_say_which_is_the_cpu_is_asked_about_and_not_
 def test_own_timings_can_be_pasted(world, open_page):
     world.has(CPU)
     app = open_page(PAGE)
-    checked(app.text_area[0].set_value(studies.SAMPLE).run())
+    checked(app.text_area[0].set_value(view.SAMPLE).run())
     assert "Time against size for cpu and gpu" in alts(app)
 
 

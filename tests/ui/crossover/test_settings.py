@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from core import __main__ as command_line
-from core.commands.sweep import build_sweep
+from core.commands.run import build_sweep
 from core.question import describe
 from core.question.experiment import Contender, Point
 from core.question.sweep import Axis, Sweep

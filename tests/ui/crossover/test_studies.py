@@ -3,9 +3,9 @@
 import dataclasses
 
 from core.answer import study
-from core.answer.result import BASES, BASIS_TITLES
+from core.answer.judgement import BASES, BASIS_TITLES
 from core.question.experiment import Point
-from pages.explore import studies
+from pages.explore import view
 from pages.shared import queries
 from tests import rows
 from tests.ui.conftest import CPU, GPU, checked, words
@@ -152,7 +152,7 @@ def test_recorded_studies_that_are_decided_come_first(world, open_page):
 
 def test_of_many_recorded_studies_the_largest_are_listed_and_the_rest_is_counted(world, open_page, monkeypatch):
     world.has(CPU)
-    monkeypatch.setattr(studies, "MAX_STUDIES", 1)
+    monkeypatch.setattr(view, "MAX_STUDIES", 1)
     world.keep(measured())
     world.keep(measured(batch_size=32, sizes=(16, 64)))
     app = open_page(PAGE)

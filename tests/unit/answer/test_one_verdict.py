@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.answer import causes, speedup, study, training_cost, wording
-from core.answer.charts import speedup_charts
+from core.answer.charts import study_charts
 from core.answer.export import report
-from core.answer.result import Crossover
+from core.answer.judgement import Crossover
 from core.answer.run import Run
 from core.classroom.question import ClassQuestion
 from core.classroom.results import compute_result
@@ -124,7 +124,7 @@ def test_no_two_surfaces_of_a_sweep_disagree(made):
             assert drawn[size.size].endswith(" faster")
         else:
             assert said.startswith(("No winner: ", "Not known"))
-            assert drawn.get(size.size, "") in ("", speedup_charts.CLOSE, speedup_charts.UNDECIDED)
+            assert drawn.get(size.size, "") in ("", study_charts.CLOSE, study_charts.UNDECIDED)
     text = report.crossover_text(answer)
     assert text.count(" faster") - answer.sentence.count(" faster") == sum(
         wording.size_verdict_text(size, answer).count(" faster") for size in answer.sizes
@@ -198,7 +198,7 @@ def _expected_class_winners(found) -> tuple[str | None, ...]:
 
 
 def _chart_rows(answer: Crossover):
-    spec = speedup_charts.speedup_chart(answer)
+    spec = study_charts.speedup_chart(answer)
     lists = spec.get("datasets", {}).values() or [spec["data"]["values"]]
     return [row for values in lists for row in values if row.get("layer") == "size"]
 

@@ -217,7 +217,7 @@ def test_a_deletion_that_was_killed_before_it_was_written_down_leaves_all_as_it_
     student, _ = classes.join(of, "ada")
     classes.store(of, student).add(rows.trial())
     with monkeypatch.context() as during:
-        during.setattr(module.atomic, "flush_folder", lambda folder: during.undo() or 1 / 0)
+        during.setattr(module.documents, "flush_folder", lambda folder: during.undo() or 1 / 0)
         with pytest.raises(ZeroDivisionError):
             classes.delete(of)
     assert classes.prune() == 1

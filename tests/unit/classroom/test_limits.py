@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.classroom import limits, students
-from core.classroom.limits import CODES, JOINS, Limits, Source, TooOften
+from core.classroom import students
+from core.classroom.students import CODES, JOINS, Limits, Source, TooOften
 from core.errors import NotAllowed, StoreError
 
 SCHOOL, HOME = "192.0.2.1", "198.51.100.7"
@@ -39,7 +39,7 @@ def right(tried: Limits, source: Source) -> bool:
 
 def test_ten_wrong_codes_of_one_browser_are_a_pause_of_seconds_which_nobody_else_has(clock):
     tried = Limits("Too many wrong codes were tried", CODES, now=clock)
-    ada, bob = limits.source("ada", SCHOOL), limits.source("bob", SCHOOL)
+    ada, bob = students.source("ada", SCHOOL), students.source("bob", SCHOOL)
     for _ in range(CODES["visitor"].at_once):
         wrong(tried, ada)
     with pytest.raises(TooOften, match="Too many wrong codes were tried by you in a short time; wait 6 s") as caught:
@@ -55,21 +55,21 @@ def test_sessions_without_a_cookie_at_one_address_are_one_and_lock_out_nobody_el
     tried = Limits("Too many wrong codes were tried", CODES, now=clock)
     looked_up = 0
     for _ in range(980):
-        looked_up += right_or_wrong(tried, limits.source("", HOME))
+        looked_up += right_or_wrong(tried, students.source("", HOME))
         clock.now_s += 18 / 980
     assert looked_up <= CODES["visitor"].at_once + 18 / CODES["visitor"].every_s + 1
-    assert right(tried, limits.source("ada", SCHOOL))
-    assert right(tried, limits.source("bob", HOME))
+    assert right(tried, students.source("ada", SCHOOL))
+    assert right(tried, students.source("bob", HOME))
 
 
 def test_a_new_cookie_for_each_code_ends_at_the_address(clock):
     tried = Limits("Too many wrong codes were tried", CODES, now=clock)
     looked_up = 0
     for number in range(980):
-        looked_up += right_or_wrong(tried, limits.source(f"forged {number}", HOME))
+        looked_up += right_or_wrong(tried, students.source(f"forged {number}", HOME))
         clock.now_s += 18 / 980
     assert looked_up <= CODES["address"].at_once + 18 / CODES["address"].every_s + 1
-    assert right(tried, limits.source("ada", SCHOOL))
+    assert right(tried, students.source("ada", SCHOOL))
 
 
 def right_or_wrong(tried: Limits, source: Source) -> bool:
@@ -86,8 +86,8 @@ def right_or_wrong(tried: Limits, source: Source) -> bool:
 def test_beyond_the_ceiling_of_all_a_right_code_gets_in_within_seconds(clock):
     tried = Limits("Too many wrong codes were tried", CODES, now=clock)
     for number in range(CODES["all"].at_once):
-        assert right_or_wrong(tried, limits.source(f"bot {number}", f"203.0.113.{number % 250}"))
-    ada = limits.source("ada", SCHOOL)
+        assert right_or_wrong(tried, students.source(f"bot {number}", f"203.0.113.{number % 250}"))
+    ada = students.source("ada", SCHOOL)
     with pytest.raises(TooOften, match="by many visitors") as caught:
         tried.take(ada)
     assert caught.value.by == "all"
@@ -96,7 +96,9 @@ def test_beyond_the_ceiling_of_all_a_right_code_gets_in_within_seconds(clock):
     for tick in range(40):  # ten times a second forty bots each try, and the page of ada every two seconds
         clock.now_s += 0.1
         got_in = got_in or (tick % 20 == 0 and right(tried, ada))
-        looked_up += sum(right_or_wrong(tried, limits.source(f"{tick} {bot}", f"203.0.113.{bot}")) for bot in range(40))
+        looked_up += sum(
+            right_or_wrong(tried, students.source(f"{tick} {bot}", f"203.0.113.{bot}")) for bot in range(40)
+        )
     assert got_in
     assert looked_up <= 4 / CODES["all"].every_s + 1
 
@@ -110,7 +112,7 @@ def test_guessing_takes_the_years_that_the_docstring_says():
 
 def test_what_fails_for_another_reason_costs_nothing(clock):
     tried = Limits("x", CODES, now=clock)
-    ada = limits.source("ada", SCHOOL)
+    ada = students.source("ada", SCHOOL)
     for _ in range(2 * CODES["visitor"].at_once):
         with pytest.raises(StoreError), tried.tried(ada):
             raise StoreError("The file is damaged.")
@@ -120,9 +122,9 @@ def test_what_fails_for_another_reason_costs_nothing(clock):
 def test_a_class_of_thirty_joins_at_once_from_one_address(clock):
     joined = Limits("Too many students joined this class", JOINS, now=clock)
     for number in range(30):
-        joined.take(limits.source(f"student {number}", SCHOOL), "a class")
+        joined.take(students.source(f"student {number}", SCHOOL), "a class")
     with pytest.raises(TooOften):
-        any(joined.take(limits.source(f"another {number}", SCHOOL), "a class") for number in range(1_000))
+        any(joined.take(students.source(f"another {number}", SCHOOL), "a class") for number in range(1_000))
 
 
 @pytest.mark.parametrize("cookie", ["", "forged {}"])
@@ -131,26 +133,26 @@ def test_two_hundred_bots_do_not_fill_a_class_in_minutes(clock, cookie):
     inside = 0
     while clock.now_s < 600:
         try:
-            joined.take(limits.source(cookie.format(clock.now_s), HOME), "a class")
+            joined.take(students.source(cookie.format(clock.now_s), HOME), "a class")
             inside += 1
         except TooOften:
             clock.now_s += 1
     assert inside < 100
-    joined.take(limits.source("ada", SCHOOL), "a class")
-    joined.take(limits.source("", HOME), "another class")
+    joined.take(students.source("ada", SCHOOL), "a class")
+    joined.take(students.source("", HOME), "another class")
 
 
 def test_of_many_sources_only_those_are_remembered_that_say_something(clock, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BUCKETS", 100)
+    monkeypatch.setattr(students, "MOST_BUCKETS", 100)
     joined = Limits("x", JOINS, now=clock)
     for number in range(1_000):
-        joined.take(limits.source(f"visitor {number}", f"192.0.2.{number}"))
+        joined.take(students.source(f"visitor {number}", f"192.0.2.{number}"))
         clock.now_s += 3_600
     assert len(joined._buckets) <= 102
 
 
 def test_who_somebody_is_stands_nowhere():
-    source = limits.source("a cookie", SCHOOL)
+    source = students.source("a cookie", SCHOOL)
     assert "cookie" not in repr(source)
     assert SCHOOL not in repr(source)
 
@@ -168,4 +170,4 @@ def test_who_somebody_is_stands_nowhere():
     ],
 )
 def test_of_ipv6_the_network_is_the_source(one, other, same):
-    assert (limits.source("", one) == limits.source("", other)) == same
+    assert (students.source("", one) == students.source("", other)) == same

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.answer import study
-from core.answer.charts import class_charts as charts
+from core.answer.charts import lesson_charts as charts
 from core.classroom import results
 from core.classroom.classes import Prediction, Student
 from core.classroom.question import BASELINE, CHALLENGER, NEVER, SAME, ClassQuestion

@@ -10,7 +10,7 @@ import pytest
 from core.__main__ import main, parser
 from core.classroom import results, students
 from core.classroom.classes import Classes
-from core.commands import classroom, measuring
+from core.commands import classroom, run
 from core.jobs import client
 from core.jobs.queue import Queue
 from core.question.policy import Policy
@@ -155,7 +155,7 @@ def test_measuring_writes_one_file_with_code_and_nickname(classes, tmp_path, mon
         assert job.question == asked.with_contenders(job.question.contenders)
         return dataclasses.replace(job, state="finished")
 
-    monkeypatch.setattr(measuring, "show_job_progress", follow)
+    monkeypatch.setattr(run, "show_job_progress", follow)
     monkeypatch.setattr(client, "load_job_rows", lambda queue, job: found)
     monkeypatch.chdir(tmp_path)
     words = ["--code", "kx4m9pqa", "--nickname", "ada l.", "--preset", "signal", "--devices", "cpu@1,cpu"]

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from core.answer import contribution
-from core.commands import contribute, measuring
+from core.commands import contribute
+from core.commands import run as measuring
 from core.errors import CrossoverError, InvalidValue
 from core.files.project import Origin
 from core.results.store import Store

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.commands import measuring
+from core.commands import run
 from core.jobs import client
 from core.jobs.machine import Machine
 from core.results import environment
@@ -24,9 +24,9 @@ def asked(monkeypatch):
         return dataclasses.replace(job, state="failed", message="It was not measured.")
 
     machine = Machine(environment=environment.read_environment(), devices=(CPU, GPU))
-    monkeypatch.setattr(measuring, "require_machine", lambda queue: machine)
+    monkeypatch.setattr(run, "require_machine", lambda queue: machine)
     monkeypatch.setattr(client, "load_machine", lambda queue: machine)
-    monkeypatch.setattr(measuring, "show_job_progress", follow)
+    monkeypatch.setattr(run, "show_job_progress", follow)
     monkeypatch.setattr(client, "load_job_rows", lambda queue, job: [])
     return submitted
 

@@ -52,7 +52,7 @@ def following(monkeypatch):
         asked.append(job)
         return client.stop(queue, job.id)
 
-    monkeypatch.setattr("core.commands.measuring.show_job_progress", follow)
+    monkeypatch.setattr("core.commands.run.show_job_progress", follow)
     return asked
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from core.commands import measuring
+from core.commands import run as measuring
 from core.jobs import cluster
 from core.jobs.cluster_machine import ClusterMachine
 from core.results import environment

@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from core.commands import output
+from core import commands
 
 
 def test_numbers_that_json_does_not_have_become_null(capsys):
-    output.print_json({"a": float("nan"), "b": [float("inf"), 1.5, (2, float("-inf"))], "c": {"d": "x", "e": True}})
+    commands.print_json({"a": float("nan"), "b": [float("inf"), 1.5, (2, float("-inf"))], "c": {"d": "x", "e": True}})
     document = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
     assert document == {"a": None, "b": [None, 1.5, [2, None]], "c": {"d": "x", "e": True}}
 
 
 def test_results_end_with_one_line_break_and_sentences_go_elsewhere(capsys):
-    output.print_result("result\n\n")
-    output.print_note("sentence")
+    commands.print_result("result\n\n")
+    commands.print_note("sentence")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("result\n", "sentence\n")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.commands import measuring
+from core.commands import run
 from core.jobs import client
 from core.jobs.job import Job
 from core.progress import ContenderProgress, Progress
@@ -43,7 +43,7 @@ def follow(monkeypatch, tmp_path, note):
 
     def show(stream):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert measuring.show_job_progress(None, job).state == "finished"
+        assert run.show_job_progress(None, job).state == "finished"
         return stream.getvalue()
 
     return show

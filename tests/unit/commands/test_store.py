@@ -6,8 +6,7 @@ import pytest
 from filelock import FileLock
 
 from core.commands import store as store_command
-from core.results.compaction import LOCK
-from core.results.store import GALLERY, Store
+from core.results.store import GALLERY, LOCK, Store
 from tests.rows import run, trial
 
 

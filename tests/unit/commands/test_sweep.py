@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.commands import measuring
+from core.commands import run
 from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.machine import Machine
@@ -67,7 +67,7 @@ def job(monkeypatch):
             )
 
         monkeypatch.setattr(Queue, "submit", submit)
-        monkeypatch.setattr(measuring, "require_devices", lambda contenders, queue: None)  # which this machine may lack
+        monkeypatch.setattr(run, "require_devices", lambda contenders, queue: None)  # which this machine may lack
         monkeypatch.setattr(client, "follow_job", follow)
         monkeypatch.setattr(client, "stop", stop)
         monkeypatch.setattr(client, "load_job_rows", lambda queue, job: rows)
@@ -224,7 +224,7 @@ def test_without_an_accelerator_one_thread_contends_with_all(command, folder, jo
         DeviceInfo(device=name, kind=name[:4].rstrip(":"), name="Test", memory_bytes=1)
         for name in ("cpu", *accelerators)
     )
-    monkeypatch.setattr(measuring, "require_machine", lambda queue: Machine(environment=here, devices=devices))
+    monkeypatch.setattr(run, "require_machine", lambda queue: Machine(environment=here, devices=devices))
     monkeypatch.setattr(environment, "read_environment", lambda: dataclasses.replace(here, cores_usable=6))
     submitted = job([])
     command("sweep", *VALUES, "--store", folder)

@@ -3,13 +3,13 @@
 import pytest
 
 from core import __main__ as command_line
-from core.commands import sweep
+from core.commands import run
 from core.errors import InvalidValue
 from core.question.presets import preset
 
 
 def asked(*words: str):
-    return sweep.build_sweep(command_line.parser().parse_args(["sweep", *words]))
+    return run.build_sweep(command_line.parser().parse_args(["sweep", *words]))
 
 
 def axes(*words: str) -> dict[str, tuple[float, ...]]:

@@ -5,8 +5,8 @@ import importlib.util
 import pytest
 
 from core import __main__ as command_line
-from core.answer.export import tensorboard
-from core.commands import arguments, sweep
+from core.answer.export import run_files
+from core.commands import arguments, run
 from core.question.experiment import Experiment
 from core.question.presets import LIMITS, PRESETS, preset
 from core.question.sweep import Sweep
@@ -26,8 +26,8 @@ def parsed(*words: str):
 def written(monkeypatch):
     """Stands for the writer; returns what it was given."""
     given = []
-    monkeypatch.setattr(tensorboard, "require_event_folder", lambda folder: None)
-    monkeypatch.setattr(tensorboard, "write_event_files", lambda folder, found: given.extend(found) or list(given))
+    monkeypatch.setattr(run_files, "require_event_folder", lambda folder: None)
+    monkeypatch.setattr(run_files, "write_event_files", lambda folder, found: given.extend(found) or list(given))
     return given
 
 
@@ -76,7 +76,7 @@ def test_the_scale_chooses_the_training_of_a_preset(name, scale):
 
 @pytest.mark.parametrize("scale", ["class", "full"])
 def test_the_scale_chooses_what_a_sweep_varies_and_how_long_it_may_take(scale):
-    found = sweep.build_sweep(parsed("sweep", "--preset", "disc", "--scale", scale))
+    found = run.build_sweep(parsed("sweep", "--preset", "disc", "--scale", scale))
     assert found.axes == preset("disc").axes_at_scale(scale)
     limits = LIMITS[scale]
     assert (found.budget_s, found.point_budget_s) == (limits.sweep_budget_s, limits.point_budget_s)
@@ -84,12 +84,12 @@ def test_the_scale_chooses_what_a_sweep_varies_and_how_long_it_may_take(scale):
 
 def test_an_option_replaces_what_the_scale_sets():
     words = ("--preset", "signal", "--scale", "class", "--samples", "500", "--budget", "7", "--point-budget", "3")
-    found = sweep.build_sweep(parsed("sweep", *words))
+    found = run.build_sweep(parsed("sweep", *words))
     assert (found.point.samples, found.budget_s, found.point_budget_s) == (500, 7.0, 3.0)
 
 
 def test_without_a_preset_the_usual_limits_hold():
-    found = sweep.build_sweep(parsed("sweep", *VALUES))
+    found = run.build_sweep(parsed("sweep", *VALUES))
     assert (found.budget_s, found.point_budget_s) == (Sweep.budget_s, Sweep.point_budget_s)
     assert arguments.limits(parsed("run")) is None
     assert arguments.limits(parsed("run", "--preset", "disc")) == LIMITS["full"]

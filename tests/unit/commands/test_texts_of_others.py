@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from core.classroom.classes import Classes
-from core.commands import measuring
+from core.commands import run
 from core.jobs import client
 from core.jobs.job import Job
 from core.jobs.queue import Queue
@@ -110,7 +110,7 @@ def test_files_that_are_called_so(said, store, tmp_path):
 
 
 def test_devices_that_are_called_so(said, monkeypatch):
-    monkeypatch.setattr(measuring, "require_machine", lambda queue: strangers.machine(gpu=False))
+    monkeypatch.setattr(run, "require_machine", lambda queue: strangers.machine(gpu=False))
     assert STRANGER in said("devices").out
     assert STRANGER in said("devices", "--json").out
 
@@ -174,7 +174,7 @@ def test_a_job_that_says_so(tmp_path, monkeypatch, capsys):
         return dataclasses.replace(job, state="failed")
 
     monkeypatch.setattr(client, "follow_job", follow)
-    measuring.show_job_progress(Queue(tmp_path), job)
+    run.show_job_progress(Queue(tmp_path), job)
     shown = "".join(capsys.readouterr())
     assert shown.count("owned") > 3
     required(shown.replace("\r", "\n"))  # with which the bar begins its line anew

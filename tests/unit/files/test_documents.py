@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DamagedFile, InvalidValue
-from core.files import atomic, documents
+from core.files import documents
 from core.files.documents import Count, Seconds
 
 
@@ -43,9 +43,9 @@ def test_a_file_that_has_not_changed_is_read_once(file: Path) -> None:
     first = documents.read_json_once(file, Note)
     assert first == Note(text="a")
     assert documents.read_json_once(file, Note) is first
-    atomic.write_bytes(file, b'{"text": "b"}')
+    documents.write_bytes(file, b'{"text": "b"}')
     assert documents.read_json_once(file, Note) == Note(text="b")
-    atomic.write_bytes(file, b'{"text": 1}')
+    documents.write_bytes(file, b'{"text": 1}')
     with pytest.raises(DamagedFile):
         documents.read_json_once(file, Note)
     file.unlink()

@@ -107,7 +107,7 @@ def test_where_nothing_can_be_kept_the_message_says_so(queue, store, monkeypatch
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("core.files.atomic.replace", full)
+    monkeypatch.setattr("core.files.documents.replace", full)
     done = recovery.complete_exhibit(queue.files(job.id), job, exhibited.exhibit())
     assert "it is only in memory until this process ends" in done.message
     assert client.exhibit(queue, done).id == done.exhibit_id

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from core.errors import StoreError
-from core.files import atomic
+from core.files import documents
 from core.jobs import client, machine, recovery
 from core.jobs.job import SILENCE_S
 from core.jobs.queue import Queue
@@ -27,14 +27,14 @@ from tests.unit.jobs.under_way import EXPERIMENT, of, status
 def full(monkeypatch):
     """Folders that take nothing any more."""
     folders = []
-    replace = atomic.replace
+    replace = documents.replace
 
     def refuse(path, fill):
         if any(path.is_relative_to(folder) for folder in folders):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return replace(path, fill)
 
-    monkeypatch.setattr(atomic, "replace", refuse)
+    monkeypatch.setattr(documents, "replace", refuse)
     return folders
 
 
@@ -175,11 +175,11 @@ def age(monkeypatch):
     """Lets files be as old as what nobody writes any more."""
 
     def aged(path):
-        old = time.time() - 2 * atomic.ABANDONED_S
+        old = time.time() - 2 * documents.ABANDONED_S
         os.utime(path, (old, old))
 
     monkeypatch.setattr(
-        atomic, "_remove_abandoned_cached", atomic._remove_abandoned_cached.__wrapped__
+        documents, "_remove_abandoned_cached", documents._remove_abandoned_cached.__wrapped__
     )  # as if it had not been done lately
     return aged
 

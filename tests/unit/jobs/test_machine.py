@@ -8,9 +8,8 @@ import pytest
 from filelock import Timeout
 
 from core.jobs import machine, process
-from core.jobs.machine import Machine, MachineUse, UseMeter, measurement_lock
+from core.jobs.machine import Machine, MachineUse, Serving, UseMeter, WorkerFile, measurement_lock
 from core.jobs.process import Process
-from core.jobs.worker_file import Serving, WorkerFile
 from core.results import environment
 from core.results.environment import DeviceInfo, LoadReading
 

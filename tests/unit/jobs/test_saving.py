@@ -71,7 +71,7 @@ def test_rows_that_find_no_room_anywhere_are_said_to_be_lost(queue, job, monkeyp
 def test_a_row_that_had_come_to_its_own_end_keeps_its_outcome(queue, store, job):
     files = queue.files(job.id)
     diverged, cut_off = rows.run(pairs=1, outcome="interrupted")
-    files.keep_partial([recovery.dataclasses.replace(diverged, outcome="diverged", message="NaN."), cut_off])
+    files.keep_partial([dataclasses.replace(diverged, outcome="diverged", message="NaN."), cut_off])
     done = recovery.rescue(files, job, state="crashed", event="It was killed")
     assert done.message == "It was killed after 1 pair; what was measured by then is saved."
     assert [(trial.outcome, trial.message) for trial in client.load_job_rows(queue, done)] == [

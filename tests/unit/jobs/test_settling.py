@@ -12,8 +12,8 @@ import pytest
 from core.errors import JobError
 from core.jobs import client, machine, process, recovery
 from core.jobs.job import SILENCE_S
+from core.jobs.machine import Serving
 from core.jobs.queue import Queue
-from core.jobs.worker_file import Serving
 from tests.unit.jobs.under_way import EXPERIMENT, ME, of, status
 
 

@@ -19,7 +19,7 @@ SECRET = b"a private key"
 
 OWNERS_JOB = """
 import os, sys
-import core.jobs.client, core.jobs.recovery, core.results.parquet
+import core.jobs.client, core.jobs.client, core.results.parquet
 from pathlib import Path
 from core.jobs import process
 from core.jobs.queue import Queue

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from core.measure import devices, thread_search
+from core.measure import devices, preflight
 from core.measure.contender import MeasuredContender
 from core.measure.training import Training
 from core.question.experiment import Contender
@@ -16,8 +16,8 @@ from tests.unit.measure.started import CPU, POINT, plain, started, warm
 
 @pytest.fixture
 def three_cores(monkeypatch):
-    monkeypatch.setattr(thread_search.environment, "usable_cores", lambda *_: 3)
-    monkeypatch.setattr(thread_search.environment, "physical_cores", lambda *_: 3)
+    monkeypatch.setattr(preflight.environment, "usable_cores", lambda *_: 3)
+    monkeypatch.setattr(preflight.environment, "physical_cores", lambda *_: 3)
 
 
 def by_threads(**seconds):

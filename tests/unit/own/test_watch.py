@@ -9,7 +9,7 @@ from torch import nn
 
 from core import units
 from core.custom.watch import MOST, WARM_UP
-from core.measure.custom import dispatch_overhead, op_counter
+from core.measure.custom import op_counter
 from tests.unit.own.loops import STEPS, Loop, kinds
 
 
@@ -141,7 +141,7 @@ def test_what_is_seen_is_plain_data(loop):
 
 @pytest.mark.parametrize("around", [False, True], ids=["for", "with"])
 def test_what_counting_needs_once_is_got_beforehand_and_is_no_part_of_a_step(loop, costs, monkeypatch, around):
-    monkeypatch.setattr(dispatch_overhead, "rehearse", lambda: costs.clock.pass_s(1.0))
+    monkeypatch.setattr(op_counter, "rehearse", lambda: costs.clock.pass_s(1.0))
     seen = loop.watch(batches=None if around else STEPS)
     if around:
         with seen:

@@ -8,8 +8,8 @@ import pytest
 
 from core.files.project import PROJECT
 from core.measure import devices
-from core.question.devices import DEVICE_KINDS, DEVICES
 from core.question.experiment import Contender
+from core.question.lanes import DEVICE_KINDS, DEVICES
 from core.results.environment import DeviceInfo
 from core.results.validation import FORMS
 
@@ -18,7 +18,7 @@ import importlib.util, sys
 from dataclasses import replace
 from types import SimpleNamespace
 
-spec = importlib.util.find_spec("core.question.devices")
+spec = importlib.util.find_spec("core.question.lanes")
 table = "DEVICE_KINDS: dict[str, DeviceKind] = {"
 source = spec.loader.get_source(spec.name)
 assert table in source
@@ -28,7 +28,7 @@ exec(source.replace(table, table + entry), vars(module))
 
 import torch
 from core.answer.charts import look
-from core.answer.lessons import small_models as launches
+from core.answer.lessons import loader
 from core.measure import devices
 from core.question.experiment import Contender
 from core.results import environment
@@ -45,7 +45,7 @@ print(first.device, second.device, second.kind, second.name, second.memory_bytes
 print(Contender.parse("npu+graph10"), look.DEVICE_COLOURS["npu"])
 row = replace(trial(contender="cuda:1"), contender="npu:1", device="npu:1", device_kind="npu")
 validation.validate_rows(to_table([row]))
-print(launches.summarize_launches(row).operations > 0)
+print(loader.summarize_launches(row).operations > 0)
 """
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from core import remote
 from core.errors import StoreError
-from core.remote import local_cache
-from core.remote.local_cache import LocalCache, is_address, open_cache, resolve_store
+from core.remote import LocalCache, is_address, open_cache, resolve_store
 from core.remote.remote_store import RemoteStore
 
 
@@ -30,11 +30,11 @@ def cache(tmp_path):
 
 
 def test_a_folder_stands_for_its_address_and_an_ordinary_one_for_itself(tmp_path, monkeypatch):
-    monkeypatch.setenv(local_cache.CACHES_VARIABLE, str(tmp_path / "caches"))
+    monkeypatch.setenv(remote.CACHES_VARIABLE, str(tmp_path / "caches"))
     (tmp_path / "there").mkdir()
     folder = resolve_store(f"file://{tmp_path}/there")
     assert folder.parent == tmp_path / "caches"
-    assert local_cache.describe_store(folder) == f"file://{tmp_path}/there"
+    assert remote.describe_store(folder) == f"file://{tmp_path}/there"
     assert open_cache(folder) is open_cache(folder)
     assert resolve_store(str(tmp_path / "x")) == tmp_path / "x"
     assert not (tmp_path / "x").exists()
@@ -65,7 +65,7 @@ def test_names_that_lead_elsewhere_are_not_listed(cache, tmp_path):
 
 
 def test_what_was_written_here_is_listed_at_once_and_what_others_write_after_a_moment(cache, monkeypatch):
-    monkeypatch.setattr(local_cache, "LIST_EVERY_S", 3_600.0)
+    monkeypatch.setattr(remote, "LIST_EVERY_S", 3_600.0)
     assert cache.list_files() == {}
     cache.remote.write_file("theirs", b"x")
     assert cache.list_files() == {}
@@ -100,7 +100,7 @@ def test_the_last_listing_is_used_while_the_address_cannot_be_reached_and_withou
 
 
 def test_the_oldest_files_make_room_and_are_downloaded_again(cache, monkeypatch):
-    monkeypatch.setattr(local_cache, "MOST_BYTES", 8)
+    monkeypatch.setattr(remote, "MOST_BYTES", 8)
     for name in "abc":
         cache.write_file(name, b"1234")
         cache.fetch_files([(cache.path_of(name), 4)])

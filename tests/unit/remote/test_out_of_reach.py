@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from core.errors import StoreError
-from core.remote import remote_store
-from core.remote.local_cache import LocalCache
+from core.remote import LocalCache, remote_store
 from core.remote.remote_store import RemoteStore
 
 LONG_S = 3_600.0

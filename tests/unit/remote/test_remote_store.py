@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from core.errors import InvalidValue, StoreError
-from core.remote.local_cache import is_address
+from core.remote import is_address
 from core.remote.remote_store import RemoteStore
 
 

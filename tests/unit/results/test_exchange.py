@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import StoreError
-from core.files import atomic
+from core.files import documents
 from core.results import exchange, quarantine
 from core.results.exchange import ImportReport, check_import, export, import_file, keep
 from core.results.parquet import to_table
@@ -270,7 +270,7 @@ def test_a_disk_that_is_full_leaves_nothing_of_the_file(store, monkeypatch):
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(atomic.os, "fsync", full)
+    monkeypatch.setattr(documents.os, "fsync", full)
     with pytest.raises(StoreError, match="No space left"):
         import_file(_parquet(run()), "lab.parquet", store)
     monkeypatch.undo()

@@ -8,7 +8,7 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
-from core.question.devices import DEVICE_KINDS
+from core.question.lanes import DEVICE_KINDS
 from core.results.parquet import from_table, object_bytes, to_table
 from core.results.schema import OUTCOMES, SCHEMA, SCHEMA_VERSION, TRIAL_COLUMNS, VERSION_KEY, Outcome, Trial, dictionary
 from tests.rows import trial

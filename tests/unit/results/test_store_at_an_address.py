@@ -4,11 +4,12 @@ import dataclasses
 
 import pytest
 
+from core import remote as local_cache
 from core.errors import StoreError
-from core.remote import local_cache
-from core.remote.local_cache import open_cache
-from core.results import compaction, exhibits
-from core.results.store import Store, keep_most_complete
+from core.remote import open_cache
+from core.results import exhibits
+from core.results import store as compaction
+from core.results.store import Store, compact, keep_most_complete
 from tests import rows
 from tests.exhibited import exhibit
 
@@ -66,7 +67,7 @@ def test_files_of_earlier_versions_lie_under_their_machine_and_month_and_are_rea
     assert names(here) == names(there) == ["000000000001-0"]
     assert there.read().skipped == ()
     here.add(row(2))
-    assert compaction.compact(there.folder).merged == 2
+    assert compact(there.folder).merged == 2
     assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
 
 
@@ -76,7 +77,7 @@ def test_compaction_on_one_machine_is_seen_by_the_other(machines):
     for number in range(6):
         (here, there)[number % 2].add(row(number))
     before = names(there)
-    done = compaction.compact(here.folder)
+    done = compact(here.folder)
     assert (done.merged, done.parts, done.rows) == (6, 1, 6)
     assert len(keys(here)) == 1
     assert names(here) == names(there) == before
@@ -90,7 +91,7 @@ def test_files_that_another_machine_merged_since_they_were_listed_hide_no_row(ma
         here.add(row(number))
     monkeypatch.setattr(local_cache, "LIST_EVERY_S", 3600.0)
     assert len(open_cache(there.folder).list_files(now=True)) == 6
-    compaction.compact(here.folder)
+    compact(here.folder)
     runs = [row(number).run_id for number in range(4)]
     found = there.trials(run_id=runs) if asked == "by name" else there.trials()
     assert {each.run_id for each in found} >= set(runs)
@@ -101,7 +102,7 @@ def test_a_row_that_both_wrote_counts_once(machines):
     here.add(row(1))
     there.add(row(1))
     assert names(here) == names(there) == ["000000000001-0"]
-    assert compaction.compact(there.folder).copies == 1
+    assert compact(there.folder).copies == 1
     assert names(here) == ["000000000001-0"]
 
 
@@ -114,13 +115,13 @@ def test_two_machines_that_compact_at_once_lose_no_row(machines, monkeypatch):
 
     def remove_behind_the_other(folder, files):
         monkeypatch.setattr(compaction, "_remove_files", real)
-        compaction.compact(there.folder)
+        compact(there.folder)
         return real(folder, files)
 
     monkeypatch.setattr(compaction, "_remove_files", remove_behind_the_other)
-    compaction.compact(here.folder)
+    compact(here.folder)
     assert names(here) == names(there) == [f"{number:012x}-0" for number in range(4)]
-    compaction.compact(there.folder)
+    compact(there.folder)
     assert names(here) == names(there) == [f"{number:012x}-0" for number in range(4)]
 
 
@@ -140,9 +141,9 @@ def test_a_compaction_that_cannot_write_its_part_removes_nothing(machines, monke
     with monkeypatch.context() as patch:
         patch.setattr(remote, "write_file", fail_for_parts)
         with pytest.raises(StoreError, match="cannot be reached"):
-            compaction.compact(here.folder)
+            compact(here.folder)
     assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
-    assert compaction.compact(here.folder).rows == 2
+    assert compact(here.folder).rows == 2
     assert names(here) == names(there) == ["000000000001-0", "000000000002-0"]
 
 
@@ -154,9 +155,9 @@ def test_a_compaction_that_is_killed_before_it_removed_its_files_doubles_nothing
     with monkeypatch.context() as patch:
         patch.setattr(compaction, "_remove_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            compaction.compact(here.folder)
+            compact(here.folder)
     assert names(there) == ["000000000001-0", "000000000002-0"]
-    assert compaction.compact(there.folder).copies == 2
+    assert compact(there.folder).copies == 2
     assert names(here) == ["000000000001-0", "000000000002-0"]
     assert len(keys(here)) == 1
 

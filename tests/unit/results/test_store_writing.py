@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import StoreError
-from core.files import atomic
+from core.files import documents
 from core.results import store as store_module
 from core.results.parquet import to_table
 from core.results.schema import OUTCOMES, TRIAL_COLUMNS, Trial
@@ -199,7 +199,7 @@ LEFT = (
 OTHERS = (".compaction.lock", ".hidden", "notes.tmp", ".notes.tmp", "row.parquet.0a1b2c3d.tmp", ".probe-me")
 
 
-def _leave(folder: Path, names: Sequence[str], *, age_s: float = 2 * atomic.ABANDONED_S) -> None:
+def _leave(folder: Path, names: Sequence[str], *, age_s: float = 2 * documents.ABANDONED_S) -> None:
     folder.mkdir(exist_ok=True)
     for name in names:
         (folder / name).write_bytes(b"left")
@@ -216,13 +216,13 @@ def test_what_a_killed_writer_left_is_removed_when_the_store_is_written(store):
 
 
 def test_what_a_writer_has_in_hand_is_not_removed(store):
-    _leave(store.folder, LEFT, age_s=atomic.ABANDONED_S / 2)
+    _leave(store.folder, LEFT, age_s=documents.ABANDONED_S / 2)
     store.check_writable()
     assert {path.name for path in store.folder.iterdir()} == set(LEFT)
 
 
 def test_only_so_many_are_removed_at_a_time_and_nobody_looks_again_soon(store, monkeypatch):
-    monkeypatch.setattr(atomic, "MOST_SWEPT", 2)
+    monkeypatch.setattr(documents, "MOST_SWEPT", 2)
     _leave(store.folder, LEFT)
     for _ in range(3):
         store.check_writable()

@@ -5,9 +5,9 @@ import math
 import random
 import statistics
 
-from core.answer.charts import speedup_charts, study_charts
-from core.answer.charts.speedup_charts import Cell
-from core.answer.result import Band, Crossing, Crossover, Evidence, Size
+from core.answer.charts import study_charts
+from core.answer.charts.study_charts import Cell
+from core.answer.judgement import Band, Crossing, Crossover, Evidence, Size
 
 CPU, GPU = "cpu (Test CPU, 4 threads)", "cuda:0 (Test GPU)"
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -85,10 +85,10 @@ EVERY_CHART = {
     "several": study_charts.crossover_chart(answer(PAIRS, crossings=[(2e3, 3e3, 4e3), (9e4, 1e5, 1.1e5)]), PAIRS),
     "two CPUs": study_charts.crossover_chart(TWO_CPUS, PAIRS),
     "busy": study_charts.crossover_chart(BUSY, [*PAIRS, MEMORY]),
-    "speedup of a busy machine": speedup_charts.speedup_chart(BUSY),
-    "speedup": speedup_charts.speedup_chart(FOUND),
-    "speedup of one size": speedup_charts.speedup_chart(answer(PAIRS[:1])),
-    "map": speedup_charts.winners_chart(CELLS, axes=AXES, devices=DEVICES),
+    "speedup of a busy machine": study_charts.speedup_chart(BUSY),
+    "speedup": study_charts.speedup_chart(FOUND),
+    "speedup of one size": study_charts.speedup_chart(answer(PAIRS[:1])),
+    "map": study_charts.winners_chart(CELLS, axes=AXES, devices=DEVICES),
 }
 
 

@@ -11,7 +11,7 @@ from core.answer import causes
 from core.answer.charts import gallery_charts, look
 from core.answer.charts.gallery_charts import StudyCurves
 from core.answer.contribution import UNCONFIRMED
-from core.answer.result import Crossing, Crossover, Size
+from core.answer.judgement import Crossing, Crossover, Size
 from tests import rows
 from tests.studies import OTHER_MACHINE, sweep
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from core.answer.charts import look, study_charts
-from core.answer.result import Band, Crossing, Crossover, Size
+from core.answer.judgement import Band, Crossing, Crossover, Size
 
 STEEP = {  # the faster curve's name lay across it
     "1 CPU thread": [(2, 1e-4), (5, 2e-4), (7, 3e-4), (9, 1.4e-3), (10, 5e-3), (12, 9e-2)],

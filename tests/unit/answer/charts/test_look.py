@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.answer.charts import look
-from core.question.devices import DEVICE_KINDS
+from core.question.lanes import DEVICE_KINDS
 
 SIGHT = {
     "usual": np.eye(3),

@@ -7,7 +7,7 @@ import statistics
 import altair as alt
 import pytest
 
-from core.answer.charts import look, speedup_charts, study_charts
+from core.answer.charts import look, study_charts
 from core.text import MOST_IN_LABEL
 from tests.unit.answer.charts.answers import (
     BUSY,
@@ -28,7 +28,7 @@ every_chart = pytest.mark.parametrize("spec", EVERY_CHART.values(), ids=EVERY_CH
 
 
 @pytest.mark.parametrize(
-    "drawn", [lambda found: study_charts.crossover_chart(found, PAIRS), speedup_charts.speedup_chart]
+    "drawn", [lambda found: study_charts.crossover_chart(found, PAIRS), study_charts.speedup_chart]
 )
 def test_a_chart_of_a_busy_machine_says_so_and_no_other_has_a_title(drawn):
     assert drawn(BUSY)["title"]["text"] == "Measured on a busy machine"
@@ -70,7 +70,7 @@ def titles(part):
 
 def test_a_title_is_a_line_however_a_device_is_called():
     found = answer([evidence(size, 1.0, size / 1e4) for size in SIZES], names=(CPU, "gpu\n\x1b[31m" * 1_000))
-    shown = [line for line in titles(speedup_charts.speedup_chart(found)) if line]
+    shown = [line for line in titles(study_charts.speedup_chart(found)) if line]
     assert any("gpu" in line for line in shown)
     assert max(map(len, shown)) <= MOST_IN_LABEL
     assert all(line.isprintable() for line in shown)

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from core.answer import wording
-from core.answer.charts import look, speedup_charts, study_charts
-from core.answer.charts.speedup_charts import Cell
-from core.answer.result import Assumed, Clear, Crossing
+from core.answer.charts import look, study_charts
+from core.answer.charts.study_charts import Cell
+from core.answer.judgement import Assumed, Clear, Crossing
 from tests.unit.answer.charts.answers import (
     AXES,
     CELLS,
@@ -129,23 +129,23 @@ def test_a_cell_of_the_map_has_its_winner_and_its_figure():
     cells = EVERY_CHART["map"]["data"]["values"]
     assert [(cell["winner"], cell["text"]) for cell in cells] == [
         ("cpu", "0.50×"),
-        (speedup_charts.HATCHED, "1.02×"),
+        (study_charts.HATCHED, "1.02×"),
         ("cuda:0", "12×"),
-        (speedup_charts.MISSING, "✕"),
+        (study_charts.MISSING, "✕"),
     ]
     assert cells[3]["reason"] == "out of memory"
 
 
 def test_cells_that_are_too_close_are_hatched_and_no_others():
     hatches = layers(EVERY_CHART["map"], "rule")
-    assert len(hatches) == len(speedup_charts.HATCH)
+    assert len(hatches) == len(study_charts.HATCH)
     for hatch in hatches:
-        assert speedup_charts.HATCHED in json.dumps(hatch["transform"])
+        assert study_charts.HATCHED in json.dumps(hatch["transform"])
 
 
 @pytest.mark.parametrize("kinds", [("cpu", "cuda"), ("cpu", "cpu"), ("cpu", "mps"), ("cuda", "xpu")])
 def test_figures_are_readable_on_every_cell_and_winners_have_two_colours(kinds):
-    spec = speedup_charts.winners_chart(CELLS, axes=AXES, devices=("a", "b"), kinds=kinds)
+    spec = study_charts.winners_chart(CELLS, axes=AXES, devices=("a", "b"), kinds=kinds)
     colours = scale(spec, "color")
     assert colours["a"] != colours["b"]
     for colour in colours.values():
@@ -154,7 +154,7 @@ def test_figures_are_readable_on_every_cell_and_winners_have_two_colours(kinds):
 
 def test_a_wide_map_leaves_its_figures_out_where_they_would_not_fit():
     wide = [Cell(x=size, y=1, verdict="gpu_faster", speedup=2.0) for size in range(1, 20)]
-    text = layers(speedup_charts.winners_chart(wide, axes=AXES, devices=DEVICES), "text")[0]
+    text = layers(study_charts.winners_chart(wide, axes=AXES, devices=DEVICES), "text")[0]
     assert "width" in text["mark"]["opacity"]["expr"]
     assert layers(EVERY_CHART["map"], "text")[0]["mark"]["opacity"] == 1
 

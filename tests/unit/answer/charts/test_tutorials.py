@@ -7,9 +7,10 @@ import json
 import altair as alt
 import pytest
 
+from core.answer import accuracy
 from core.answer.charts import lesson_charts, look
 from core.answer.export import rendering
-from core.answer.lessons import equivalence, loader, small_models, tutorials
+from core.answer.lessons import loader, tutorials
 from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, compared, measured, seeds, ways
@@ -17,9 +18,9 @@ from tests.studies import batches, compared, measured, seeds, ways
 SIGNAL, GRID = compared("signal", measured("signal")), compared("fashion-cnn", measured("fashion-cnn"))
 CLOCK = exhibited.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})
 SEEDS = seeds(3)
-BAND = equivalence.find_seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
+BAND = accuracy.find_seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
 TWO = [
-    small_models.compare_batch_sizes(*(row for row in batches(1e-3, 1e-9) if row.contender == name))
+    loader.compare_batch_sizes(*(row for row in batches(1e-3, 1e-9) if row.contender == name))
     for name in ("cpu", "cuda:0")
 ]
 EVERY_CHART = {

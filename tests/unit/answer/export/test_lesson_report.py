@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.answer.charts import run_charts
-from core.answer.export import lesson_report, rendering
-from core.answer.export.lesson_report import Handout, HandoutReply
-from core.answer.lessons.section import Section, SectionFigure, SectionListing, SectionTable
+from core.answer.export import handout, rendering
+from core.answer.export.handout import Handout, HandoutReply
+from core.answer.lessons.outcomes import Section, SectionFigure, SectionListing, SectionTable
 from core.errors import CrossoverError
 from tests import rows
 from tests.hostile import GFM
@@ -38,7 +38,7 @@ def paper(text: str = HOSTILE, trials=RUN) -> Handout:
         predictions=(HandoutReply(question=text, text=text),),
         sections=(section,),
         answers=(HandoutReply(question=text, text=text),),
-        machine=lesson_report.handout_environment(trials),
+        machine=handout.handout_environment(trials),
     )
 
 
@@ -64,7 +64,7 @@ def read(text: str) -> Reader:
 
 
 def test_html_has_the_chart_inline_and_nothing_that_acts_or_loads():
-    text = lesson_report.handout_html(paper())
+    text = handout.handout_html(paper())
     page = read(text)
     names = {tag for tag, _ in page.tags}
     assert "svg" in names
@@ -76,12 +76,12 @@ def test_html_has_the_chart_inline_and_nothing_that_acts_or_loads():
 
 
 def test_html_shows_what_was_written_as_it_was_written():
-    shown = "".join(read(lesson_report.handout_html(paper())).text)
+    shown = "".join(read(handout.handout_html(paper())).text)
     assert shown.count(HOSTILE) >= 10
 
 
 def test_markdown_outside_of_code_keeps_no_punctuation_with_a_meaning():
-    text = lesson_report.handout_markdown(paper())
+    text = handout.handout_markdown(paper())
     prose = re.sub(r"^(`{3,})\w+\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
     tokens = [part for token in GFM.parse(prose) for part in (token, *(token.children or ()))]
     made = {token.type for token in tokens} & {"html_inline", "html_block", "link_open", "image", "s_open"}
@@ -102,23 +102,23 @@ def test_markdown_outside_of_code_keeps_no_punctuation_with_a_meaning():
 )
 def test_only_what_markdown_would_not_show_as_it_is_gets_a_backslash(written, shown):
     section = Section(title="T", sentences=(written,))
-    text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
+    text = handout.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
     assert f"\n\n{shown}\n\n" in text
 
 
 def test_the_address_of_the_page_can_be_followed_and_nothing_else_can():
-    own = lesson_report.handout_markdown(
+    own = handout.handout_markdown(
         Handout(**{**vars(paper("plain")), "link": "http://localhost:8501/lessons?lesson=clock"})
     )
     assert "<http://localhost:8501/lessons?lesson=clock>" in own
-    other = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "link": "javascript:alert(1)"}))
+    other = handout.handout_markdown(Handout(**{**vars(paper("plain")), "link": "javascript:alert(1)"}))
     assert "<javascript" not in other
 
 
 @pytest.mark.parametrize("inside", ["```", "a ````` b", "no fence"])
 def test_code_in_markdown_is_fenced_by_more_than_it_holds(inside):
     section = Section(title="Code", listings=(SectionListing(title="Lines", code=inside, output="x"),))
-    text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
+    text = handout.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,)}))
     longest = max((len(found) for found in re.findall("`+", inside)), default=0)
     fence = re.search(r"^(`{3,})python$", text, flags=re.MULTILINE)
     assert fence
@@ -136,7 +136,7 @@ def test_a_table_of_markdown_has_as_many_cells_in_each_line_whatever_is_in_them(
             ),
         ),
     )
-    text = lesson_report.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,), "machine": ()}))
+    text = handout.handout_markdown(Handout(**{**vars(paper("plain")), "sections": (section,), "machine": ()}))
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {3}
 
@@ -156,13 +156,13 @@ def test_both_forms_hold_name_expectation_answer_sentence_table_and_machine():
         machine=(("torch", "9"),),
     )
     pieces = ("Ada Lovelace", "What do you expect", "nothing", "It is so", "And now", "second line", "torch")
-    for text in (lesson_report.handout_html(plain), lesson_report.handout_markdown(plain)):
+    for text in (handout.handout_html(plain), handout.handout_markdown(plain)):
         assert all(piece in text for piece in pieces)
 
 
 def test_who_gives_no_name_and_no_reply_is_told_so_in_both():
     empty = Handout(**{**vars(paper("plain")), "student": " ", "answers": (HandoutReply(question="And?", text=""),)})
-    for text in (lesson_report.handout_html(empty), lesson_report.handout_markdown(empty)):
+    for text in (handout.handout_html(empty), handout.handout_markdown(empty)):
         assert "No name given" in text
         assert "No reply" in text
 
@@ -170,7 +170,7 @@ def test_who_gives_no_name_and_no_reply_is_told_so_in_both():
 @pytest.mark.parametrize("letter", ["\x00", "\x1b", "\x7f", "\u2028", "\u2029", "\ud800", "\ufeff", "\u202e", "\uffff"])
 def test_no_letter_of_a_file_ends_the_report_or_the_process_that_makes_it(letter):
     """A NUL in the title of an exhibit ended the server, as the library that draws charts aborts its process."""
-    text = lesson_report.handout_html(paper(f"a{letter}b", trials=rows.run(device_name=f"a{letter}b")))
+    text = handout.handout_html(paper(f"a{letter}b", trials=rows.run(device_name=f"a{letter}b")))
     assert "<svg" in text
     assert letter not in text
 
@@ -180,8 +180,8 @@ def test_a_chart_that_cannot_be_drawn_leaves_the_rest_of_the_report(monkeypatch)
         raise CrossoverError("This chart cannot be drawn.")
 
     monkeypatch.setattr(rendering, "draw_svgs", refused)
-    text = lesson_report.handout_html(paper("plain"))
-    assert lesson_report.NOT_DRAWN in text
+    text = handout.handout_html(paper("plain"))
+    assert handout.NOT_DRAWN in text
     assert "Measured on" in text
 
 
@@ -190,7 +190,7 @@ def test_all_charts_of_a_report_are_drawn_by_one_process_and_none_by_this_one(mo
     made, real = [], rendering._convert_chart
     monkeypatch.setattr(rendering, "_convert_chart", lambda kind, what: made.append(kind) or real(kind, what))
     several = Handout(**{**vars(paper("plain")), "sections": paper("plain").sections * 3})
-    assert lesson_report.handout_html(several).count("<svg") == 3
+    assert handout.handout_html(several).count("<svg") == 3
     assert made == ["drawings"]
     assert "vl_convert" not in sys.modules
 
@@ -216,4 +216,4 @@ def test_a_report_is_letter_for_letter_what_it_was(form):
         machine=(("torch", "9"),),
     )
     file = Path(__file__).with_name(f"lesson_report_{form}.txt")
-    assert getattr(lesson_report, f"handout_{form}")(report) == file.read_text(encoding="utf-8")
+    assert getattr(handout, f"handout_{form}")(report) == file.read_text(encoding="utf-8")

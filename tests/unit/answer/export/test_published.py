@@ -5,7 +5,7 @@ import pytest
 from core.answer import timings_csv
 from core.answer.charts import gallery_charts as charts
 from core.answer.charts.look import DEVICE_COLOURS
-from core.answer.export import lesson_report, published
+from core.answer.export import handout
 from core.answer.gallery.published import load_published_studies
 
 STUDIES = load_published_studies()
@@ -18,7 +18,7 @@ def ids(study):
 
 @pytest.mark.parametrize("study", STUDIES, ids=ids)
 def test_the_table_says_whose_it_is_and_reads_back_as_it_was(study):
-    text = published.study_csv(study)
+    text = handout.study_csv(study)
     assert f"# Published by: {study.source.cited}" in text
     read = timings_csv.read_timings(text.encode(), "taken.csv")
     assert [entry.size for entry in read.evidence] == [entry.size for entry in study.evidence]
@@ -31,16 +31,16 @@ def test_the_table_says_whose_it_is_and_reads_back_as_it_was(study):
 
 @pytest.mark.parametrize("study", COPIED, ids=ids)
 def test_what_was_copied_whole_carries_its_licence_and_address(study):
-    assert f"# Licence: {study.source.licence}" in published.study_csv(study)
-    assert f"# Address: {study.source.address}" in published.study_csv(study)
-    paper = lesson_report.handout_markdown(published.study_report(study, "https://here.test/gallery?study=x"))
+    assert f"# Licence: {study.source.licence}" in handout.study_csv(study)
+    assert f"# Address: {study.source.address}" in handout.study_csv(study)
+    paper = handout.handout_markdown(handout.study_report(study, "https://here.test/gallery?study=x"))
     assert f"Licence: {study.source.licence}" in paper
     assert study.source.address in paper
 
 
 def test_the_report_has_the_answer_the_figures_and_both_machines():
     study = next(study for study in STUDIES if study.name == "xgboost")
-    paper = lesson_report.handout_markdown(published.study_report(study, "https://here.test/gallery?study=xgboost"))
+    paper = handout.handout_markdown(handout.study_report(study, "https://here.test/gallery?study=xgboost"))
     for said in (
         study.headline,
         study.mark,

@@ -12,10 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.answer.export import script
+from core.answer.export import run_files
 from core.errors import CrossoverError
 from core.files.project import PROJECT
-from core.measure import batches, datasets, networks
+from core.measure import datasets, networks
 from core.measure.boosting import BoostingTraining
 from core.measure.training import Training
 from core.question import custom
@@ -36,7 +36,7 @@ HOSTILE = '"""\nimport os; os.system("echo owned")\n#\\" \'\'\' {{ 7 }} {% raw %
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_every_training_gets_a_script_that_compiles(dataset, model):
-    text = script.training_script(
+    text = run_files.training_script(
         run({"cpu@1": 1e-3, "cpu@2": 5e-4}, point=Point(dataset=dataset, model=model), device="cpu")
     )
     compile(text, "script.py", "exec")
@@ -51,7 +51,7 @@ def executed(tmp_path, monkeypatch, capsys):
 
     def execute(rows, *arguments, alone=False):
         path = tmp_path / "script.py"
-        path.write_text(script.training_script(rows), encoding="utf-8")
+        path.write_text(run_files.training_script(rows), encoding="utf-8")
         if alone:
             command = [sys.executable, path.name, *arguments]
             return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
@@ -140,7 +140,7 @@ FITS = ("rounds", "leaves")
 @pytest.mark.parametrize("axis", FITS)
 def test_the_script_of_a_study_of_fits_has_the_sizes_of_every_row(axis):
     rows, space = of_study(axis), {"__name__": "script"}
-    exec(compile(script.training_script(rows), "script.py", "exec"), space)
+    exec(compile(run_files.training_script(rows), "script.py", "exec"), space)
     assert [getattr(one, axis) for one in space["RUNS"]] == list(STUDIES[axis][1])
 
 
@@ -148,7 +148,7 @@ def test_the_script_of_a_study_of_fits_has_the_sizes_of_every_row(axis):
 def test_the_script_of_a_study_builds_the_network_of_every_row(axis):
     rows = of_study(axis)
     space = {"__name__": "script"}
-    exec(compile(script.training_script(rows), "script.py", "exec"), space)
+    exec(compile(run_files.training_script(rows), "script.py", "exec"), space)
     built = [sum(values.numel() for values in space["network"](one).parameters()) for one in space["RUNS"]]
     assert built == [row.parameters for row in rows[::2]]
     assert len(set(built)) == (len(built) if axis in {*AXES, "parameters"} - {"heads"} else 1)
@@ -166,34 +166,34 @@ def test_the_script_of_a_study_trains_every_size_and_says_which(executed):
 def test_runs_that_differ_in_more_than_a_size_get_no_script():
     rows = [*run(), *run(run_id="b" * 12, point=dataclasses.replace(EXPERIMENT.point, seed=7))]
     with pytest.raises(CrossoverError, match="more than one size"):
-        script.training_script(rows)
+        run_files.training_script(rows)
 
 
 def test_the_stored_values_and_the_fingerprint_stand_in_it():
     rows = run()
-    text = script.training_script(rows)
+    text = run_files.training_script(rows)
     for row in rows:
         assert f"{row.step_s[0]:.6g}" in text
-    for name in script.FINGERPRINT_COLUMNS:
+    for name in run_files.FINGERPRINT_COLUMNS:
         assert f"#   {name}: {getattr(rows[0], name)!r}" in text
 
 
 def test_a_lane_that_is_not_plain_is_left_out_and_named():
     rows = [*run(), trial(contender="cpu@2+compiled")]
-    text = script.training_script(rows)
+    text = run_files.training_script(rows)
     assert "Left out" in text
     assert "'cpu@2+compiled'" in text
     with pytest.raises(CrossoverError, match="the default loop"):
-        script.training_script(rows[2:])
+        run_files.training_script(rows[2:])
 
 
 def test_what_cannot_be_repeated_says_why():
     with pytest.raises(CrossoverError, match="tutorials' loader"):
-        script.training_script(run(point=Point(data_path="tutorial")))
+        run_files.training_script(run(point=Point(data_path="tutorial")))
     with pytest.raises(CrossoverError, match="does not offer"):
-        script.training_script(run(dataset="unheard-of"))
+        run_files.training_script(run(dataset="unheard-of"))
     with pytest.raises(CrossoverError, match="the default loop"):
-        script.training_script(run(pairs=0))
+        run_files.training_script(run(pairs=0))
     assert "tutorial" in DATA_PATHS
 
 
@@ -202,18 +202,18 @@ TEXTS += ("omp_wait_policy", "machine_id", "device_name", "dataset_hash")
 
 
 def test_no_text_of_a_row_leaves_its_comment_or_string():
-    assert _shape(_with_texts(HOSTILE)) == _shape(script.training_script(run()))
+    assert _shape(_with_texts(HOSTILE)) == _shape(run_files.training_script(run()))
 
 
 @pytest.mark.slow
 @settings(max_examples=50)
 @given(text=st.text(max_size=40))
 def test_nor_does_any_other_text(text):
-    assert _shape(_with_texts(text)) == _shape(script.training_script(run()))
+    assert _shape(_with_texts(text)) == _shape(run_files.training_script(run()))
 
 
 def _with_texts(text: str) -> str:
-    return script.training_script([dataclasses.replace(row, **dict.fromkeys(TEXTS, text)) for row in run()])
+    return run_files.training_script([dataclasses.replace(row, **dict.fromkeys(TEXTS, text)) for row in run()])
 
 
 def _shape(text: str) -> str:
@@ -238,7 +238,7 @@ def _first_loss(point: Point, data: datasets.Data) -> float:
         fits.advance(1)
         return fits.loss()
     host = torch.device("cpu")
-    feed = batches.feed(dataclasses.replace(point, data_path="resident"), data, data.train, host)
+    feed = datasets.feed(dataclasses.replace(point, data_path="resident"), data, data.train, host)
     training = Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)
     training.advance(1)
     return training.read_losses()[0]
@@ -246,7 +246,7 @@ def _first_loss(point: Point, data: datasets.Data) -> float:
 
 @pytest.mark.slow
 def test_it_is_made_without_torch():
-    code = "import core.answer.export.script, sys; print('torch' in sys.modules)"
+    code = "import core.answer.export.run_files, sys; print('torch' in sys.modules)"
     root = PROJECT
     assert subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True).stdout == "False\n"
 
@@ -254,4 +254,4 @@ def test_it_is_made_without_torch():
 def test_rows_are_told_apart_without_comparing_each_with_each(monkeypatch):
     rows = [row for number in range(50) for row in run({"cpu@1": 1e-3, "cpu@1+bf16": 1e-3}, run_id=f"{number:012x}")]
     monkeypatch.setattr(Trial, "__eq__", lambda *_: pytest.fail("rows were compared"))
-    assert script.training_script(rows).count("'cpu@1'") == 50
+    assert run_files.training_script(rows).count("'cpu@1'") == 50

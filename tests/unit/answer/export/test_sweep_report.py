@@ -6,7 +6,7 @@ import json
 import pytest
 
 from core.answer.export import report
-from core.answer.result import Band, Crossing, Crossover, Size
+from core.answer.judgement import Band, Crossing, Crossover, Size
 from core.answer.study import Study
 from core.question import custom
 from core.question.experiment import Contender, Point

@@ -49,6 +49,6 @@ def test_what_is_not_given_is_no_empty_text(folder):
 
 @pytest.mark.slow
 def test_drawing_a_picture_and_opening_a_page_do_not_wait_for_jinja():
-    code = "import core.answer.export.rendering, core.answer.export.lesson_report, sys; print('jinja2' in sys.modules)"
+    code = "import core.answer.export.rendering, core.answer.export.report, sys; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -17,10 +17,9 @@ from core.answer.gallery import overview
 from core.answer.statistics import p90_to_median
 from core.question.experiment import MAX_CONTENDERS, Point
 from core.question.fields import SIZE_AXES
-from core.results import compaction
 from core.results.parquet import to_table
 from core.results.schema import Trial
-from core.results.store import GALLERY, Store
+from core.results.store import GALLERY, Store, compact
 from tests.rows import run, trial
 
 
@@ -157,7 +156,7 @@ def test_lines_follow_what_comes_and_goes_and_a_compaction_changes_none(store):
     store.add(trial(run_id="f" * 12))
     before = overview.load_overview([(store, "here")]).frame
     assert len(before) == 3
-    compaction.compact(store.folder)
+    compact(store.folder)
     pd.testing.assert_frame_equal(overview.load_overview([(store, "here")]).frame, before, check_categorical=False)
     assert not first.exists()
     (part,) = store.folder.glob("*.parquet")

@@ -7,7 +7,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from core.answer.lessons.equivalence import MIN_SEEDS, find_seed_band, judge_equivalence, student_quantile
+from core.answer.accuracy import MIN_SEEDS, find_seed_band, judge_equivalence, student_quantile
 from core.errors import InvalidValue, NotComparable
 from core.question.experiment import Contender, Experiment, Point
 from core.results.schema import Trial

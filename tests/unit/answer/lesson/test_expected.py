@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
+from core.answer.judgement import Crossing, Crossover, Size
 from core.answer.lessons import outcomes
 from core.answer.lessons.outcomes import PredictionOutcome
-from core.answer.result import Crossing, Crossover, Size
 from core.question.experiment import Contender, Point
 from core.question.presets import PRESETS
 from tests import exhibited, rows

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import pytest
 
 from core.answer import interference, speedup
-from core.answer.rounds import ROUNDS_TAIL
+from core.answer.statistics import ROUNDS_TAIL
 from core.question.experiment import Contender, Experiment, Point
 from core.question.presets import LOOKS
 from tests import rows

@@ -8,13 +8,13 @@ import statistics
 import pytest
 
 from core.answer import speedup, study
-from core.answer.rounds import (
+from core.answer.statistics import (
     UNKNOWN_REPEATABILITY,
     Repeatability,
     estimate_repeatability,
+    median_interval,
     rounds_interval,
 )
-from core.answer.statistics import median_interval
 from core.question.presets import FEWEST_PAIRS, LOOKS, ROUND_PAIRS
 from tests import rows
 from tests.benchmarks.round_coverage import SHIFTS, blocks_width, end_run, make_up_machine, make_up_run

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.answer import comparable, speedup
+from core.answer import speedup
 from core.answer.statistics import MIN_PAIRS, median_interval
 from core.answer.verdict import verdict_sentence
 from core.errors import NotComparable
@@ -204,7 +204,7 @@ def test_a_block_without_duration_gives_no_verdict_instead_of_an_error():
     assert "the CPU contain a block that took no time" in found.reason
 
 
-@pytest.mark.parametrize("column", comparable.RUN_COLUMNS)
+@pytest.mark.parametrize("column", speedup.RUN_COLUMNS)
 def test_rows_that_differ_in_a_column_that_matters_are_refused_by_its_name(column):
     base, other = run()
     value = getattr(other, column)

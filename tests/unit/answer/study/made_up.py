@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 from core.answer.crossover import locate_crossover
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))
 

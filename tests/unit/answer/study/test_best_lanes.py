@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer import best_variants, study
+from core.answer import remedies, study
 from tests.lanes import laned, sweep
 
 
@@ -23,31 +23,29 @@ def slowed(row, rounds, factor):
 
 
 def test_the_best_lane_of_each_device_meets_the_other_and_plain_steps_are_named_beside():
-    found = best_variants.find_best_variants(
-        laned({"cpu": 1e-3, "cpu+fused": 5e-4, "cuda:0": 4e-4, "cuda:0+graph10": 1e-4})
-    )
+    found = remedies.find_best_variants(laned({"cpu": 1e-3, "cpu+fused": 5e-4, "cuda:0": 4e-4, "cuda:0+graph10": 1e-4}))
     assert (found.baseline, found.challenger) == ("cpu+fused", "cuda:0+graph10")
     assert found.best.value == pytest.approx(5, rel=0.05)
     assert found.plain.value == pytest.approx(2.5, rel=0.05)
     assert "With the default loop on both devices, the speedup of the GPU is 2.5" in found.sentence
-    assert best_variants.CHOSEN_SEPARATELY in found.sentence
+    assert remedies.CHOSEN_SEPARATELY in found.sentence
 
 
 def test_only_lanes_that_compute_the_same_are_picked():
     steps = {"cpu": 1e-3, "cpu+fused": 9e-4, "cpu+bf16": 1e-4, "cpu+compiled": 1e-4, "cuda:0": 4e-4}
-    found = best_variants.find_best_variants(laned(steps, losses={"cpu+compiled": (9.0, 9.0, 9.0)}))
+    found = remedies.find_best_variants(laned(steps, losses={"cpu+compiled": (9.0, 9.0, 9.0)}))
     assert found.baseline == "cpu+fused"
 
 
 def test_without_a_choice_there_is_nothing_to_say():
-    assert best_variants.find_best_variants(laned({"cpu": 1e-3, "cuda:0": 4e-4})) is None
-    assert best_variants.find_best_variants(laned({"cpu": 1e-3, "cpu+fused": 4e-4})) is None
+    assert remedies.find_best_variants(laned({"cpu": 1e-3, "cuda:0": 4e-4})) is None
+    assert remedies.find_best_variants(laned({"cpu": 1e-3, "cpu+fused": 4e-4})) is None
 
 
 def test_the_readings_that_choose_are_not_those_that_judge():
     base, lane, gpu = laned({"cpu": 1e-3, "cpu+fused": 1e-3, "cuda:0": 1e-3}, jitter=0.0)
     lucky = slowed(lane, set(lane.block_pair[1::2]), 0.5)  # fast by luck in the pairs that choose, and in no other
-    found = best_variants.find_best_variants([base, lucky, gpu])
+    found = remedies.find_best_variants([base, lucky, gpu])
     assert found.baseline == "cpu+fused"
     assert found.best.value == pytest.approx(1.0)
     assert found.best.pairs == len(lane.block_pair) / 2
@@ -55,26 +53,26 @@ def test_the_readings_that_choose_are_not_those_that_judge():
 
 def test_threads_of_the_cpu_are_one_device_beside_an_accelerator_and_two_without():
     steps = {"cpu@1": 1e-3, "cpu@2": 5e-4, "cpu@1+fused": 4e-4}
-    beside = best_variants.find_best_variants(laned({**steps, "cuda:0": 1e-4}))
+    beside = remedies.find_best_variants(laned({**steps, "cuda:0": 1e-4}))
     assert (beside.baseline, beside.challenger) == ("cpu@1+fused", "cuda:0")
-    alone = best_variants.find_best_variants(laned(steps))
+    alone = remedies.find_best_variants(laned(steps))
     assert (alone.baseline, alone.challenger) == ("cpu@1+fused", "cpu@2")
 
 
 def test_a_sweep_has_a_crossover_of_the_best_lanes_below_that_of_plain_steps():
     trials = sweep()
     of = plain_study(trials)
-    chosen = best_variants.pick_lanes(of, trials)
+    chosen = remedies.pick_lanes(of, trials)
     assert {(pick.baseline.contender, pick.challenger.contender) for pick in chosen} == {
         ("cpu+compiled", "cuda:0+graph10")
     }
-    answer, evidence = best_variants.best_lanes_crossover(of, chosen)
+    answer, evidence = remedies.best_lanes_crossover(of, chosen)
     plain = of.crossover()
     assert answer.outcome == plain.outcome == "crossing"
     assert answer.estimate < plain.estimate
     assert answer.baseline == "CPU with its best variant"
     assert all(len(entry.baseline_s) == 4 for entry in evidence)
-    assert best_variants.crossover_shift_sentence(plain, answer).startswith("The default loops cross at about ")
+    assert remedies.crossover_shift_sentence(plain, answer).startswith("The default loops cross at about ")
 
 
 def test_the_pick_may_change_from_size_to_size():
@@ -82,25 +80,25 @@ def test_the_pick_may_change_from_size_to_size():
         slowed(row, set(row.block_pair), 3.0) if "graph" in row.contender and row.hidden_size > 500 else row
         for row in sweep()
     ]
-    chosen = best_variants.pick_lanes(plain_study(trials), trials)
+    chosen = remedies.pick_lanes(plain_study(trials), trials)
     assert [pick.challenger.contender for pick in chosen] == ["cuda:0+graph10"] * 4 + ["cuda:0"] * 2
 
 
 def test_what_is_paid_once_counts_on_the_basis_that_counts_it():
     trials = sweep()
     of = plain_study(trials)
-    steady = {pick.challenger.contender for pick in best_variants.pick_lanes(of, trials, "steady")}
-    cold = {pick.challenger.contender for pick in best_variants.pick_lanes(of, trials, "cold_start")}
+    steady = {pick.challenger.contender for pick in remedies.pick_lanes(of, trials, "steady")}
+    cold = {pick.challenger.contender for pick in remedies.pick_lanes(of, trials, "cold_start")}
     assert (steady, cold) == ({"cuda:0+graph10"}, {"cuda:0"})
 
 
 def test_a_size_with_one_pair_cannot_be_chosen_and_judged():
     trials = sweep(pairs=1)
-    chosen = best_variants.pick_lanes(plain_study(trials), trials)
+    chosen = remedies.pick_lanes(plain_study(trials), trials)
     assert {pick.obstacle for pick in chosen} == {
         "at least two pairs of blocks are needed, one to choose the variant and one to judge it"
     }
-    answer, _ = best_variants.best_lanes_crossover(plain_study(trials), chosen)
+    answer, _ = remedies.best_lanes_crossover(plain_study(trials), chosen)
     assert answer.outcome == "not_measurable"
 
 
@@ -109,16 +107,16 @@ def test_a_study_without_lanes_has_no_picks_and_the_plain_one_is_found_among_oth
     studies = study.studies(trials, axis="hidden_size")
     of = plain_study(trials)
     laned_study = next(one for one in studies if one.challenger == "cuda:0+graph10")
-    assert best_variants.find_plain_study(laned_study, studies) == of
+    assert remedies.find_plain_study(laned_study, studies) == of
     plain_rows = [row for row in trials if "+" not in row.contender]
-    assert best_variants.pick_lanes(of, plain_rows) == ()
+    assert remedies.pick_lanes(of, plain_rows) == ()
 
 
 def test_one_pair_of_blocks_cannot_choose_and_two_can():
     steps = {"cpu": 1e-3, "cpu+fused": 5e-4, "cuda:0": 4e-4}
-    assert best_variants.find_best_variants(laned(steps, pairs=1)) is None
+    assert remedies.find_best_variants(laned(steps, pairs=1)) is None
     trials = sweep(pairs=2)
-    assert all(pick.baseline and pick.challenger for pick in best_variants.pick_lanes(plain_study(trials), trials))
+    assert all(pick.baseline and pick.challenger for pick in remedies.pick_lanes(plain_study(trials), trials))
 
 
 def test_the_plain_study_of_other_runs_or_of_another_axis_is_not_the_one_beside():
@@ -127,6 +125,6 @@ def test_the_plain_study_of_other_runs_or_of_another_axis_is_not_the_one_beside(
         one for one in study.studies(trials, axis="hidden_size", least=1) if one.challenger == "cuda:0+graph10"
     )
     plain = plain_study(trials)
-    assert best_variants.find_plain_study(laned_study, [dataclasses.replace(plain, runs=plain.runs[1:])]) is None
-    assert best_variants.find_plain_study(laned_study, [dataclasses.replace(plain, axis="depth")]) is None
-    assert best_variants.find_plain_study(laned_study, [plain]) == plain
+    assert remedies.find_plain_study(laned_study, [dataclasses.replace(plain, runs=plain.runs[1:])]) is None
+    assert remedies.find_plain_study(laned_study, [dataclasses.replace(plain, axis="depth")]) is None
+    assert remedies.find_plain_study(laned_study, [plain]) == plain

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from core.answer import wording
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.errors import InvalidValue, NotComparable
 from tests.unit.answer.study.made_up import RISING, answer, evidence
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.answer.result import Crossover, Evidence
+from core.answer.judgement import Crossover, Evidence
 from tests.unit.answer.study.made_up import answer, evidence
 
 # What must not change the answer

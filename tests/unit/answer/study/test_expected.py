@@ -8,7 +8,7 @@ import pytest
 
 from core.answer.crossover import locate_crossover
 from core.answer.expectations import LEAST_SIZES, ExpectedSpeedup, compare_with_measured, expect_speedup
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 
 SIZES = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 

@@ -8,7 +8,7 @@ import pytest
 from core.answer import curve_estimate, judgement
 from core.answer.crossover import locate_crossover
 from core.answer.curve_estimate import Noise, Readings
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 
 SIZES = tuple(2.0**power for power in range(3, 13))
 OFFSETS = (-1.0, -0.5, 0.0, 0.25, 1.5)

@@ -8,7 +8,7 @@ import pytest
 
 from core.answer import expectations
 from core.answer.crossover import locate_crossover
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.question.experiment import Point
 
 SIZES = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)

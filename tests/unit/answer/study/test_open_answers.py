@@ -8,7 +8,7 @@ import pytest
 
 from core.answer import curve_estimate
 from core.answer.curve_estimate import CurvePosterior
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from tests.unit.answer.study.made_up import RISING, SIZES, answer, evidence, scaled
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.answer.crossover import decide_crossover
-from core.answer.result import Crossover, Evidence
+from core.answer.judgement import Crossover, Evidence
 
 RECORDED = Path(__file__).with_name("recorded_answers.txt")
 SWEEPS = 300

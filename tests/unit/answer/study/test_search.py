@@ -8,7 +8,7 @@ import pytest
 
 from core.answer import search
 from core.answer.crossover import locate_crossover
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.answer.search import NARROW_RATIO, next_step
 from core.question.sweep import ADAPTIVE_PAIRS, Axis
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.answer import wording
-from core.answer.result import Crossing, Crossover
+from core.answer.judgement import Crossing, Crossover
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_full_disk_does_not_end_a_measurement(queue, record, monkeypatch, capl
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(queue), "report", full)
-    monkeypatch.setattr("core.files.atomic.replace", full)
+    monkeypatch.setattr("core.files.documents.replace", full)
     record.progress(Progress(phase="training"))
     record.keep(rows.run())
     assert caplog.text.count("No space left") == 1

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.files import atomic
+from core.files import documents
 from core.jobs import client, process, recovery
 from core.jobs.job import Job, JobFolder
 from core.jobs.process import Process
@@ -25,7 +25,7 @@ PARTS = (
     (JobFolder, "write"),
     (Reporter, "save"),
     (recovery, "save"),
-    (atomic, "flush_folder"),
+    (documents, "flush_folder"),
     (Queue, "end"),
 )
 """What writes, or says that something is to be written."""

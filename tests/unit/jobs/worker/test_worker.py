@@ -7,13 +7,12 @@ import pytest
 from core.errors import DeviceUnavailable, InvalidValue
 from core.files.project import PROJECT
 from core.jobs import process
-from core.jobs.machine import MachineUse, measurement_lock
+from core.jobs.machine import MachineUse, Serving, measurement_lock
 from core.jobs.queue import Queue
 from core.jobs.worker import __main__ as program
 from core.jobs.worker import worker
 from core.jobs.worker.reporter import Reporter
 from core.jobs.worker.worker import Code, MeasurementBackend, Worker, serve
-from core.jobs.worker_file import Serving
 from core.question.experiment import Contender, Experiment, Point
 from core.results.environment import DeviceInfo
 from tests.integration import scripted_worker
@@ -398,7 +397,7 @@ def test_a_worker_that_would_leave_waits_for_room_for_what_full_disks_refused(qu
         assert Queue(queue.folder).job(job.id).state == "queued", "nothing of it could be written"
         full.undo()
 
-    full.setattr("core.files.atomic.write_atomically", refuse)
+    full.setattr("core.files.documents.write_atomically", refuse)
     monkeypatch.setattr(worker.time, "sleep", wait)
     assert serving.run() == "idle"
     assert len(waits) == 1

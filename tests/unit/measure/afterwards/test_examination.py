@@ -3,7 +3,7 @@
 import torch
 
 from core.measure import breakdown, datasets
-from core.measure.raw_values import RawValues
+from core.measure.breakdown import RawValues
 
 
 def test_ten_thousand_training_samples_are_classified_at_most_and_all_others(monkeypatch):

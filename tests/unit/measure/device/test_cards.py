@@ -8,8 +8,8 @@ import pynvml
 import pytest
 import torch
 
-from core.measure import gpu_telemetry
-from core.measure.gpu_telemetry import Columns, GpuMonitor
+from core.measure import gpu
+from core.measure.gpu import Columns, GpuMonitor
 from core.results.validation import OF_CARDS
 
 CARD = torch.device("cuda:0")
@@ -91,9 +91,9 @@ def library(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: PROPERTIES)
     monkeypatch.setattr(torch.version, "hip", None)
-    gpu_telemetry._find_gpu.cache_clear()
+    gpu._find_gpu.cache_clear()
     yield fake
-    gpu_telemetry._find_gpu.cache_clear()
+    gpu._find_gpu.cache_clear()
 
 
 def around(library, seconds=0.5, **after) -> Columns:
@@ -186,7 +186,7 @@ def test_programs_that_draw_windows_are_no_company(library, monkeypatch):
     assert around(library)["block_other_processes"] == 1
     library.pids["card"] = [os.getpid(), 7, 8]
     assert around(library)["block_other_processes"] == 0
-    monkeypatch.setattr(gpu_telemetry.sys, "platform", "win32")
+    monkeypatch.setattr(gpu.sys, "platform", "win32")
     assert around(library)["block_other_processes"] is None
 
 

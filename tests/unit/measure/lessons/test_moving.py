@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from core.measure.demonstrations import moving
+from core.measure import demonstrations
 from core.measure.demonstrations.clock import Stage, Stopped
 from core.measure.trial import Hooks
 from core.question.demonstrations import Demonstration
@@ -11,14 +11,17 @@ from core.results.exhibits import Snippet
 @pytest.fixture(scope="module")
 def snippets() -> dict[str, Snippet]:
     asked = Demonstration(kind="moving")
-    return {snippet.title: snippet for snippet in moving.run_moving_lesson(asked, Stage(demonstration=asked)).snippets}
+    return {
+        snippet.title: snippet
+        for snippet in demonstrations.run_moving_lesson(asked, Stage(demonstration=asked)).snippets
+    }
 
 
 def test_a_machine_without_an_accelerator_shows_it_with_meta_and_says_so():
     asked = Demonstration(kind="moving")
-    shown = moving.run_moving_lesson(asked, Stage(demonstration=asked))
+    shown = demonstrations.run_moving_lesson(asked, Stage(demonstration=asked))
     assert {snippet.device for snippet in shown.snippets} >= {"meta"}
-    assert shown.notes == (moving.META_NOTE,)
+    assert shown.notes == (demonstrations.META_NOTE,)
 
 
 def test_a_tensor_moves_to_a_new_one_and_a_module_in_place(snippets):
@@ -76,10 +79,10 @@ def test_what_is_shown_is_what_was_run(snippets):
 
 def test_an_error_that_no_lesson_is_about_is_a_bug(monkeypatch):
     with pytest.raises(ZeroDivisionError):
-        moving._run_snippet("broken", "1 / 0", "meta")
+        demonstrations._run_snippet("broken", "1 / 0", "meta")
 
 
 def test_it_can_be_stopped():
     asked = Demonstration(kind="moving")
     with pytest.raises(Stopped):
-        moving.run_moving_lesson(asked, Stage(demonstration=asked, hooks=Hooks(should_stop=lambda: True)))
+        demonstrations.run_moving_lesson(asked, Stage(demonstration=asked, hooks=Hooks(should_stop=lambda: True)))

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from core.answer import remedies, speedup
-from core.measure.custom import variants
+from core.measure.custom import training
 from core.results import parquet
 from tests.own_trainings import FUNCTION, PLAIN
 
@@ -41,12 +41,12 @@ SCRIPT.net = MODEL
     ids=["object", "its-method", "function-around-it", "loop", "global-of-its-file"],
 )
 def test_the_outermost_module_that_a_training_shows_is_found(built, files):
-    assert variants.modules(built, files) == [MODEL]
+    assert training.modules(built, files) == [MODEL]
 
 
 def test_a_step_in_bf16_computes_in_it_and_leaves_the_rest_as_it_was():
     seen = []
-    step = variants.wrap_in_bf16(lambda batch: seen.append((batch @ batch).dtype), torch.device("cpu"))
+    step = training.wrap_in_bf16(lambda batch: seen.append((batch @ batch).dtype), torch.device("cpu"))
     step(torch.eye(2))
     assert seen == [torch.bfloat16]
     assert not torch.is_autocast_enabled("cpu")
@@ -72,4 +72,4 @@ def test_lanes_take_turns_with_plain_steps_and_are_held_against_their_losses(own
 def test_what_cannot_be_compiled_says_why_and_the_others_go_on(own):
     plain, compiled = own(FUNCTION, contenders=("cpu@1", "cpu@1+compiled"))
     assert (plain.outcome, compiled.outcome) == ("timed", "interrupted") if compiled else True
-    assert variants.NO_MODULE in compiled.message
+    assert training.NO_MODULE in compiled.message

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.answer.custom_findings import CustomSteps, list_findings
-from core.measure.custom import dispatch_overhead, op_counter
+from core.measure.custom import op_counter
 from tests.delayed import Costs
 
 NO_CLOCK = Costs(asynchronous=False)
@@ -72,7 +72,7 @@ def seen(costs, training):
         busy_s = undisturbed_s(Costs(asynchronous=True, number_s=costs.number_s, call_s=0.0), training.alone())
     with costs:
         counts = op_counter.count_step_operations(fresh, step, training.step, 4)
-        least = dispatch_overhead.measure_dispatch_overhead(CPU, costs.drain, clock)
+        least = op_counter.measure_dispatch_overhead(CPU, costs.drain, clock)
     return CustomSteps(
         on_host=costs.device is None,
         step_s=step_s,

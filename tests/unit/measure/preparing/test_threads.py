@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.measure import thread_search
+from core.measure import preflight
 from tests.made_up_processors import Processor, cases
 
 
-def tried(pace, counts=(1, 2, 4, 8, 16), *, late=thread_search.no_deadline):
+def tried(pace, counts=(1, 2, 4, 8, 16), *, late=preflight.no_deadline):
     """The counts in the order in which they were timed, where each takes what `pace` says, and all times."""
     looks = []
 
@@ -14,7 +14,7 @@ def tried(pace, counts=(1, 2, 4, 8, 16), *, late=thread_search.no_deadline):
         looks.append(count)
         return pace(count)
 
-    choice = thread_search.choose_thread_times(counts, look, late=late)
+    choice = preflight.choose_thread_times(counts, look, late=late)
     while True:
         try:
             next(choice)
@@ -34,7 +34,7 @@ def tried(pace, counts=(1, 2, 4, 8, 16), *, late=thread_search.no_deadline):
     ],
 )
 def test_powers_of_two_what_lies_midway_the_cores_and_all_threads_are_tried(usable, physical, counts):
-    assert thread_search.list_thread_counts(usable, physical) == counts
+    assert preflight.list_thread_counts(usable, physical) == counts
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_powers_of_two_what_lies_midway_the_cores_and_all_threads_are_tried(usab
 def test_fast_cores_and_those_of_a_socket_are_tried(usable, cores, tried_too, monkeypatch):
     named = dict(zip(("physical_cores", "performance_cores", "socket_cores"), cores, strict=True))
     for name, count in {**named, "usable_cores": usable}.items():
-        monkeypatch.setattr(thread_search.environment, name, lambda count=count: count)
-    assert tried_too in thread_search.candidates()
-    assert 0 not in thread_search.candidates()
+        monkeypatch.setattr(preflight.environment, name, lambda count=count: count)
+    assert tried_too in preflight.candidates()
+    assert 0 not in preflight.candidates()
 
 
 def test_no_more_are_tried_after_two_losses_in_a_row():
@@ -64,7 +64,7 @@ def test_no_more_are_tried_after_two_losses_in_a_row():
 def test_one_loss_is_not_the_end():
     _, times = tried(lambda count: {2: 1.5, 4: 0.5}.get(count, 1.0))
     assert list(times) == [1, 2, 4, 8, 16]
-    assert thread_search.rank_thread_counts(times)[0] == 4
+    assert preflight.rank_thread_counts(times)[0] == 4
 
 
 def test_a_little_slower_is_not_lost():
@@ -84,23 +84,23 @@ def test_what_may_be_the_fastest_takes_turns_and_the_rest_is_given_up():
 def test_a_disturbance_that_meets_the_fastest_once_does_not_decide():
     disturbed = iter([1.8])
     _, times = tried(lambda count: {1: 1.3, 2: 1.0}[count] * (next(disturbed, 1.0) if count == 2 else 1), (1, 2))
-    assert thread_search.rank_thread_counts(times)[0] == 2
-    assert thread_search.median_times(times) == {1: 1.3, 2: 1.0}
+    assert preflight.rank_thread_counts(times)[0] == 2
+    assert preflight.median_times(times) == {1: 1.3, 2: 1.0}
 
 
 def test_who_is_late_makes_do_with_the_first_look():
     looks, times = tried(lambda count: 1.0, late=lambda: True)
     assert looks == [1, 2, 4, 8, 16]
-    assert thread_search.rank_thread_counts(times) == [1, 2, 4, 8, 16]
+    assert preflight.rank_thread_counts(times) == [1, 2, 4, 8, 16]
 
 
 def test_a_hand_tuner_is_faster_by_more_than_a_twentieth_in_at_most_one_of_twenty_cases():
     lost = []
     for case in cases(2, seed=1):
         processor = case.readings.processor
-        counts = thread_search.list_thread_counts(processor.usable, processor.physical)
+        counts = preflight.list_thread_counts(processor.usable, processor.physical)
         _, times = tried(case.readings, counts)
-        lost.append(case.loss(thread_search.rank_thread_counts(times)[0]) > 0.05)
+        lost.append(case.loss(preflight.rank_thread_counts(times)[0]) > 0.05)
     assert len(lost) == 792
     assert sum(lost) / len(lost) <= 1 / 20
 

@@ -1,6 +1,6 @@
 """Raw values: what nobody has measured is empty."""
 
-from core.measure.raw_values import RawValues
+from core.measure.breakdown import RawValues
 
 
 def test_nothing_is_known_before_it_was_measured():

@@ -38,5 +38,5 @@ def by_name(rows: list[Trial]) -> list[Trial]:
 
 def compact_elsewhere(folder: Path) -> None:
     """As another process does; this one may be in the middle of listing."""
-    code = "import sys, pathlib; from core.results import compaction; compaction.compact(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from core.results.store import compact; compact(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", code, str(folder)], cwd=PROJECT, check=True)

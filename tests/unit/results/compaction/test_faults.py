@@ -11,11 +11,11 @@ import pytest
 from filelock import FileLock
 
 from core.errors import StoreError
-from core.files import atomic
+from core.files import documents
 from core.files.project import PROJECT
-from core.results import compaction, parquet
-from core.results.compaction import LOCK, compact
-from core.results.store import Store
+from core.results import parquet
+from core.results import store as compaction
+from core.results.store import LOCK, Store, compact
 from tests.rows import trial
 from tests.unit.results.compaction.filled import by_name, files, fill, names, on_disk
 
@@ -30,7 +30,7 @@ def test_a_full_disk_removes_nothing(store, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic.os, "fsync", full)
+        patch.setattr(documents.os, "fsync", full)
         with pytest.raises(StoreError, match="No space left on device"):
             compact(store.folder)
     assert files(store) == before
@@ -91,9 +91,8 @@ def test_what_a_killed_compaction_left_half_written_is_removed_and_what_others_w
 KILLED_AT_EVERY_STEP = """
 import os, re, shutil, signal, sys
 from pathlib import Path
-from core.results import compaction
-from core.files import atomic
-from core.results.store import Store
+from core.files import documents
+from core.results.store import Store, compact
 
 full, work, steps, seen = Path(sys.argv[1]), Path(sys.argv[2]), 0, []
 
@@ -129,7 +128,7 @@ for kill in (killed_at, flushed_at):
         if not (child := os.fork()):
             signal.alarm(60)  # ends whatever waits for a lock that was held when it was copied
             kill(step)
-            compaction.compact(work / "rows")
+            compact(work / "rows")
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status == 0:

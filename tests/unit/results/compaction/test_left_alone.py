@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import StoreError
-from core.results import compaction, index, parquet
-from core.results.compaction import compact
+from core.results import index, parquet
+from core.results import store as compaction
 from core.results.parquet import to_table
 from core.results.schema import SCHEMA_VERSION, VERSION_KEY
-from core.results.store import GALLERY
+from core.results.store import GALLERY, compact
 from tests.rows import trial
 from tests.unit.results.compaction.filled import by_name, files, fill, on_disk
 

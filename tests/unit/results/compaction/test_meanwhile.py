@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.results import index
-from core.results.compaction import compact
-from core.results.store import Store
+from core.results.store import Store, compact
 from tests.rows import trial
 from tests.unit.results.compaction.filled import by_name, compact_elsewhere, fill, names, on_disk
 

@@ -5,10 +5,11 @@ import math
 import pyarrow.parquet as pq
 import pytest
 
-from core.results import compaction, parquet
-from core.results.compaction import compact
+from core.results import parquet
+from core.results import store as compaction
 from core.results.parquet import to_table
 from core.results.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY
+from core.results.store import compact
 from tests.rows import EXPERIMENT, trial
 from tests.unit.results.compaction.filled import by_name, files, fill, names
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.answer import crossover, interference, study
 from core.answer.export import report
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.question.experiment import Point
 from tests import rows
 

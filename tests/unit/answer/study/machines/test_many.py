@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from core.answer import machine_comparison, study
-from core.answer.charts import class_charts as charts
+from core.answer import recorded_machines, study
+from core.answer.charts import lesson_charts as charts
 from tests.integration import scripted_worker
 from tests.integration.scripted_worker import sweep
 
@@ -22,7 +22,7 @@ def measured(machine_id, *, started_at="2026-11-21T09:30:00+00:00", points=ASKED
 
 
 def test_every_machine_has_a_study_and_a_crossover_of_its_own():
-    found = machine_comparison.group_by_machine(
+    found = recorded_machines.group_by_machine(
         study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED
     )
     assert list(found) == [FIRST, SECOND]
@@ -36,11 +36,11 @@ def test_only_studies_of_other_machines_that_ask_the_same_stand_beside_one():
         study.studies(rows, axis="hidden_size")[0]
         for rows in (measured(FIRST), measured(SECOND), measured(SECOND, asked=other, mark=1))
     )
-    assert machine_comparison.find_same_question(first, [first, second, longer]) == [second]
+    assert recorded_machines.find_same_question(first, [first, second, longer]) == [second]
 
 
 def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossing():
-    found = machine_comparison.group_by_machine(
+    found = recorded_machines.group_by_machine(
         study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED
     )
     crossing, always = (entry.crossover("steady") for entry in found.values())
@@ -69,8 +69,8 @@ def test_a_machine_that_has_measured_up_to_a_size_says_nothing_of_larger_ones():
 
 
 def test_machines_that_are_alike_are_told_apart_by_a_number():
-    assert machine_comparison.name_machines([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
-    assert machine_comparison.name_machines([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
-    assert machine_comparison.name_machines([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", (
+    assert recorded_machines.name_machines([3], "AMD EPYC", 2) == "machine 3 (AMD EPYC, 2 CPU threads)"
+    assert recorded_machines.name_machines([1, 2], "AMD EPYC", 1) == "machines 1, 2 (AMD EPYC, 1 CPU thread)"
+    assert recorded_machines.name_machines([1], "AMD EPYC", 0) == "machine 1 (AMD EPYC)", (
         "an earlier version does not tell its threads"
     )

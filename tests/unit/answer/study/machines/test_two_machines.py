@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from core.answer import crossover, machine_comparison
+from core.answer import crossover
 from core.answer import recorded_machines as accelerators
-from core.answer.result import Evidence
+from core.answer.judgement import Evidence
 from core.answer.statistics import ratio_interval
 from core.errors import NotComparable
 from core.question.experiment import Point
@@ -156,16 +156,16 @@ def test_a_lane_that_this_version_does_not_know_is_not_offered():
 
 
 def test_a_recorded_lane_is_set_against_plain_steps_and_named():
-    found = machine_comparison.machine_speedup(here(), dataclasses.replace(there(), **GRAPH))
+    found = accelerators.machine_speedup(here(), dataclasses.replace(there(), **GRAPH))
     assert found.sentence.startswith("The recorded GPU, CUDA graph of 10 steps is ")
 
 
 def test_other_mathematics_of_a_recorded_lane_is_a_caution():
     lane = {"contender": "cuda:0+bf16", "precision": "bf16", "lane_loss": (2.3, 2.2), "reference_loss": (2.3, 2.1)}
     assert "(bf16) uses lower precision" in " ".join(
-        machine_comparison.machine_speedup(here(), dataclasses.replace(there(), **lane)).cautions
+        accelerators.machine_speedup(here(), dataclasses.replace(there(), **lane)).cautions
     )
-    assert "mathematics" not in " ".join(machine_comparison.machine_speedup(here(), there()).cautions)
+    assert "mathematics" not in " ".join(accelerators.machine_speedup(here(), there()).cautions)
 
 
 def test_the_recorded_sizes_of_a_training_are_of_one_version_of_torch():
@@ -192,24 +192,24 @@ def test_near_a_sweep_are_only_trainings_of_several_sizes():
 
 
 def test_the_faster_machine_is_named_with_both_machines_and_the_interval():
-    found = machine_comparison.machine_speedup(here(), there())
+    found = accelerators.machine_speedup(here(), there())
     assert found.verdict == "gpu_faster"
     assert found.low < 4 < found.high
     assert found.sentence.startswith("The recorded GPU is 4.01× faster than the CPU. 95 % interval ")
     assert "GPU (NVIDIA Test GPU) recorded on Other CPU (111111) against " in found.sentence
     assert "CPU (Test CPU, 4 threads) on Test CPU (feedfa)." in found.sentence
     assert ", 20 and 20 blocks on two machines" in found.sentence
-    assert machine_comparison.VISIT_NOTE in found.cautions[0]
+    assert accelerators.VISIT_NOTE in found.cautions[0]
 
 
 def test_a_slower_recording_loses_with_the_ratio_turned_round():
-    found = machine_comparison.machine_speedup(here(), there(4e-3))
+    found = accelerators.machine_speedup(here(), there(4e-3))
     assert (found.verdict, round(found.value, 2)) == ("cpu_faster", 0.25)
     assert found.sentence.startswith("The CPU is 3.99× faster than the recorded GPU. ")
 
 
 def test_a_difference_within_the_noise_is_too_close():
-    found = machine_comparison.machine_speedup(here(1e-3, jitter=0.05), there(1.001e-3, jitter=0.05))
+    found = accelerators.machine_speedup(here(1e-3, jitter=0.05), there(1.001e-3, jitter=0.05))
     assert found.verdict == "too_close"
     assert "two machines" in found.sentence
 
@@ -256,16 +256,16 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(counts):
 )
 def test_rows_of_another_training_or_protocol_are_refused_by_name(changes, column):
     with pytest.raises(NotComparable, match=field_title(column)):
-        machine_comparison.machine_speedup(here(), there(**changes))
+        accelerators.machine_speedup(here(), there(**changes))
 
 
 def test_one_machine_is_not_two():
     with pytest.raises(NotComparable, match="same machine"):
-        machine_comparison.machine_speedup(here(), there(machine_id=rows.MACHINE_ID))
+        accelerators.machine_speedup(here(), there(machine_id=rows.MACHINE_ID))
 
 
 def test_another_version_of_torch_is_said_and_not_refused():
-    found = machine_comparison.machine_speedup(here(), there(torch_version="2.9.0"))
+    found = accelerators.machine_speedup(here(), there(torch_version="2.9.0"))
     assert found.verdict == "gpu_faster"
     assert any("recorded with 2.9.0" in said for said in found.cautions)
 
@@ -280,36 +280,36 @@ def test_another_version_of_torch_is_said_and_not_refused():
     ],
 )
 def test_what_cannot_be_judged_has_no_verdict_but_a_reason(ours, theirs, reason):
-    found = machine_comparison.machine_speedup(here(**ours), there(**theirs))
+    found = accelerators.machine_speedup(here(**ours), there(**theirs))
     assert (found.verdict, found.value) == ("missing", None)
     assert reason in found.sentence
 
 
 def test_a_verdict_that_the_load_of_the_measuring_machine_may_have_made_says_so():
     loaded = dataclasses.replace(here(), block_waiting=(0.9,) * 20, block_other_use=(0.5,) * 20)
-    found = machine_comparison.machine_speedup(loaded, there())
+    found = accelerators.machine_speedup(loaded, there())
     assert found.condition == "with other programs using about half of the processors"
     assert found.claim.startswith("With other programs using about half of the processors, the recorded GPU was 4.01×")
-    assert not machine_comparison.machine_speedup(here(), there()).is_conditional
+    assert not accelerators.machine_speedup(here(), there()).is_conditional
 
 
 def test_both_fingerprints_stand_beside_each_other():
-    facts = {name: (ours, theirs) for name, ours, theirs in machine_comparison.compare_fingerprints(here(), there())}
+    facts = {name: (ours, theirs) for name, ours, theirs in accelerators.compare_fingerprints(here(), there())}
     assert facts["Machine"] == (rows.MACHINE_ID, "1" * 12)
     assert facts["Processor"] == ("Test CPU", "Other CPU")
     assert facts["torch"] == (rows.TORCH_VERSION, rows.TORCH_VERSION)
 
 
 def test_a_recording_is_shown_under_a_name_that_says_so():
-    assert machine_comparison.label_recording(there()).contender == "GPU recorded, 111111"
+    assert accelerators.label_recording(there()).contender == "GPU recorded, 111111"
 
 
 # Along an axis
 
 
 def test_two_machines_have_one_crossover_that_says_that_they_are_two():
-    (met,) = machine_comparison.find_meetings(curve(0, start="a"), curve(1), "hidden_size")
-    found = machine_comparison.meeting_crossover(met)
+    (met,) = accelerators.find_meetings(curve(0, start="a"), curve(1), "hidden_size")
+    found = accelerators.meeting_crossover(met)
     assert found.outcome == "crossing"
     assert 128 < found.low <= found.estimate <= found.high < 1024
     assert "Two machines, not measured in turns: Test CPU (feedfa) and Other CPU (111111)" in found.sentence
@@ -317,13 +317,13 @@ def test_two_machines_have_one_crossover_that_says_that_they_are_two():
 
 
 def test_blocks_of_two_machines_never_pair():
-    (met,) = machine_comparison.find_meetings(curve(0, start="a"), curve(1), "hidden_size")
-    assert not any(entry.paired for entry in machine_comparison.meeting_evidence(met, "steady"))
+    (met,) = accelerators.find_meetings(curve(0, start="a"), curve(1), "hidden_size")
+    assert not any(entry.paired for entry in accelerators.meeting_evidence(met, "steady"))
 
 
 def test_sizes_of_one_machine_only_keep_their_times_and_say_what_is_missing():
-    (met,) = machine_comparison.find_meetings(curve(0, start="a")[:3], curve(1)[1:], "hidden_size")
-    found = {entry.size: entry for entry in machine_comparison.meeting_evidence(met, "steady")}
+    (met,) = accelerators.find_meetings(curve(0, start="a")[:3], curve(1)[1:], "hidden_size")
+    found = {entry.size: entry for entry in accelerators.meeting_evidence(met, "steady")}
     assert found[16].obstacle == "measured, but not recorded"
     assert found[2048].obstacle == "recorded, but not measured"
     assert found[16].baseline_s
@@ -333,21 +333,19 @@ def test_sizes_of_one_machine_only_keep_their_times_and_say_what_is_missing():
 
 
 def test_start_up_counts_on_the_bases_that_count_it():
-    (met,) = machine_comparison.find_meetings(curve(0, start="a"), curve(1), "hidden_size")
-    steady, cold = (
-        machine_comparison.meeting_evidence(met, basis)[0].challenger_s[0] for basis in ("steady", "cold_start")
-    )
+    (met,) = accelerators.find_meetings(curve(0, start="a"), curve(1), "hidden_size")
+    steady, cold = (accelerators.meeting_evidence(met, basis)[0].challenger_s[0] for basis in ("steady", "cold_start"))
     assert cold > steady
 
 
 @pytest.mark.parametrize("changes", [{"protocol_version": 99}, {"batch_size": 32}, {"machine_id": rows.MACHINE_ID}])
 def test_curves_of_other_trainings_or_of_one_machine_never_meet(changes):
-    assert machine_comparison.find_meetings(curve(0, start="a"), curve(1, **changes), "hidden_size") == []
+    assert accelerators.find_meetings(curve(0, start="a"), curve(1, **changes), "hidden_size") == []
 
 
 def test_each_contender_of_this_machine_meets_the_recording_by_itself():
     ours = [*curve(0, start="a"), *(dataclasses.replace(row, contender="cpu@1", threads=1) for row in curve(0))]
-    found = machine_comparison.find_meetings(ours, curve(1), "hidden_size")
+    found = accelerators.find_meetings(ours, curve(1), "hidden_size")
     assert {one.measured[0].contender for one in found} == {"cpu", "cpu@1"}
 
 

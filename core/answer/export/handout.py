@@ -1,6 +1,8 @@
-"""Reports of lessons, tutorials and cases: sections of sentences, tables and charts, as Markdown, HTML or text.
+"""Handouts: reports of a lesson, tutorial or case, and of a published study, as Markdown or HTML.
 
-The page and the report show the same sections, so they cannot differ. Nothing here measures or computes.
+A handout is sections of sentences, tables and charts. The page and the handout show the same sections, so they cannot
+differ. A published study is its figures as a table, and a handout; both name the publisher and the date. Nothing here
+measures or computes.
 """
 
 import re
@@ -11,10 +13,13 @@ from ... import units
 from ...errors import CrossoverError
 from ...question.experiment import display_name
 from ...results.schema import Trial
-from ...text import as_lines, to_html, to_markdown
-from ..lessons.section import Section, SectionFigure
+from ...text import as_line, as_lines, to_html, to_markdown
+from ..charts import gallery_charts
+from ..gallery.published import PublishedStudy
+from ..lessons.outcomes import Section, SectionFigure, SectionTable
 from . import rendering
 from .rendering import fill_template
+from .report import size_figures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +67,14 @@ def handout_environment(trials: Sequence[Trial]) -> tuple[tuple[str, str], ...]:
 
 
 _ADDRESS = re.compile(r"https?://[^\s<>]+")
+
+
 _FENCE = re.compile(r"`{3,}")
+
 
 CHART_WIDTH = 640
 """Width of a chart on paper, in pixels; on a page the chart has the width of its container."""
+
 
 NOT_DRAWN = "This chart cannot be shown as an image; the table below has its figures."
 
@@ -106,3 +115,56 @@ def _fence_code(text: str, language: str) -> str:
 def _link(address: str) -> str:
     """Return a web address as a link, and any other text unchanged."""
     return f"Link: <{address}>" if _ADDRESS.fullmatch(address) else to_markdown(f"Link: {address}")
+
+
+def study_csv(study: PublishedStudy) -> str:
+    """Return the figures of a study as a CSV that names the authors in comments and that the app can import."""
+    source = study.source
+    said = {
+        "": f"{study.title}: seconds per {study.per} by {study.axis}",
+        "Published by": source.cited,
+        "Address": source.address,
+        "Licence": source.licence,
+        "CPU": source.cpu,
+        "GPU": source.gpu,
+        "How": source.note,
+        "Unknown": source.unknown,
+    }
+    comments = [f"# {name}{': ' if name else ''}{as_line(text, 1_000)}" for name, text in said.items() if text]
+    readings = [
+        f"{entry.size:.10g},{device},{seconds:.10g}"
+        for entry in study.evidence
+        for device, times in (("cpu", entry.baseline_s), ("gpu", entry.challenger_s))
+        for seconds in times
+    ]
+    return "\n".join([*comments, "size,device,seconds", *readings]) + "\n"
+
+
+def study_report(study: PublishedStudy, link: str) -> Handout:
+    """Build a report of the study: its result, its machines, its publisher and its licence."""
+    source = study.source
+    quoted = (
+        source.note,
+        *((f"Unknown: {source.unknown}",) if source.unknown else ()),
+        f"Licence: {source.licence}." if source.licence else "Single figures, quoted with their source.",
+    )
+    header = (study.axis[:1].upper() + study.axis[1:], "CPU", "GPU", "Speedup of the GPU", "95 % interval")
+    table = SectionTable(title="Size by size", header=header, rows=tuple(map(size_figures, study.answer.sizes)))
+    chart = SectionFigure(title=f"Time of one {study.per}", spec=gallery_charts.chart_published_study(study))
+    shown = Section(
+        title="Published figures",
+        sentences=(study.headline, *study.answer.cautions),
+        figures=(chart,),
+        tables=(table,),
+    )
+    whose = Section(title="Source of the figures", sentences=(f"{study.mark}.", source.address, *quoted))
+    return Handout(
+        title=study.title,
+        student=source.name,
+        date=source.date or "undated",
+        link=link,
+        predictions=(),
+        sections=(shown, whose),
+        answers=(),
+        machine=(("CPU", source.cpu), ("GPU", source.gpu)),
+    )
