@@ -28,8 +28,9 @@ from pages.shared.elements import format_date, plain, show_errors
 STARTING = "The measuring process is starting."
 """Text shown before there is any progress."""
 
-REFRESH_S = 2.0
-"""Seconds between two updates of texts: fast enough to follow, and slow enough for a class of 30 viewers."""
+REFRESH_S = 4.0
+"""Seconds between two updates of texts: each takes some 0.1 s of a processor, most of it in the browser, which disturbs
+a measurement on the same machine."""
 
 CHART_REFRESH_S = 10.0
 """Seconds between two updates of a chart, and before the first: drawing one disturbs a measurement for a block or two,
