@@ -215,10 +215,10 @@ def draw_sweep_settings(machine: Machine | None, sides: Sides) -> Settings:
     """Draw the controls, a summary of the sweep, and the button that starts it."""
     with sides.settings:
         file = controls.choose_custom_training(sides.ask)
-    return _draw_custom_settings(file, machine, sides) if file else _draw_catalogue_settings(machine, sides)
+    return _draw_custom_range(file, machine, sides) if file else _draw_range_settings(machine, sides)
 
 
-def _draw_custom_settings(file: CustomFile, machine: Machine | None, sides: Sides) -> Settings:
+def _draw_custom_range(file: CustomFile, machine: Machine | None, sides: Sides) -> Settings:
     """Draw the settings of a custom script, which has one axis."""
     with sides.settings:
         chosen = _choose_sweep_devices(machine)
@@ -245,7 +245,7 @@ def _choose_bounds() -> dict[str, float]:
     return {field: controls.choose_stop(name, minimum=LIMITS[field][0]) for name, field in links.SWEEP_LIMITS.items()}
 
 
-def _draw_catalogue_settings(machine: Machine | None, sides: Sides) -> Settings:
+def _draw_range_settings(machine: Machine | None, sides: Sides) -> Settings:
     with sides.settings:
         first, over = st.container(gap="xsmall"), st.container(gap="xsmall")
         data = model = two_abreast()
@@ -416,7 +416,7 @@ def _make_sweep_question(
     folder: str = "",
 ) -> tuple[Sweep | None, str]:
     """Return the question that the settings make, or why they are invalid, in one sentence."""
-    fault = ("" if session.has_changed() else _find_link_fault(machine)) or fault
+    fault = ("" if session.has_changed() else _find_range_link_fault(machine)) or fault
     try:
         contenders = tuple(chosen) if machine else NOT_KNOWN_YET
         asked = queries.make_sweep(fields, varied.axes, contenders, varied.adaptive, bounds, folder)
@@ -428,7 +428,7 @@ def _make_sweep_question(
     return None if fault else asked, fault
 
 
-def _find_link_fault(machine: Machine | None) -> str:
+def _find_range_link_fault(machine: Machine | None) -> str:
     """Return why the link of this session is invalid here, a sentence per fault; empty if it is valid."""
     link = session.read_arrived_settings()
     asked: list[Contender] = []
