@@ -77,7 +77,7 @@ def test_a_gpu_for_one_process_at_a_time_is_freed_before_a_step_that_uses_it_its
         nvmlDeviceGetComputeMode=lambda _: mode,
         NVML_COMPUTEMODE_EXCLUSIVE_PROCESS=3,
     )
-    monkeypatch.setattr(session_module.gpu_telemetry, "nvml", lambda: card)
+    monkeypatch.setattr(session_module.gpu, "nvml", lambda: card)
     freed = []
     monkeypatch.setattr(session, "dismiss", lambda: freed.append(True))
     served = Step(name="served", command=(listed.PYTHON, "-m", "core", "devices"), cap_s=CAP_S, value="a test")
