@@ -7,9 +7,9 @@ Class codes are easy to read aloud and to type, and are stored so that they cann
 
 A join code ends in a check letter, so that a mistyped code is reported at once. A mistyped code is not looked up and
 does not count as a guess (the limits count the others). There are 31^8 join codes, and all visitors together can try
-ten per second (`CODES`). So guessing one of a hundred classes takes 27 years on average, and guessing a specific class
-2,700 years. Codes of earlier versions have eight letters and no check letter, so there are as many of them. There are
-31^20 secret codes, so guessing one is infeasible.
+ten per second (`CODE_RATES`). So guessing one of a hundred classes takes 27 years on average, and guessing a specific
+class 2,700 years. Codes of earlier versions have eight letters and no check letter, so there are as many of them. There
+are 31^20 secret codes, so guessing one is infeasible.
 
 Actions are limited per visitor, per network address, and for all visitors together. Each of the three has a bucket of
 tokens, which refills at a fixed rate up to its size. Nobody can lock out others permanently: if the bucket of all
@@ -279,7 +279,7 @@ MOST_BUCKETS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class VisitorSource:
     """Origin of a visitor, as anonymous hashes of the browser and of the network, which a school shares."""
 
     visitor: str
@@ -294,7 +294,7 @@ class Rate:
     every_s: float
 
 
-CODES: dict[By, Rate] = {
+CODE_RATES: dict[By, Rate] = {
     "visitor": Rate(at_once=10, every_s=6.0),
     "address": Rate(at_once=100, every_s=0.2),
     "all": Rate(at_once=1_000, every_s=0.1),
@@ -303,14 +303,14 @@ CODES: dict[By, Rate] = {
 calculation.
 """
 
-SECRETS: dict[By, Rate] = {
+SECRET_RATES: dict[By, Rate] = {
     "visitor": Rate(at_once=10, every_s=6.0),
     "address": Rate(at_once=50, every_s=1.0),
     "all": Rate(at_once=100, every_s=0.5),
 }
 """Limits of wrong secret codes: guessing one is infeasible, but each check takes some 50 ms of the server."""
 
-JOINS: dict[By, Rate] = {
+JOIN_RATES: dict[By, Rate] = {
     "visitor": Rate(at_once=3, every_s=60.0),
     "address": Rate(at_once=40, every_s=20.0),
 }
@@ -318,14 +318,14 @@ JOINS: dict[By, Rate] = {
 minutes.
 """
 
-MADE: dict[By, Rate] = {
+CLASS_RATES: dict[By, Rate] = {
     "visitor": Rate(at_once=10, every_s=360.0),
     "address": Rate(at_once=20, every_s=180.0),
     "all": Rate(at_once=100, every_s=60.0),
 }
 """Limits of classes created on the page, because a host has a limited number of classes."""
 
-FILES: dict[By, Rate] = {
+FILE_RATES: dict[By, Rate] = {
     "visitor": Rate(at_once=6, every_s=10.0),
     "address": Rate(at_once=60, every_s=1.0),
 }
@@ -342,13 +342,15 @@ class TooOften(NotAllowed):
         super().__init__(f"{what} {whose} in a short time; wait {math.ceil(max(1.0, wait_s))} s and try again.")
 
 
-def source(cookie: str, address: str) -> Source:
+def source(cookie: str, address: str) -> VisitorSource:
     """Identify a visitor by the browser and, if known, by the network address.
 
     For IPv6 the network is used, because one person has more addresses than there are codes.
     """
     network = _hash_key("address", _network(address))
-    return Source(visitor=_hash_key("browser", cookie) if cookie else _hash_key("no cookie", network), address=network)
+    return VisitorSource(
+        visitor=_hash_key("browser", cookie) if cookie else _hash_key("no cookie", network), address=network
+    )
 
 
 class Limits:
@@ -361,7 +363,7 @@ class Limits:
         self._lock = threading.Lock()
         self._buckets: dict[tuple[By, str], tuple[float, float]] = {}
 
-    def take(self, source: Source, within: str = "") -> None:
+    def take(self, source: VisitorSource, within: str = "") -> None:
         """Use a token of every bucket of this source; raises TooOften, and uses none, if one is empty."""
         with self._lock:
             keys = self._keys(source, within)
@@ -372,14 +374,14 @@ class Limits:
                 self._put(key, self._left(key) - 1)
             self._forget()
 
-    def give_back(self, source: Source, within: str = "") -> None:
+    def give_back(self, source: VisitorSource, within: str = "") -> None:
         """Return a used token to every bucket."""
         with self._lock:
             for key in self._keys(source, within):
                 self._put(key, self._left(key) + 1)
 
     @contextlib.contextmanager
-    def tried(self, source: Source) -> Iterator[None]:
+    def tried(self, source: VisitorSource) -> Iterator[None]:
         """Use a token only if the block raises NotAllowed; raises TooOften before the block if there is none."""
         self.take(source)
         failed = False
@@ -392,7 +394,7 @@ class Limits:
             if not failed:
                 self.give_back(source)
 
-    def _keys(self, source: Source, within: str) -> list[tuple[By, str]]:
+    def _keys(self, source: VisitorSource, within: str) -> list[tuple[By, str]]:
         names: dict[By, str] = {"visitor": source.visitor, "address": source.address, "all": ""}
         return [(by, f"{within} {names[by]}") for by in self.rates]
 

@@ -55,7 +55,7 @@ class MeasuredContender:
         """Store a contender whose device was found; nothing is put on the device yet."""
         self.contender = contender
         self.info = devices.find(contender.device)
-        self._counts: Sequence[int] = preflight.candidates()
+        self._counts: Sequence[int] = preflight.candidate_threads()
         self.curve = LossCurve(total_steps=point.total_steps)
         self.outcome: Outcome | None = None
         self.message, self.compiling_s = "", 0.0
@@ -122,7 +122,7 @@ class MeasuredContender:
         self._use_settings()
         eager = self._fresh.training(dataclasses.replace(self.contender.lane, execution="eager", steps_per_call=1))
         times = yield from preflight.choose_thread_times(
-            self._counts, preflight.Look(training=eager, timer=self._timer), late=late
+            self._counts, preflight.ThreadLook(training=eager, timer=self._timer), late=late
         )
         self._counts = preflight.rank_thread_counts(times)[: preflight.COMPILED_FOR if self.contender.on_host else 1]
 
@@ -136,11 +136,11 @@ class MeasuredContender:
             return
         training, weights, steps_before = self.training, self.training.weights(), self.training.steps
         self._use_settings()
-        look = preflight.Look(training=training, timer=self._timer)
+        look = preflight.ThreadLook(training=training, timer=self._timer)
         if self.contender.lane.execution == "compiled":
             look.prepare, look.prepare_s[self._counts[0]] = self._prepare, self.raw.startup_compile_s or 0.0
         times = yield from preflight.choose_thread_times(sorted(self._counts), look, late=late)
-        self.raw.choose_threads(preflight.median_times(times))
+        self.raw.choose_threads(preflight.median_thread_times(times))
         self.raw.startup_compile_s = look.prepare_s.get(self.raw.threads, self.raw.startup_compile_s)
         training.set_weights(weights)
         training.rewind(self._fresh.feed(steps_before), steps_before)

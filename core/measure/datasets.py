@@ -416,7 +416,7 @@ class Feed:
     prefetched: int = 0
 
 
-def order(point: Point, epoch: int) -> Tensor:
+def batch_order(point: Point, epoch: int) -> Tensor:
     """Return the indices of one epoch's training samples, int64 (steps_per_epoch × batch_size,); full batches only."""
     used = point.steps_per_epoch * point.batch_size
     if not point.shuffle:
@@ -425,7 +425,7 @@ def order(point: Point, epoch: int) -> Tensor:
     return torch.randperm(point.samples, generator=generator)[:used]
 
 
-def feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
+def make_feed(point: Point, data: Data, resident: Split, device: torch.device, *, first_step: int = 0) -> Feed:
     """Return the batches of `point` from step `first_step` on.
 
     If the data is resident, the batches come from `resident`, on the device.
@@ -475,7 +475,7 @@ class _Order:
 
         It is copied once per epoch, from pinned memory if that avoids a wait.
         """
-        indices = order(self._point, self._epoch)
+        indices = batch_order(self._point, self._epoch)
         if self._device.type in PINNED_TYPES:
             return indices.pin_memory().to(self._device, non_blocking=True)
         return indices.to(self._device)

@@ -164,7 +164,7 @@ def find(device: str) -> DeviceInfo:
         if info.device == device:
             return info
     listed = f": PyTorch sees {', '.join(info.device for info in seen)}" if len(seen) > 1 else ""
-    raise DeviceUnavailable(f"The device {device} is not on this machine{listed}. {gpu.hint()}".strip())
+    raise DeviceUnavailable(f"The device {device} is not on this machine{listed}. {gpu.missing_gpu_hint()}".strip())
 
 
 def open_device(device: str) -> Device:

@@ -60,7 +60,7 @@ _QUOTED = 40
 """Maximum number of quoted characters of a variable."""
 
 
-def hint() -> str:
+def missing_gpu_hint() -> str:
     """Explain in a sentence or two why this process cannot use an accelerator; empty if it can."""
     if torch.accelerator.is_available():
         found = torch.accelerator.current_accelerator()

@@ -78,7 +78,7 @@ def require_usable(threads: int) -> None:
         raise InvalidValue("threads", threads, f"at most the {usable} this process may use")
 
 
-def candidates() -> tuple[int, ...]:
+def candidate_threads() -> tuple[int, ...]:
     """Return thread counts worth trying here, ascending: 1, 2, 4, 6, 8, 12, … all, and numbers of cores."""
     cores = environment.physical_cores(), environment.performance_cores(), environment.socket_cores()
     return list_thread_counts(environment.usable_cores(), *cores)
@@ -110,7 +110,7 @@ def choose_thread_times(
             break
     staying = list(times)
     for rounds in range(1, ROUNDS):
-        staying = _staying(median_times({count: times[count] for count in staying}), rounds)
+        staying = _staying(median_thread_times({count: times[count] for count in staying}), rounds)
         if len(staying) == 1 or late():
             break
         for count in staying:
@@ -119,14 +119,14 @@ def choose_thread_times(
     return times
 
 
-def median_times(times: Times) -> dict[int, float]:
+def median_thread_times(times: Times) -> dict[int, float]:
     """Return the median of each count, the lower of two: disturbances only make a step longer."""
     return {count: statistics.median_low(readings) for count, readings in times.items()}
 
 
 def rank_thread_counts(times: Times) -> list[int]:
     """Return the tried counts, the fastest first."""
-    step_s = median_times(times)
+    step_s = median_thread_times(times)
     return sorted(step_s, key=step_s.__getitem__)
 
 
@@ -138,7 +138,7 @@ def _staying(step_s: Mapping[int, float], rounds: int) -> list[int]:
 
 
 @dataclass(kw_only=True)
-class Look:
+class ThreadLook:
     """Trains for a short time with a number of threads.
 
     Attributes:
@@ -219,7 +219,7 @@ class FreshTrainings:
     def feed(self, first_step: int) -> Feed:
         """Return the batches from a step on."""
         resident = self.data.train if self.resident is None else self.resident
-        feed = datasets.feed(self.point, self.data, resident, self.device, first_step=first_step)
+        feed = datasets.make_feed(self.point, self.data, resident, self.device, first_step=first_step)
         self.prefetched = feed.prefetched
         return feed
 

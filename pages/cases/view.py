@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import units
-from core.answer.charts import gallery_charts as charts_of
-from core.answer.charts import run_charts
+from core.answer.charts import gallery_charts, run_charts
 from core.answer.lessons import cases as answers
 from core.answer.speedup import is_host
 from core.errors import CrossoverError
@@ -95,7 +94,7 @@ def _draw_published_figures(case: Case) -> None:
     st.header("Published", anchor=False)
     if case.figures:
         elements.draw_chart(
-            charts_of.case_figures_chart(case.figures, case.unit),
+            gallery_charts.case_figures_chart(case.figures, case.unit),
             height=None,
             alt=f"Published: {case.title}, {case.unit}",
         )

@@ -15,7 +15,7 @@ from core.classroom import students
 from core.classroom.classes import Class, Classes, Prediction, Student
 from core.classroom.question import ClassQuestion
 from core.classroom.results import Receipt
-from core.classroom.students import Limits, Source, TooOften
+from core.classroom.students import Limits, TooOften, VisitorSource
 from core.errors import CrossoverError, NotAllowed
 from core.question import policy
 from pages.classroom import findings, teacher
@@ -28,11 +28,11 @@ PRUNED_S = 3600.0
 
 WRONG_CODES = "Too many wrong codes were tried"
 
-_tried = Limits(WRONG_CODES, students.CODES)
-_secrets_tried = Limits(WRONG_CODES, students.SECRETS)
-_joined = Limits("Too many students joined this class", students.JOINS)
-_made = Limits("Too many classes were created", students.MADE)
-_brought = Limits("Too many files were uploaded", students.FILES)
+_tried = Limits(WRONG_CODES, students.CODE_RATES)
+_secrets_tried = Limits(WRONG_CODES, students.SECRET_RATES)
+_joined = Limits("Too many students joined this class", students.JOIN_RATES)
+_made = Limits("Too many classes were created", students.CLASS_RATES)
+_brought = Limits("Too many files were uploaded", students.FILE_RATES)
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def teach(class_: Class, secret: str) -> None:
 
 def add_student_file(class_: Class, student: Student, data: bytes, name: str) -> Receipt:
     """Add the rows of a student's file; raises as `Classes.take_file` does, and TooOften."""
-    _brought.take(Source(visitor=f"{class_.id} {student.id}", address=class_.id))
+    _brought.take(VisitorSource(visitor=f"{class_.id} {student.id}", address=class_.id))
     receipt = findings.classes().take_file(class_, student, data, name)
     findings.changed(class_)
     return receipt

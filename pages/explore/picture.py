@@ -376,9 +376,8 @@ def _find_shown_study(shown: Sequence[Trial], rows: Sequence[Trial], axis: str) 
 def _list_alike(overview: Overview, point: Point, axis: str) -> tuple[str, ...]:
     """Return the ids of the rows that match a training in all settings but one size."""
     alike = (pc.field("pairs") > 0) & (pc.field("protocol_version") == PROTOCOL_VERSION)
-    for name in expectations.AGREEING_SETTINGS[axis]:
-        alike &= pc.field(name) == getattr(point, name)
-    return tuple(line.trial_id for line in overview.list_lines(("trial_id",), alike))
+    settings = {name: getattr(point, name) for name in expectations.AGREEING_SETTINGS[axis]}
+    return tuple(line.trial_id for line in overview.list_lines(("trial_id",), alike, settings))
 
 
 def _read_cpu(known: Known | None) -> CpuSide | None:

@@ -13,7 +13,6 @@ import streamlit as st
 
 from core.answer import speedup
 from core.answer.charts import gallery_charts
-from core.answer.charts import gallery_charts as charts_of
 from core.answer.charts.gallery_charts import MAX_STUDIES_DRAWN, StudyCurves
 from core.answer.export import handout
 from core.answer.gallery import side_by_side, trust
@@ -402,7 +401,7 @@ def draw_published_study(name: str, contents: GalleryData) -> None:
     _draw_published_answer(study)
     st.markdown(f"**Time of one {study.per}**")
     draw_published_chart(study, height=OPENED)
-    elements.draw_chart_downloads(charts_of.chart_published_study(study), f"published-{name}")
+    elements.draw_chart_downloads(gallery_charts.chart_published_study(study), f"published-{name}")
     study_view.draw_sizes_table(replace(study.answer, baseline="CPU", challenger="GPU"))
     _draw_publisher(study)
     layout.draw_isolated(_draw_measured_choice, contents)
@@ -436,7 +435,7 @@ def draw_published_chart(study: PublishedStudy, *, height: int | None = None) ->
 
 @cache_answers(64)
 def _make_published_chart(name: str) -> dict[str, object]:
-    return charts_of.chart_published_study(list_published()[name])
+    return gallery_charts.chart_published_study(list_published()[name])
 
 
 def _draw_published_card(study: PublishedStudy) -> None:
@@ -452,7 +451,7 @@ def _draw_published_card(study: PublishedStudy) -> None:
 def _draw_published_table(one: PublishedTable) -> None:
     with st.container(border=True, height="stretch", key=f"table-{one.name}"):
         st.markdown(f"**{plain(one.title)}**")
-        spec = charts_of.case_figures_chart(one.figures, one.unit)
+        spec = gallery_charts.case_figures_chart(one.figures, one.unit)
         elements.draw_chart(spec, height=None, alt=f"Published: {one.title}, {one.unit}")
         st.markdown(plain(one.says))
         draw_published_mark(one)

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.answer import expectations as expecting
 from core.answer import recorded_machines, speedup, wording
-from core.answer.charts import run_charts as expected_charts
+from core.answer.charts import run_charts
 from core.answer.expectations import ExpectedSpeedup
 from core.answer.gallery.overview import Overview, StudyLine
 from core.answer.recorded_machines import Accelerator, Meeting
@@ -153,7 +153,7 @@ def _find_lines(point: Point, contenders: Sequence[str], origin: LocalMachine) -
 
 @cache_answers(64)
 def _mark_chart(located: LocatedCrossover, expected: ExpectedSpeedup) -> dict[str, Any]:
-    return expected_charts.expectation_chart(located.answer, expected)
+    return run_charts.expectation_chart(located.answer, expected)
 
 
 @cache_answers(2)
@@ -201,10 +201,8 @@ def _find_meeting(
     """Return the comparison of a contender of this machine with the recordings of an accelerator over an axis."""
     wanted = {"contender": contender, "machine_id": origin.machine_id, "torch_version": origin.torch_version}
     wanted |= {name: getattr(point, name) for name in AGREEING_SETTINGS[axis]}
-    alike = pc.field("pairs") > 0
-    for name, value in wanted.items():
-        alike &= pc.field(name) == value
-    ours = queries.find_rows(trial_ids=[line.trial_id for line in overview.list_lines(("trial_id",), alike)])
+    lines = overview.list_lines(("trial_id",), pc.field("pairs") > 0, wanted)
+    ours = queries.find_rows(trial_ids=[line.trial_id for line in lines])
     found = recorded_machines.find_meetings(ours, queries.find_rows(trial_ids=recordings), axis) if ours else []
     return found[0] if found else None
 

@@ -190,7 +190,7 @@ def place() -> str:
     return _hash_name("address", _address())
 
 
-def source() -> students.Source:
+def source() -> students.VisitorSource:
     """Return the origin of the visitor for counting attempts and new items, never for the budget of a person."""
     return students.source(_browser(), _address())
 

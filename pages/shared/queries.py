@@ -7,7 +7,6 @@ than `cache.MAX_READ_BYTES`.
 import collections
 import contextlib
 import functools
-import operator
 import os
 import threading
 import time
@@ -20,9 +19,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from core import units
-from core.answer import accuracy, predict, recorded_machines, remedies, speedup, timings_csv
-from core.answer import expectations as crossing_meaning
-from core.answer import expectations as how_long_sweeps
+from core.answer import accuracy, expectations, predict, recorded_machines, remedies, speedup, timings_csv
 from core.answer import study as grouping
 from core.answer.charts import run_charts, study_charts
 from core.answer.charts.study_charts import Cell
@@ -416,7 +413,7 @@ def explain_crossover(study: Study, basis: Basis) -> tuple[str, ...]:
     """
     found = locate_crossover(study, basis)
     try:
-        return crossing_meaning.meaning_sentences(Point.from_row(study.runs[-1][0]), found.answer, found.evidence)
+        return expectations.meaning_sentences(Point.from_row(study.runs[-1][0]), found.answer, found.evidence)
     except InvalidValue:
         return ()
 
@@ -462,7 +459,7 @@ def estimate_sweep_seconds(request: Sweep, machine: Machine) -> tuple[float, flo
 
 def estimate_lanes_seconds(request: Experiment, machine: Machine) -> tuple[float, float]:
     """Return the shortest and the longest time in seconds that the variants of a training should take here."""
-    return how_long_sweeps.estimate_lanes_s(request, _find_rates(read_overview(), machine.local_machine.machine_id))
+    return expectations.estimate_lanes_s(request, _find_rates(read_overview(), machine.local_machine.machine_id))
 
 
 def list_accelerators(exclude: str) -> tuple[Accelerator, ...]:
@@ -477,7 +474,7 @@ def find_other_remedies(row: Trial) -> tuple[Remedy, ...]:
 
 @cache_answers(256)
 def _estimate_sweep_seconds(request: Sweep, rates: tuple[float, ...]) -> tuple[float, float]:
-    return how_long_sweeps.estimate_sweep_s(request, rates)
+    return expectations.estimate_sweep_s(request, rates)
 
 
 @cache_answers(2)
@@ -530,8 +527,8 @@ def _find_similar_rows(overview: Overview, row: Trial) -> list[str]:
     """Return the ids of rows that differ from a row only in the data path or the batch size."""
     fixed = [name for name in speedup.REMEDY_COLUMNS if name not in (*speedup.DATA_COLUMNS, "batch_size")]
     known = overview.table.column_names
-    equal = (pc.field(name) == getattr(row, name) for name in (*fixed, "origin") if name in known)
-    same = overview.list_lines(known, functools.reduce(operator.and_, equal) & (pc.field("pairs") > 0))
+    equal = {name: getattr(row, name) for name in (*fixed, "origin") if name in known}
+    same = overview.list_lines(known, pc.field("pairs") > 0, equal)
     lines = [line for line in same if remedies.find_single_difference(row, line)]
     return [line.trial_id for line in lines[:MAX_REMEDY_ROWS]]
 

@@ -16,9 +16,7 @@ import streamlit as st
 
 from core import units
 from core.answer import causes, custom_findings, predict, recorded_machines, remedies, speedup
-from core.answer import custom_findings as own_training
 from core.answer.charts import run_charts
-from core.answer.charts import run_charts as lane_charts
 from core.answer.judgement import Basis, Crossover
 from core.answer.lessons.timeline import race_devices
 from core.answer.remedies import (
@@ -393,7 +391,7 @@ def draw_remedies(run: Run, machine: Machine | None = None) -> None:
     found, duel = {one.device: one for one in run.remedies}, run.best_variants
     bases = [row for row in run.trials if remedies.is_plain(row) and row.step_s]
     ours = [row for row in bases if machine and row.machine_id == machine.environment.machine_id and _can_repeat(row)]
-    batches = own_training.batch_sentences(run.trials)
+    batches = custom_findings.batch_sentences(run.trials)
     if not (found or ours or batches):
         return
     elements.draw_heading("What would help?")
@@ -488,7 +486,7 @@ def _make_pick_line(pick: LanePick, answer: Crossover) -> dict[str, object]:
 
 def _draw_device_remedies(remedies: Remedies) -> None:
     st.markdown(f"**{plain(remedies.headline)}**")
-    if spec := queries.make_chart(lane_charts.lane_effects_chart, remedies):
+    if spec := queries.make_chart(run_charts.lane_effects_chart, remedies):
         elements.draw_chart(
             spec, height=None, alt=f"Speedup of each variant over the default loop on {display_name(remedies.device)}"
         )

@@ -33,7 +33,7 @@ DEPTHS = (4, 8, 11)
 def training(device: devices.Device, depth: int) -> Training:
     point = Point(dataset="disc", model="doubling-mlp", depth=depth, batch_size=100, shuffle=False)
     data = datasets.load_dataset("disc", samples=point.samples, seed=0)
-    feed = datasets.feed(point, data, data.train.to(device.torch), device.torch)
+    feed = datasets.make_feed(point, data, data.train.to(device.torch), device.torch)
     return Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=0.1)
 
 

@@ -27,7 +27,7 @@ def errors(seed: int) -> list[float]:
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=seed)
     cpu = torch.device("cpu")
     training = Training(
-        networks.build(point.network, seed), datasets.feed(point, data, data.train, cpu), learning_rate=0.1
+        networks.build(point.network, seed), datasets.make_feed(point, data, data.train, cpu), learning_rate=0.1
     )
     found = []
     for _ in range(point.epochs):

@@ -197,7 +197,7 @@ LOOPS: dict[str, tuple[str, Loop]] = {
 def compare(point: Point, loops: dict[str, Loop], rounds: int) -> dict[str, list[float]]:
     """Seconds a step of each loop in each round, in turns."""
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=point.seed)
-    parts = datasets.order(point, 0).split(point.batch_size)
+    parts = datasets.batch_order(point, 0).split(point.batch_size)
     made = [(data.train.samples[part], data.train.labels[part]) for part in parts]
     steps = max(50, int(ROUND_S / _step_s(bare, point, made, 50)))
     times: dict[str, list[float]] = {name: [] for name in loops}

@@ -38,7 +38,7 @@ from torchvision.datasets import MNIST
 
 from core import units
 from core.answer.causes import PART_TITLES
-from core.answer.lessons.loader import Bottleneck, find_bottleneck
+from core.answer.lessons.limits import Bottleneck, find_bottleneck
 from core.answer.statistics import median_interval
 from core.measure import datasets, networks
 from core.measure.contender import MeasuredContender
@@ -127,7 +127,7 @@ Count = Callable[[nn.Module], int]
 
 
 def _training(point: Point, data: Data) -> Training:
-    feed = datasets.feed(point, data, data.train, torch.device("cpu"))
+    feed = datasets.make_feed(point, data, data.train, torch.device("cpu"))
     return Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)
 
 

@@ -41,14 +41,14 @@ def bare(point: Point, data: datasets.Data) -> Callable[[int], None]:
     network = networks.build(point.network, point.seed)
     optimizer = torch.optim.SGD(network.parameters(), lr=point.learning_rate)
     samples, labels, size = data.train.samples, data.train.labels, point.batch_size
-    state = {"epoch": 0, "order": datasets.order(point, 0), "at": 0}
+    state = {"epoch": 0, "order": datasets.batch_order(point, 0), "at": 0}
 
     def advance(steps: int) -> None:
         order, at = state["order"], state["at"]
         for _ in range(steps):
             if at == len(order):
                 state["epoch"] += 1
-                order, at = datasets.order(point, state["epoch"]), 0
+                order, at = datasets.batch_order(point, state["epoch"]), 0
             indices = order[at : at + size]
             at += size
             optimizer.zero_grad()
@@ -62,7 +62,7 @@ def bare(point: Point, data: datasets.Data) -> Callable[[int], None]:
 
 def ours(point: Point, data: datasets.Data) -> Callable[[int], None]:
     network = networks.build(point.network, point.seed)
-    feed = datasets.feed(point, data, data.train, torch.device("cpu"))
+    feed = datasets.make_feed(point, data, data.train, torch.device("cpu"))
     training = Training(network, feed, learning_rate=point.learning_rate)
 
     def advance(steps: int) -> None:

@@ -125,7 +125,7 @@ def signal(
     network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Split, epochs: Iterator[int]
 ) -> list[float]:
     """T2: a DataLoader of tensors, loss and accuracy read at every step."""
-    order = datasets.order(point, next(epochs)).split(point.batch_size)
+    order = datasets.batch_order(point, next(epochs)).split(point.batch_size)
     losses = []
     for samples, labels in DataLoader(
         TensorDataset(data.samples, data.labels), batch_sampler=[part.tolist() for part in order]
@@ -144,7 +144,7 @@ def images(
     network: nn.Module, optimizer: torch.optim.Optimizer, point: Point, data: Sized, epochs: Iterator[int]
 ) -> list[float]:
     """T3 and T4: one sample at a time with transforms, through the DataLoader; the loss read at every step."""
-    order = datasets.order(point, next(epochs)).split(point.batch_size)
+    order = datasets.batch_order(point, next(epochs)).split(point.batch_size)
     losses = []
     for samples, labels in DataLoader(
         data,  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def lane_epoch(of: Workload, contender: Contender) -> tuple[Epoch, float]:
     devices.set_memory_retention(keep=contender.lane.host_memory == "kept")
     torch.set_num_threads(contender.threads)
     network, host = networks.build(point.network, point.seed), torch.device("cpu")
-    feed = datasets.feed(point, data, data.train, host)
+    feed = datasets.make_feed(point, data, data.train, host)
     training = Training(network, feed, learning_rate=point.learning_rate, lane=contender.lane)
     example = data.train.samples[: point.batch_size], data.train.labels[: point.batch_size]
     startup_s = training.prepare(example, remainder=bool(point.steps_per_epoch % contender.lane.steps_per_call))

@@ -58,7 +58,7 @@ def serve(pipe: Connection, workload: str, threads: int) -> None:
     point, lane = WORKLOADS[workload]
     contender = Contender.parse(f"cpu@{threads}{lane}")
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=0)
-    feed = datasets.feed(point, data, data.train, torch.device("cpu"))
+    feed = datasets.make_feed(point, data, data.train, torch.device("cpu"))
     run = Training(networks.build(point.network, 0), feed, learning_rate=point.learning_rate, lane=contender.lane)
     example = data.train.samples[: point.batch_size], data.train.labels[: point.batch_size]
     run.prepare(example, remainder=False)

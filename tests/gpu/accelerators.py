@@ -25,7 +25,7 @@ POINT = Point(dataset="disc", model="doubling-mlp", depth=8, batch_size=100, epo
 def start_training(device: devices.Device, point: Point = POINT) -> Training:
     """A training on a device that has done its first fifty steps."""
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=0)
-    feed = datasets.feed(point, data, data.train.to(device.torch), device.torch)
+    feed = datasets.make_feed(point, data, data.train.to(device.torch), device.torch)
     started = Training(networks.build(point.network, 0).to(device.torch), feed, learning_rate=point.learning_rate)
     started.advance(50)
     device.synchronize()

@@ -24,7 +24,7 @@ def main() -> None:
     print(environment.read_environment())
     for info in found:
         print(info)
-    print(gpu.hint())
+    print(gpu.missing_gpu_hint())
     print(torch.__config__.show())
     for command in (*DRIVERS, ("amd-smi", "static"), ("xpu-smi", "discovery")):
         if shutil.which(command[0]):

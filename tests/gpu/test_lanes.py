@@ -29,7 +29,7 @@ def started(device: devices.Device, words: str, point: Point = DISC) -> Training
         pytest.skip(refusals[missing[0]])
     data = datasets.load_dataset(point.dataset, samples=point.samples, seed=0)
     resident = data.train.to(device.torch)
-    feed = datasets.feed(point, data, resident, device.torch)
+    feed = datasets.make_feed(point, data, resident, device.torch)
     network = networks.build(point.network, 0).to(device.torch)
     training = Training(network, feed, learning_rate=point.learning_rate, lane=lane)
     size = point.batch_size

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.lessons.loader import LOSS_TOLERANCE, find_bottleneck, loss_difference
+from core.answer.lessons.limits import LOSS_TOLERANCE, find_bottleneck, loss_difference
 from core.measure import datasets
 from core.measure.trial import Hooks, measure
 from core.question.experiment import Contender, Experiment, Point

@@ -57,12 +57,12 @@ def test_browsers_are_told_apart_by_their_cookies_and_who_is_in_by_their_link(tm
 
     async def visits(port):
         assert await where(port, f"class={of.code}", a_cookie()) == INSIDE
-        for _ in range(students.CODES["visitor"].at_once + 10):
+        for _ in range(students.CODE_RATES["visitor"].at_once + 10):
             assert await where(port, f"class={students.join_code()}") == OUTSIDE
         assert await where(port, earlier) == OUTSIDE
         assert await where(port, f"class={of.code}", a_cookie()) == INSIDE
         assert await where(port, link) == ADMITTED
-        for _ in range(students.CODES["address"].at_once // 2):
+        for _ in range(students.CODE_RATES["address"].at_once // 2):
             assert await where(port, f"class={students.join_code()}", a_cookie()) == OUTSIDE
         assert await where(port, f"class={of.code}", a_cookie()) == INSIDE
         assert await where(port, link) == ADMITTED

@@ -43,7 +43,7 @@ def trained(seed: int, contender: str):
         network = _Backwards(network)
     torch.set_num_threads(1)  # two would wait for each other wherever something else runs
     cpu = torch.device("cpu")
-    training = Training(network, datasets.feed(point, data, data.train, cpu), learning_rate=point.learning_rate)
+    training = Training(network, datasets.make_feed(point, data, data.train, cpu), learning_rate=point.learning_rate)
     training.advance(point.total_steps)
     curve = LossCurve(total_steps=point.total_steps)
     curve.add(training.read_losses())

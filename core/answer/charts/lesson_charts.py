@@ -25,7 +25,7 @@ from .. import wording
 from ..accuracy import SeedBand
 from ..causes import PART_TITLES
 from ..judgement import Crossover
-from ..lessons.loader import Bottleneck, Launches, TwoBatches
+from ..lessons.limits import Bottleneck, Launches, TwoBatches
 from ..lessons.tutorials import ChartNumber, PublishedComparison
 from . import alt, look
 from .look import ChartRow, Spec

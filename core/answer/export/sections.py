@@ -18,8 +18,8 @@ from ...results.schema import Trial
 from .. import accuracy, interference, speedup
 from ..accuracy import Equivalence
 from ..charts import lesson_charts, run_charts
-from ..lessons import loader, outcomes, tutorials
-from ..lessons.loader import Bottleneck, TwoBatches
+from ..lessons import limits, outcomes, tutorials
+from ..lessons.limits import Bottleneck, TwoBatches
 from ..lessons.outcomes import Section, SectionFigure, SectionListing, SectionTable, sections_text
 from ..lessons.tutorials import Origin
 from ..verdict import QUIET_NOTE, Verdict
@@ -61,7 +61,7 @@ def loader_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section, ...
     for contender in contenders:
         mine = [row for row in rows if row.contender == contender]
         try:
-            training = loader.find_bottleneck(mine)
+            training = limits.find_bottleneck(mine)
         except CrossoverError as error:
             shown.append(Section(title=f"Where an epoch goes on {inline_name(contender)}", sentences=(str(error),)))
             continue
@@ -84,7 +84,7 @@ def _load_notes(rows: Sequence[Trial]) -> tuple[str, ...]:
 def _extreme_way_sentences(rows: Sequence[Trial]) -> tuple[str, ...]:
     """Return the cost of the loader: samples one by one without workers, compared with data on the device."""
     ends = [row for row in rows if row.data_path in ("tutorial", "resident") and not row.loader_workers]
-    training = loader.find_bottleneck(ends)
+    training = limits.find_bottleneck(ends)
     if training is None:
         return ()
     one_by_one = [way.sentence for way in training.ways if way.data_path == "tutorial"]
@@ -262,7 +262,7 @@ def batch_size_sections(rows: Sequence[Trial], note: str = "") -> tuple[Section,
         if len(by_batch) < 2:
             continue
         try:
-            pair = loader.compare_batch_sizes(by_batch[min(by_batch)], by_batch[max(by_batch)])
+            pair = limits.compare_batch_sizes(by_batch[min(by_batch)], by_batch[max(by_batch)])
         except CrossoverError as error:
             said.append(str(error))
             continue

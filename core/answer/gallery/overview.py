@@ -85,8 +85,12 @@ class Overview:
         frame: pd.DataFrame = self.table.to_pandas()
         return frame
 
-    def list_lines(self, columns: Sequence[str], where: pc.Expression) -> list[Any]:
-        """Return some columns of the lines that satisfy a condition, as named tuples."""
+    def list_lines(
+        self, columns: Sequence[str], where: pc.Expression, equal: Mapping[str, object] | None = None
+    ) -> list[Any]:
+        """Return some columns of the lines that satisfy a condition and have these values, as named tuples."""
+        for name, value in (equal or {}).items():
+            where &= pc.field(name) == value
         return _name_columns(self.table.filter(where), columns)
 
 

@@ -22,7 +22,7 @@ from ...results.schema import Trial
 from ...text import align_columns, as_lines
 from .. import accuracy, speedup, study, wording
 from ..judgement import Crossover
-from . import loader
+from . import limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +312,7 @@ def loader_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
     ways = [row for row in rows if (row.data_path, row.loader_workers) == ("tutorial", 0) and row.block_steps]
     if not ways:
         return None
-    way = loader.summarize_way(ways[-1] if all(map(speedup.is_host, ways)) else ways[0])
+    way = limits.summarize_way(ways[-1] if all(map(speedup.is_host, ways)) else ways[0])
     fits = None if way.loader_share is None else (bisect_left(SHARE_EDGES, way.loader_share),)
     return PredictionOutcome(fits=fits, fact=way.sentence)
 
@@ -340,7 +340,7 @@ def batch_size_outcome(rows: Sequence[Trial]) -> PredictionOutcome | None:
     """Return how many times as long a step of the larger batch takes on the last device."""
     last = rows[-1].contender if rows else ""
     mine = sorted((row for row in rows if row.contender == last), key=lambda row: row.batch_size)
-    found = loader.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
+    found = limits.compare_batch_sizes(mine[0], mine[-1]) if len(mine) > 1 else None
     if found is None:
         return None
     return PredictionOutcome(

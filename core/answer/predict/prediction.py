@@ -23,7 +23,7 @@ from ...question.lanes import PLAIN, Lane
 from ...question.models.operations import GATHERED_BYTES, StepWork, describe_step
 from ...results.schema import Trial
 from .. import causes, interference
-from ..lessons.loader import count_launches
+from ..lessons.limits import count_launches
 from ..statistics import median_interval
 from . import cards
 from .cards import Card, Comparison, Constants, Work

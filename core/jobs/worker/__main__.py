@@ -131,7 +131,9 @@ def load_backend() -> MeasurementBackend:
         return run_demonstration(demonstration, hooks=hooks)
 
     def survey() -> Machine:
-        return Machine(environment=environment.read_environment(), devices=devices.discover(), hint=gpu.hint())
+        return Machine(
+            environment=environment.read_environment(), devices=devices.discover(), hint=gpu.missing_gpu_hint()
+        )
 
     return MeasurementBackend(
         measure=measure,

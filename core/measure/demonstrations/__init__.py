@@ -133,7 +133,7 @@ def run_first_step_lesson(demonstration: Demonstration, stage: Stage) -> FirstSt
     point, (one, other) = demonstration.point, demonstration.contenders
     stage.tell("loading data", total=2)
     data = datasets.load_point_data(point)
-    first = datasets.order(point, 0)[: point.batch_size]
+    first = datasets.batch_order(point, 0)[: point.batch_size]
     batch = Split(samples=data.train.samples[first], labels=data.train.labels[first])
     losses, gradients = [], []
     for done, contender in enumerate((one, other)):

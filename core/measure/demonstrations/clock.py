@@ -106,7 +106,7 @@ class RecipeTraining:
         self._point, self._data, self._device = point_for_recipe(recipe, point), data, device
         self._switched: Collection[str] = recipe.switched
         network = networks.build(point.network, point.seed).to(device)
-        feed = datasets.feed(self._point, data, resident, device)
+        feed = datasets.make_feed(self._point, data, resident, device)
         self.prefetched = feed.prefetched
         self._training = Training(network, feed, learning_rate=point.learning_rate)
         self._errors, self._paper = torch.zeros((), dtype=torch.int64, device=device), io.StringIO()

@@ -145,7 +145,7 @@ def test_the_weights_examined_are_those_after_the_last_epoch():
 
 def test_the_best_thread_count_is_tried_and_kept():
     (row,) = run(small(), BEST)
-    assert row.threads_tried == preflight.candidates()[: len(row.threads_tried)]
+    assert row.threads_tried == preflight.candidate_threads()[: len(row.threads_tried)]
     times = dict(zip(row.threads_tried, row.threads_tried_step_s, strict=True))
     assert row.threads == (min(times, key=times.__getitem__) if times else 1)
 

@@ -103,19 +103,19 @@ def test_who_was_taken_out_is_told_so_and_can_join_again(world, classes, made, o
 def test_one_browser_joins_a_class_only_so_often(world, classes, made, open_page, comes_from):
     of, _ = made
     comes_from("eve")
-    for number in range(students.JOINS["visitor"].at_once + 1):
+    for number in range(students.JOIN_RATES["visitor"].at_once + 1):
         app = open_page(PAGE, **{"class": of.code})
         field(app, "Nickname").set_value("no name <b>")
         checked(button(app, "Join").click().run())  # what is refused does not count
         field(app, "Nickname").set_value(f"bot {number}")
         checked(button(app, "Join").click().run())
     assert "Too many students joined this class by you" in words(app)
-    assert len(classes.students(of)) == students.JOINS["visitor"].at_once
+    assert len(classes.students(of)) == students.JOIN_RATES["visitor"].at_once
     comes_from("ada")
     app = open_page(PAGE, **{"class": of.code})
     field(app, "Nickname").set_value("ada")
     checked(button(app, "Join").click().run())
-    assert len(classes.students(of)) == students.JOINS["visitor"].at_once + 1
+    assert len(classes.students(of)) == students.JOIN_RATES["visitor"].at_once + 1
 
 
 def test_one_browser_makes_only_so_many_classes(world, classes, open_page, comes_from, monkeypatch):

@@ -79,7 +79,7 @@ def test_a_wrong_code_gets_one_sentence_and_ten_of_them_a_pause_of_that_browser(
 ):
     comes_from("eve")
     app = open_page(PAGE)
-    for _ in range(students.CODES["visitor"].at_once):
+    for _ in range(students.CODE_RATES["visitor"].at_once):
         app = enter(app, wrong_code())
         assert "There is no class with this code" in words(app)
     app = enter(app, made[0].code)
@@ -109,7 +109,7 @@ def test_a_refused_code_stays_in_the_link_and_is_not_tried_again_by_drawing_the_
 
 def locked_out(comes_from):
     """Let somebody try so many codes that nobody is let in at once, from anywhere."""
-    for number in range(students.CODES["all"].at_once):
+    for number in range(students.CODE_RATES["all"].at_once):
         access._tried.take(students.source(f"bot {number}", f"203.0.113.{number}"))
     comes_from("ada")
 
@@ -147,7 +147,7 @@ def test_a_wrong_proof_of_having_joined_counts_as_a_wrong_code_does(world, class
     of, _ = made
     student, token = classes.join(of, "ada")
     comes_from("eve")
-    for number in range(students.CODES["visitor"].at_once):
+    for number in range(students.CODE_RATES["visitor"].at_once):
         app = open_page(PAGE, **{"class": of.code, "me": f"{student.id}.{number}"})
         assert "You are" not in words(app)
     assert "Too many wrong codes" in words(open_page(PAGE, **{"class": of.code}))

@@ -3,7 +3,7 @@
 import pytest
 
 from core.classroom import students
-from core.classroom.students import CODES, JOINS, Limits, Source, TooOften
+from core.classroom.students import CODE_RATES, JOIN_RATES, Limits, TooOften, VisitorSource
 from core.errors import NotAllowed, StoreError
 
 SCHOOL, HOME = "192.0.2.1", "198.51.100.7"
@@ -24,12 +24,12 @@ def clock():
     return Clock()
 
 
-def wrong(tried: Limits, source: Source) -> None:
+def wrong(tried: Limits, source: VisitorSource) -> None:
     with pytest.raises(NotAllowed), tried.tried(source):
         raise NotAllowed("There is no class with this code.")
 
 
-def right(tried: Limits, source: Source) -> bool:
+def right(tried: Limits, source: VisitorSource) -> bool:
     try:
         with tried.tried(source):
             return True
@@ -38,41 +38,41 @@ def right(tried: Limits, source: Source) -> bool:
 
 
 def test_ten_wrong_codes_of_one_browser_are_a_pause_of_seconds_which_nobody_else_has(clock):
-    tried = Limits("Too many wrong codes were tried", CODES, now=clock)
+    tried = Limits("Too many wrong codes were tried", CODE_RATES, now=clock)
     ada, bob = students.source("ada", SCHOOL), students.source("bob", SCHOOL)
-    for _ in range(CODES["visitor"].at_once):
+    for _ in range(CODE_RATES["visitor"].at_once):
         wrong(tried, ada)
     with pytest.raises(TooOften, match="Too many wrong codes were tried by you in a short time; wait 6 s") as caught:
         tried.take(ada)
     assert caught.value.by == "visitor"
     assert right(tried, bob)
-    clock.now_s += CODES["visitor"].every_s
+    clock.now_s += CODE_RATES["visitor"].every_s
     assert right(tried, ada)
 
 
 def test_sessions_without_a_cookie_at_one_address_are_one_and_lock_out_nobody_else(clock):
     """980 wrong codes from 980 sessions without a cookie in 18 s, at which right codes were refused to everybody."""
-    tried = Limits("Too many wrong codes were tried", CODES, now=clock)
+    tried = Limits("Too many wrong codes were tried", CODE_RATES, now=clock)
     looked_up = 0
     for _ in range(980):
         looked_up += right_or_wrong(tried, students.source("", HOME))
         clock.now_s += 18 / 980
-    assert looked_up <= CODES["visitor"].at_once + 18 / CODES["visitor"].every_s + 1
+    assert looked_up <= CODE_RATES["visitor"].at_once + 18 / CODE_RATES["visitor"].every_s + 1
     assert right(tried, students.source("ada", SCHOOL))
     assert right(tried, students.source("bob", HOME))
 
 
 def test_a_new_cookie_for_each_code_ends_at_the_address(clock):
-    tried = Limits("Too many wrong codes were tried", CODES, now=clock)
+    tried = Limits("Too many wrong codes were tried", CODE_RATES, now=clock)
     looked_up = 0
     for number in range(980):
         looked_up += right_or_wrong(tried, students.source(f"forged {number}", HOME))
         clock.now_s += 18 / 980
-    assert looked_up <= CODES["address"].at_once + 18 / CODES["address"].every_s + 1
+    assert looked_up <= CODE_RATES["address"].at_once + 18 / CODE_RATES["address"].every_s + 1
     assert right(tried, students.source("ada", SCHOOL))
 
 
-def right_or_wrong(tried: Limits, source: Source) -> bool:
+def right_or_wrong(tried: Limits, source: VisitorSource) -> bool:
     """Try a wrong code; whether it was looked up."""
     try:
         with tried.tried(source):
@@ -84,8 +84,8 @@ def right_or_wrong(tried: Limits, source: Source) -> bool:
 
 
 def test_beyond_the_ceiling_of_all_a_right_code_gets_in_within_seconds(clock):
-    tried = Limits("Too many wrong codes were tried", CODES, now=clock)
-    for number in range(CODES["all"].at_once):
+    tried = Limits("Too many wrong codes were tried", CODE_RATES, now=clock)
+    for number in range(CODE_RATES["all"].at_once):
         assert right_or_wrong(tried, students.source(f"bot {number}", f"203.0.113.{number % 250}"))
     ada = students.source("ada", SCHOOL)
     with pytest.raises(TooOften, match="by many visitors") as caught:
@@ -100,27 +100,27 @@ def test_beyond_the_ceiling_of_all_a_right_code_gets_in_within_seconds(clock):
             right_or_wrong(tried, students.source(f"{tick} {bot}", f"203.0.113.{bot}")) for bot in range(40)
         )
     assert got_in
-    assert looked_up <= 4 / CODES["all"].every_s + 1
+    assert looked_up <= 4 / CODE_RATES["all"].every_s + 1
 
 
 def test_guessing_takes_the_years_that_the_docstring_says():
-    guesses_a_year = 365.25 * 24 * 3600 / CODES["all"].every_s
+    guesses_a_year = 365.25 * 24 * 3600 / CODE_RATES["all"].every_s
     found_once_in_years = len(students.LETTERS) ** (students.JOIN_LENGTH - 1) / 100 / guesses_a_year
     assert round(found_once_in_years) == 27
     assert "27 years" in (students.__doc__ or "")
 
 
 def test_what_fails_for_another_reason_costs_nothing(clock):
-    tried = Limits("x", CODES, now=clock)
+    tried = Limits("x", CODE_RATES, now=clock)
     ada = students.source("ada", SCHOOL)
-    for _ in range(2 * CODES["visitor"].at_once):
+    for _ in range(2 * CODE_RATES["visitor"].at_once):
         with pytest.raises(StoreError), tried.tried(ada):
             raise StoreError("The file is damaged.")
     assert right(tried, ada)
 
 
 def test_a_class_of_thirty_joins_at_once_from_one_address(clock):
-    joined = Limits("Too many students joined this class", JOINS, now=clock)
+    joined = Limits("Too many students joined this class", JOIN_RATES, now=clock)
     for number in range(30):
         joined.take(students.source(f"student {number}", SCHOOL), "a class")
     with pytest.raises(TooOften):
@@ -129,7 +129,7 @@ def test_a_class_of_thirty_joins_at_once_from_one_address(clock):
 
 @pytest.mark.parametrize("cookie", ["", "forged {}"])
 def test_two_hundred_bots_do_not_fill_a_class_in_minutes(clock, cookie):
-    joined = Limits("Too many students joined this class", JOINS, now=clock)
+    joined = Limits("Too many students joined this class", JOIN_RATES, now=clock)
     inside = 0
     while clock.now_s < 600:
         try:
@@ -144,7 +144,7 @@ def test_two_hundred_bots_do_not_fill_a_class_in_minutes(clock, cookie):
 
 def test_of_many_sources_only_those_are_remembered_that_say_something(clock, monkeypatch):
     monkeypatch.setattr(students, "MOST_BUCKETS", 100)
-    joined = Limits("x", JOINS, now=clock)
+    joined = Limits("x", JOIN_RATES, now=clock)
     for number in range(1_000):
         joined.take(students.source(f"visitor {number}", f"192.0.2.{number}"))
         clock.now_s += 3_600

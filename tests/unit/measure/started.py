@@ -27,7 +27,7 @@ def warm(data, name="cpu@1", *, allowance_s=60.0, **fields):
 def plain(data, steps, **fields):
     """What anyone gets who trains so many steps."""
     point = Point(**{**vars(POINT), **fields})
-    feed = datasets.feed(point, data, data.train, CPU)
+    feed = datasets.make_feed(point, data, data.train, CPU)
     training = Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)
     training.advance(steps)
     return training

@@ -108,8 +108,8 @@ def test_a_block_that_is_just_long_enough_is_kept_and_one_that_is_too_short_begi
 
 
 def test_batches_that_a_loader_may_have_ready_are_trained_before_a_block(data, machine, monkeypatch):
-    real = datasets.feed
-    monkeypatch.setattr(datasets, "feed", lambda *asked, **more: replace(real(*asked, **more), prefetched=4))
+    real = datasets.make_feed
+    monkeypatch.setattr(datasets, "make_feed", lambda *asked, **more: replace(real(*asked, **more), prefetched=4))
     assert warm(data).raw.lead_in_steps == 24
 
 

@@ -24,7 +24,7 @@ def data():
 
 
 def started(data, *, first_step: int = 0) -> Training:
-    feed = datasets.feed(POINT, data, data.train, CPU, first_step=first_step)
+    feed = datasets.make_feed(POINT, data, data.train, CPU, first_step=first_step)
     training = Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1)
     training.rewind(feed, first_step)
     return training
@@ -44,7 +44,7 @@ def test_it_is_what_anyone_would_write_by_hand(data):
     network = networks.build(POINT.network, seed=0)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
     expected = []
-    for samples, labels in islice(datasets.feed(POINT, data, data.train, CPU).batches, 30):
+    for samples, labels in islice(datasets.make_feed(POINT, data, data.train, CPU).batches, 30):
         optimizer.zero_grad()
         loss = functional.cross_entropy(network(samples), labels)
         loss.backward()

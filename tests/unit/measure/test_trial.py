@@ -109,14 +109,14 @@ def test_no_memory_after_the_blocks_costs_no_block_and_no_outcome(monkeypatch):
 
 
 def test_a_training_is_not_compared_with_itself_and_no_block_of_it_is_timed(monkeypatch):
-    monkeypatch.setattr(preflight, "candidates", lambda: (1,))
+    monkeypatch.setattr(preflight, "candidate_threads", lambda: (1,))
     monkeypatch.setattr(MeasuredContender, "block", lambda *_: pytest.fail("a block was timed"))
     with pytest.raises(SameTraining, match="cpu@1 and cpu turned out to be the same training on 1 thread"):
         run(PLAIN, Contender(), pairs=0)
 
 
 def test_a_size_of_a_sweep_at_which_one_thread_is_best_is_timed_all_the_same(monkeypatch):
-    monkeypatch.setattr(preflight, "candidates", lambda: (1,))
+    monkeypatch.setattr(preflight, "candidate_threads", lambda: (1,))
     assert [row.outcome for row in run(PLAIN, Contender())] == ["timed", "timed"]
 
 

@@ -28,7 +28,7 @@ exec(source.replace(table, table + entry), vars(module))
 
 import torch
 from core.answer.charts import look
-from core.answer.lessons import loader
+from core.answer.lessons import limits
 from core.measure import devices
 from core.question.experiment import Contender
 from core.results import environment
@@ -45,7 +45,7 @@ print(first.device, second.device, second.kind, second.name, second.memory_bytes
 print(Contender.parse("npu+graph10"), look.DEVICE_COLOURS["npu"])
 row = replace(trial(contender="cuda:1"), contender="npu:1", device="npu:1", device_kind="npu")
 validation.validate_rows(to_table([row]))
-print(loader.summarize_launches(row).operations > 0)
+print(limits.summarize_launches(row).operations > 0)
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from core.answer import accuracy
 from core.answer.charts import lesson_charts, look
 from core.answer.export import rendering
-from core.answer.lessons import loader, tutorials
+from core.answer.lessons import limits, tutorials
 from core.question.presets import PRESETS
 from tests import exhibited
 from tests.studies import batches, compared, measured, seeds, ways
@@ -20,7 +20,7 @@ CLOCK = exhibited.clock({"ours": 1.0, "no_drain": 0.2, "fashion-cnn": 30.0})
 SEEDS = seeds(3)
 BAND = accuracy.find_seed_band(SEEDS, baseline="cpu", challenger="cuda:0")
 TWO = [
-    loader.compare_batch_sizes(*(row for row in batches(1e-3, 1e-9) if row.contender == name))
+    limits.compare_batch_sizes(*(row for row in batches(1e-3, 1e-9) if row.contender == name))
     for name in ("cpu", "cuda:0")
 ]
 EVERY_CHART = {
@@ -30,7 +30,7 @@ EVERY_CHART = {
     "speedups": lesson_charts.tutorial_speedups_chart(SIGNAL),
     "speedups of a grid": lesson_charts.tutorial_speedups_chart(GRID),
     "clocks": lesson_charts.clocks_chart(CLOCK.content, {"cpu": "cpu", "cuda:0": "cuda"}),
-    "epoch parts": lesson_charts.epoch_parts_chart(loader.find_bottleneck(ways())),
+    "epoch parts": lesson_charts.epoch_parts_chart(limits.find_bottleneck(ways())),
     "seed band": lesson_charts.seed_band_chart(BAND, [row for row in SEEDS if row.contender == "cuda:0"]),
     "step shares": lesson_charts.step_shares_chart(TWO),
     "device shares": lesson_charts.device_shares_chart(TWO),
@@ -146,7 +146,7 @@ def test_a_foreign_name_is_drawn_and_never_an_expression(name):
 
 
 def test_parts_of_an_epoch_add_up_to_what_was_timed_apart():
-    found = loader.find_bottleneck(ways())
+    found = limits.find_bottleneck(ways())
     unit, scale = look.choose_time_unit([found.ways[0].epoch_s])
     drawn = values(lesson_charts.epoch_parts_chart(found), way=found.ways[0].title)
     assert sum(row["time"] for row in drawn) == pytest.approx(sum(found.ways[0].parts_s.values()) * scale)

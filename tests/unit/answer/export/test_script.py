@@ -238,7 +238,7 @@ def _first_loss(point: Point, data: datasets.Data) -> float:
         fits.advance(1)
         return fits.loss()
     host = torch.device("cpu")
-    feed = datasets.feed(dataclasses.replace(point, data_path="resident"), data, data.train, host)
+    feed = datasets.make_feed(dataclasses.replace(point, data_path="resident"), data, data.train, host)
     training = Training(networks.build(point.network, point.seed), feed, learning_rate=point.learning_rate)
     training.advance(1)
     return training.read_losses()[0]

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.lessons.loader import LOSS_TOLERANCE, find_bottleneck, loss_difference, summarize_way
+from core.answer.lessons.limits import LOSS_TOLERANCE, find_bottleneck, loss_difference, summarize_way
 from core.errors import NotComparable
 from core.question.experiment import Contender, Experiment, Point
 from core.question.fields import field_title

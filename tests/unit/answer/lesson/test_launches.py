@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.answer.lessons.loader import compare_batch_sizes, count_launches, summarize_launches
+from core.answer.lessons.limits import compare_batch_sizes, count_launches, summarize_launches
 from core.errors import NotComparable
 from core.question import models
 from core.question.experiment import Contender, Experiment, Point

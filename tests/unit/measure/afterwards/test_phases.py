@@ -27,7 +27,7 @@ POINT = Point(samples=300, hidden_size=16, batch_size=50)
 @pytest.fixture
 def training():
     data = datasets.load_dataset("digits", samples=POINT.samples, seed=0)
-    feed = datasets.feed(POINT, data, data.train, CPU)
+    feed = datasets.make_feed(POINT, data, data.train, CPU)
     return Training(networks.build(POINT.network, seed=0), feed, learning_rate=0.1)
 
 
@@ -56,7 +56,7 @@ def test_the_pass_is_bounded_for_quick_and_slow_steps(training, step_s, steps):
 def test_taking_apart_trains_as_any_step_does(training):
     data = datasets.load_dataset("digits", samples=POINT.samples, seed=0)
     plain = Training(
-        networks.build(POINT.network, seed=0), datasets.feed(POINT, data, data.train, CPU), learning_rate=0.1
+        networks.build(POINT.network, seed=0), datasets.make_feed(POINT, data, data.train, CPU), learning_rate=0.1
     )
     breakdown.measure_breakdown(training, Timer(device=Device(CPU)), step_s=0.5 / 12)
     plain.advance(13)

@@ -20,7 +20,7 @@ def data(tmp_path_factory):
 
 
 def take(point: Point, data: datasets.Data, count: int, first_step: int = 0) -> list[datasets.Batch]:
-    feed = datasets.feed(point, data, data.train, CPU, first_step=first_step)
+    feed = datasets.make_feed(point, data, data.train, CPU, first_step=first_step)
     return [feed.place(batch) for batch in islice(feed.batches, count)]
 
 
@@ -60,24 +60,24 @@ def test_batches_are_full_and_an_epoch_meets_no_sample_twice(data):
 
 
 def test_every_epoch_has_its_own_order_and_a_seed_repeats_it():
-    assert not torch.equal(datasets.order(point(), 0), datasets.order(point(), 1))
-    assert torch.equal(datasets.order(point(), 3), datasets.order(point(), 3))
-    assert not torch.equal(datasets.order(point(), 0), datasets.order(point(seed=1), 0))
+    assert not torch.equal(datasets.batch_order(point(), 0), datasets.batch_order(point(), 1))
+    assert torch.equal(datasets.batch_order(point(), 3), datasets.batch_order(point(), 3))
+    assert not torch.equal(datasets.batch_order(point(), 0), datasets.batch_order(point(seed=1), 0))
 
 
 def test_without_shuffling_the_order_is_that_of_the_data():
-    assert torch.equal(datasets.order(point(shuffle=False), 5), torch.arange(256))
+    assert torch.equal(datasets.batch_order(point(shuffle=False), 5), torch.arange(256))
 
 
 def test_workers_are_said_to_run_ahead(data):
-    feed = datasets.feed(point(data_path="loader", loader_workers=2), data, data.train, CPU)
+    feed = datasets.make_feed(point(data_path="loader", loader_workers=2), data, data.train, CPU)
     assert feed.prefetched == 2 * datasets.PREFETCHED_PER_WORKER
 
 
 @pytest.mark.parametrize("data_path", ["per_batch", "loader", "tutorial"])
 def test_batches_are_made_on_the_host_and_placed_on_the_device(data, data_path):
     meta = torch.device("meta")
-    feed = datasets.feed(point(data_path=data_path), data, data.train, meta)
+    feed = datasets.make_feed(point(data_path=data_path), data, data.train, meta)
     drawn = next(feed.batches)
     placed = feed.place(drawn)
     assert {tensor.device for tensor in drawn} == {CPU}
@@ -90,7 +90,7 @@ def test_batches_are_pinned_only_where_that_is_asked_for(data, monkeypatch, data
     asked = []
     monkeypatch.setattr(datasets, "_loader", lambda *_, pinned, **__: asked.append(pinned))
     for device in ("cuda:0", "xpu:0", "mps", "cpu"):
-        datasets.feed(point(data_path=data_path), data, data.train, torch.device(device))
+        datasets.make_feed(point(data_path=data_path), data, data.train, torch.device(device))
     assert asked == [pins, pins, False, False]
 
 

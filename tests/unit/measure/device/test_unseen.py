@@ -64,7 +64,7 @@ def nvidia(monkeypatch, *, driver="580.65.06", cuda=13_000, error=0, capability=
 def test_a_missing_accelerator_is_explained(machine, monkeypatch, tool, cuda, system, words):
     machine.tools, machine.system = (tool,), system
     monkeypatch.setattr(torch.version, "cuda", cuda)
-    assert words in gpu.hint()
+    assert words in gpu.missing_gpu_hint()
 
 
 @pytest.mark.parametrize(
@@ -80,27 +80,27 @@ def test_a_missing_accelerator_is_explained(machine, monkeypatch, tool, cuda, sy
 def test_the_hint_ends_with_one_command_for_driver_and_card(machine, monkeypatch, driver, capability, built, command):
     nvidia(monkeypatch, driver=driver[0], cuda=driver[1], capability=capability)
     monkeypatch.setattr(torch.version, "cuda", built)
-    assert gpu.hint().endswith(command)
+    assert gpu.missing_gpu_hint().endswith(command)
 
 
 @pytest.mark.parametrize(("vendor", "ending"), [("AMD", ROCM), ("Intel", XPU), ("NVIDIA", "then restart.")])
 def test_a_card_that_the_kernel_knows_is_seen_without_its_tools(machine, vendor, ending):
     machine.vendors = (vendor,)
-    assert vendor in gpu.hint()
-    assert gpu.hint().endswith(ending)
+    assert vendor in gpu.missing_gpu_hint()
+    assert gpu.missing_gpu_hint().endswith(ending)
 
 
 def test_with_uv_the_command_is_uvs(machine, monkeypatch):
     machine.tools, machine.vendors = ("uv",), ("AMD",)
-    assert gpu.hint().endswith("uv pip install --reinstall torch torchvision --torch-backend=rocm7.2")
+    assert gpu.missing_gpu_hint().endswith("uv pip install --reinstall torch torchvision --torch-backend=rocm7.2")
 
 
 def test_a_virtual_environment_on_colab_is_named_as_the_reason(machine, monkeypatch):
     nvidia(monkeypatch, driver="550.54.15", cuda=12_040)
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab_20261101")
     monkeypatch.setattr(gpu.sys, "prefix", "/content/.venv")
-    assert "hides the PyTorch that Colab has" in gpu.hint()
-    assert gpu.hint().endswith("pip install -r requirements.txt")
+    assert "hides the PyTorch that Colab has" in gpu.missing_gpu_hint()
+    assert gpu.missing_gpu_hint().endswith("pip install -r requirements.txt")
 
 
 def test_makers_are_read_from_the_kernels_files(tmp_path):
@@ -118,7 +118,7 @@ def test_makers_are_read_from_the_kernels_files(tmp_path):
 def test_a_rocm_build_that_may_not_open_the_card_says_who_may(machine, monkeypatch):
     machine.vendors = ("AMD",)
     monkeypatch.setattr(torch.version, "hip", "7.2")
-    assert "members of the groups render and video" in gpu.hint()
+    assert "members of the groups render and video" in gpu.missing_gpu_hint()
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_a_rocm_build_that_may_not_open_the_card_says_who_may(machine, monkeypat
 )
 def test_what_nvml_says_of_its_driver_is_told(machine, monkeypatch, error, words):
     nvidia(monkeypatch, error=error)
-    assert words in gpu.hint()
+    assert words in gpu.missing_gpu_hint()
 
 
 @pytest.mark.parametrize(("value", "told"), [("", "set and empty"), ("-1", "set to '-1'"), ("7", "set to '7'")])
 def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, told):
     nvidia(monkeypatch)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert gpu.hint() == (
+    assert gpu.missing_gpu_hint() == (
         f"The variable CUDA_VISIBLE_DEVICES is {told}, which hides every GPU from PyTorch. "
         "Unset it, or name an existing GPU."
     )
@@ -146,14 +146,14 @@ def test_a_variable_that_hides_the_gpus_is_named(machine, monkeypatch, value, to
 
 def test_a_variable_hides_nothing_where_there_is_no_driver(machine, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert "PyTorch sees no GPU on this machine" in gpu.hint()
+    assert "PyTorch sees no GPU on this machine" in gpu.missing_gpu_hint()
 
 
 def test_a_variable_of_amd_is_named_too(machine, monkeypatch):
     machine.tools = ("rocm-smi",)
     monkeypatch.setattr(torch.version, "hip", "7.1")
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", "")
-    assert "HIP_VISIBLE_DEVICES is set and empty" in gpu.hint()
+    assert "HIP_VISIBLE_DEVICES is set and empty" in gpu.missing_gpu_hint()
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def card(monkeypatch):
 
 def test_a_card_without_kernels_is_named_with_those_there_are(card):
     card(["sm_75", "sm_80"], name="Tesla K80", major=3, minor=7)
-    assert gpu.hint() == (
+    assert gpu.missing_gpu_hint() == (
         "cuda:0 (Tesla K80, compute capability 3.7) is left out: this PyTorch has kernels for sm_75, sm_80 only. "
         "No build of PyTorch 2.9 or later has kernels for it."
     )
@@ -205,20 +205,20 @@ def test_a_card_without_kernels_is_named_with_those_there_are(card):
 def test_the_build_for_a_card_without_kernels_depends_on_the_card(card, monkeypatch):
     monkeypatch.setattr(gpu.shutil, "which", lambda _: None)
     card(["sm_75", "sm_120"], name="GTX 1080", major=6, minor=1)
-    assert gpu.hint().endswith(CUDA_12)
+    assert gpu.missing_gpu_hint().endswith(CUDA_12)
     card(["sm_50", "sm_90"], name="RTX 5090", major=12, minor=0)
-    assert gpu.hint().endswith(CUDA_13)
+    assert gpu.missing_gpu_hint().endswith(CUDA_13)
 
 
 @pytest.mark.parametrize(("architecture", "left_out"), [("gfx90a:sramecc+:xnack-", False), ("gfx1103", True)])
 def test_an_amd_card_needs_kernels_of_its_own_architecture(card, monkeypatch, architecture, left_out):
     monkeypatch.setattr(torch.version, "hip", "7.1")
     card(["gfx90a", "gfx942"], name="AMD", gcnArchName=architecture, major=9, minor=0)
-    assert ("gfx1103) is left out" in gpu.hint()) is left_out
+    assert ("gfx1103) is left out" in gpu.missing_gpu_hint()) is left_out
 
 
 def test_where_an_accelerator_can_be_used_nothing_needs_explaining(card):
     card(["sm_90"], name="H100", major=9, minor=0)
-    assert gpu.hint() == ""
+    assert gpu.missing_gpu_hint() == ""
     card([], name="H100", major=9, minor=0)
-    assert gpu.hint() == ""
+    assert gpu.missing_gpu_hint() == ""

@@ -122,7 +122,7 @@ def test_batches_are_placed_on_the_device_and_indices_that_a_graph_gathers_by_ar
         placed.append(len(labels))
         return samples, labels
 
-    feed = dataclasses.replace(datasets.feed(point, data, data.train, CPU), place=place)
+    feed = dataclasses.replace(datasets.make_feed(point, data, data.train, CPU), place=place)
     network = networks.build(point.network, seed=0)
     training = Training(network, feed, learning_rate=0.1, lane=lane, recorder=FakeRecorder())
     training.prepare((data.train.samples[:20], data.train.labels[:20]), remainder=False)

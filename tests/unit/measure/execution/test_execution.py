@@ -120,7 +120,7 @@ def test_a_graph_goes_on_from_weights_that_were_put_back_and_from_any_place_in_t
     assert losses(resumed, 8, 1) == pytest.approx(expected, rel=1e-5)
 
     resumed.set_weights(started(data).weights())
-    resumed.rewind(datasets.feed(POINT, data, data.train, CPU), 0)
+    resumed.rewind(datasets.make_feed(POINT, data, data.train, CPU), 0)
     assert losses(resumed, 20) == pytest.approx(losses(started(data), 20), rel=1e-5)
 
 
@@ -161,7 +161,7 @@ def test_work_that_is_rehearsed_loads_its_batch_once_and_keeps_no_loss(data):
 
 
 def test_a_graph_that_was_not_prepared_says_so(data):
-    feed = datasets.feed(POINT, data, data.train, CPU)
+    feed = datasets.make_feed(POINT, data, data.train, CPU)
     training = Training(
         networks.build(POINT.network, seed=0), feed, learning_rate=0.1, lane=graph(2), recorder=FakeRecorder()
     )

@@ -14,7 +14,7 @@ CNN = Point(samples=60, model="cnn", batch_size=20)
 
 
 def started(data, lane: Lane = PLAIN, *, point: Point = POINT, steps: int = 0, **options: object) -> Training:
-    feed = datasets.feed(point, data, data.train, CPU, first_step=steps)
+    feed = datasets.make_feed(point, data, data.train, CPU, first_step=steps)
     network = networks.build(point.network, seed=0)
     training = Training(network, feed, learning_rate=0.1, lane=lane, **options)
     training.rewind(feed, steps)

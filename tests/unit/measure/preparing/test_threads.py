@@ -51,8 +51,8 @@ def test_fast_cores_and_those_of_a_socket_are_tried(usable, cores, tried_too, mo
     named = dict(zip(("physical_cores", "performance_cores", "socket_cores"), cores, strict=True))
     for name, count in {**named, "usable_cores": usable}.items():
         monkeypatch.setattr(preflight.environment, name, lambda count=count: count)
-    assert tried_too in preflight.candidates()
-    assert 0 not in preflight.candidates()
+    assert tried_too in preflight.candidate_threads()
+    assert 0 not in preflight.candidate_threads()
 
 
 def test_no_more_are_tried_after_two_losses_in_a_row():
@@ -85,7 +85,7 @@ def test_a_disturbance_that_meets_the_fastest_once_does_not_decide():
     disturbed = iter([1.8])
     _, times = tried(lambda count: {1: 1.3, 2: 1.0}[count] * (next(disturbed, 1.0) if count == 2 else 1), (1, 2))
     assert preflight.rank_thread_counts(times)[0] == 2
-    assert preflight.median_times(times) == {1: 1.3, 2: 1.0}
+    assert preflight.median_thread_times(times) == {1: 1.3, 2: 1.0}
 
 
 def test_who_is_late_makes_do_with_the_first_look():
