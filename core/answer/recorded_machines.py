@@ -11,10 +11,6 @@ cannot alternate, so they form no pairs. The interval of the ratio of the two me
 trainings or methodologies are refused. Variants may differ, and a variant with other numerics than the default is
 mentioned. The interval does not include how much a machine varies from one round to the next, which a single round
 cannot show.
-
-The module also groups the studies of one question by machine. A study never combines rows of two machines. Machines of
-one kind that share the points of a sweep count as one machine, because their rows have the same `machine_id`. If each
-machine measures all points, each has a separate `machine_id`.
 """
 
 import dataclasses
@@ -32,7 +28,7 @@ from ..question.experiment import PROTOCOL_VERSION, Point, display_name, inline_
 from ..question.fields import SIZE_AXES, field_title
 from ..question.lanes import FIELDS, capitalize_name
 from ..question.models import families
-from ..question.sweep import Sweep, size_on_axis
+from ..question.sweep import size_on_axis
 from ..results.schema import Trial
 from . import causes, interference, speedup, study, wording
 from .crossover import locate_crossover
@@ -46,7 +42,6 @@ from .speedup import (
     verdict_obstacle,
 )
 from .statistics import MIN_PAIRS, ratio_interval
-from .study import Study
 from .verdict import Verdict, VerdictCode, closeness_reason
 
 NEAREST = 3
@@ -424,6 +419,12 @@ def machine_label(row: Trial) -> str:
     return f"{row.cpu_name} ({row.machine_id[:6]})"
 
 
+def name_machines(numbers: Sequence[int], cpu_name: str, threads: int) -> str:
+    """Return a name for numbered machines: "machine 3 (AMD EPYC, 2 CPU threads)", "machines 1, 2 (…)"."""
+    about = ", ".join(filter(None, (cpu_name, units.format_quantity(threads, "CPU thread") if threads else "")))
+    return f"machine{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({about})"
+
+
 def label_recording(recorded: Trial) -> Trial:
     """Return a row with a name marked as recorded, for charts and tables with local rows; never stored."""
     return replace(recorded, contender=f"{display_name(recorded.contender)} recorded, {recorded.machine_id[:6]}")
@@ -588,34 +589,3 @@ def _step_seconds(row: Trial | None, basis: Basis) -> tuple[float, ...]:
 def _curve_contender(rows: Sequence[Trial]) -> str:
     """Return a readable name of the contender, with its threads only if they were the same at every size."""
     return study.study_contender_label(rows[-1], {row.threads for row in rows})
-
-
-def group_by_machine(found: Iterable[Study], asked: Sweep) -> dict[str, Study]:
-    """Return one study per machine: of the sweep's baseline and last contender, else the one with most sizes."""
-    pair, best = {str(asked.contenders[0]), str(asked.contenders[-1])}, dict[str, Study]()
-    for entry in sorted(found, key=lambda entry: ({entry.baseline, entry.challenger} == pair, len(entry.runs))):
-        best[read_machine_id(entry)] = entry
-    return dict(sorted(best.items()))
-
-
-def name_machines(numbers: Sequence[int], cpu_name: str, threads: int) -> str:
-    """Return a name for numbered machines: "machine 3 (AMD EPYC, 2 CPU threads)", "machines 1, 2 (…)"."""
-    about = ", ".join(filter(None, (cpu_name, units.format_quantity(threads, "CPU thread") if threads else "")))
-    return f"machine{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({about})"
-
-
-def read_machine_id(of: Study) -> str:
-    """Return the id of the machine of a study."""
-    return of.runs[0][0].machine_id
-
-
-def find_same_question(of: Study, others: Iterable[Study]) -> list[Study]:
-    """Return studies of the same question on other machines: for each machine, the one with the most sizes."""
-    first, columns = of.runs[0][0], speedup.columns_except_axis(speedup.CHART_COLUMNS, of.axis)
-    found: dict[str, Study] = {read_machine_id(of): of}
-    for other in sorted(others, key=study.study_rank, reverse=True):
-        row = other.runs[0][0]
-        alike = (other.axis, other.baseline, other.challenger) == (of.axis, of.baseline, of.challenger)
-        if alike and all(getattr(row, name) == getattr(first, name) for name in columns):
-            found.setdefault(read_machine_id(other), other)
-    return [other for machine_id, other in found.items() if machine_id != read_machine_id(of)]

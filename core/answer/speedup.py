@@ -30,6 +30,7 @@ from ..results.schema import Trial
 from . import interference
 from .statistics import (
     MIN_PAIRS,
+    ROUNDS_TAIL,
     Repeatability,
     count_outliers,
     estimate_repeatability,
@@ -254,7 +255,7 @@ def speedup(baseline: Trial, challenger: Trial) -> Verdict:
     )
     if condition:
         return replace(found, advice="" if found.has_winner else interference.QUIET_ADVICE)
-    advice = CLOSE_ADVICE if reason and not found.is_equal else ""
+    advice = _close_advice(baseline, estimate) if reason and not found.is_equal else ""
     return replace(found, advice=advice, busy=company.sentence if company else "")
 
 
@@ -286,6 +287,14 @@ def verdict_obstacle(baseline: Trial, challenger: Trial) -> str:
 
 
 CLOSE_ADVICE = "Measure more pairs, or a size at which they differ more"
+
+SHIFT_ADVICE = "Measure a size at which they differ more; runs on this machine differ too much for more pairs to help"
+
+
+def _close_advice(trial: Trial, estimate: float) -> str:
+    """Return the advice where no winner is certain: more pairs help only if whole runs shift by less than that."""
+    reach = -statistics.NormalDist(sigma=trial.machine_run_shift or 1e-9).inv_cdf(ROUNDS_TAIL)
+    return SHIFT_ADVICE if reach > abs(estimate) else CLOSE_ADVICE
 
 
 def _too_few_reason(pairs: int) -> str:
@@ -333,7 +342,11 @@ def _ratio_interval(baseline: Trial, challenger: Trial, ratios: Sequence[float])
         return median_interval(ratios)
     if len(ratios) < MIN_PAIRS:
         return None
-    machine = Repeatability(shift=baseline.machine_shift or 0.0, freedom=baseline.machine_repeats)
+    machine = Repeatability(
+        shift=baseline.machine_shift or 0.0,
+        run_shift=baseline.machine_run_shift or 0.0,
+        freedom=baseline.machine_repeats,
+    )
     return rounds_interval(ratios, rounds, machine)
 
 

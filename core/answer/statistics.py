@@ -193,20 +193,32 @@ LEAST_SHIFT = 0.01
 MOST_FREEDOM = 6.0
 """Maximum number of repeated runs that count against a run's own rounds, because the machine may have changed."""
 
+RUN_SHIFT_CHANCES = (0.8, 0.04, 0.04, 0.04, 0.03, 0.03, 0.015, 0.005)
+"""Prior probabilities of `SHIFTS` for the shift of a whole run, which its rounds cannot show."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Repeatability:
     """How well results on a machine repeat, estimated from repeated runs of the same experiments.
 
     Attributes:
-        shift: standard deviation of the shift between rounds that explains how much the runs differed.
+        shift: standard deviation of the shift between rounds of a run.
+        run_shift: standard deviation of the shift of a whole run: how much more the runs differed than their rounds
+            explain, as where the host of a virtual machine moves its processors every few minutes.
         freedom: number of runs used, without the first of each question; 0 if no question was repeated.
         reach: relative distance from the middle of a question within which 95 % of its results lie.
     """
 
     shift: float = 0.0
+    run_shift: float = 0.0
     freedom: int = 0
     reach: float = 0.0
+
+    @property
+    def columns(self) -> dict[str, float | int | None]:
+        """Columns of the rows that are measured next, with their values."""
+        shifts = (self.shift, self.run_shift) if self.freedom else (None, None)
+        return {"machine_shift": shifts[0], "machine_run_shift": shifts[1], "machine_repeats": self.freedom}
 
 
 UNKNOWN_REPEATABILITY = Repeatability()
@@ -222,7 +234,7 @@ def rounds_interval(
     Args:
         values: logarithms of ratios, one per pair.
         rounds: round number of each value.
-        machine: prior knowledge of the shift between rounds on this machine.
+        machine: prior knowledge of how far rounds and whole runs shift on this machine.
     """
     groups = _group_by_round(values, rounds)
     noise = pool_noise(groups)
@@ -240,7 +252,8 @@ def rounds_interval(
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     middle, median = float((shares * means).sum()), statistics.median(values)
-    reach = float(mixture_quantile(totals.reshape(1, -1) ** -0.5, shares.reshape(1, -1), ROUNDS_TAIL)[0])
+    spreads = np.sqrt(1 / totals + machine.run_shift**2)
+    reach = float(mixture_quantile(spreads.reshape(1, -1), shares.reshape(1, -1), ROUNDS_TAIL)[0])
     return min(middle - reach, median), max(middle + reach, median)
 
 
@@ -253,14 +266,19 @@ def estimate_repeatability(questions: Sequence[Sequence[tuple[Sequence[float], S
     """
     repeated = [[run for run in runs if run[0]] for runs in questions]
     repeated = [runs for runs in repeated if len(runs) > 1]
-    between = pool_noise([np.array([statistics.median(values) for values, _ in runs]) for runs in repeated])
-    if between.sd is None:
+    freedom = sum(len(runs) - 1 for runs in repeated)
+    if not freedom:
         return UNKNOWN_REPEATABILITY
-    every = [run for runs in repeated for run in runs]
-    within = statistics.median(_median_variance(*run) for run in every)
-    counted = statistics.median(len(set(rounds)) or 1 for _, rounds in every)
-    shift = math.sqrt(max(0.0, between.sd**2 - within) * counted)
-    return Repeatability(shift=shift, freedom=between.freedom, reach=math.expm1(1.96 * between.sd))
+    medians = [[statistics.median(values) for values, _ in runs] for runs in repeated]
+    between = sum((len(each) - 1) * statistics.variance(each) for each in medians) / freedom
+    groups = [_group_by_round(values, rounds or [0] * len(values)) for runs in repeated for values, rounds in runs]
+    explained = statistics.fmean(map(_median_variance, groups))
+    return Repeatability(
+        shift=math.sqrt(statistics.fmean(map(_round_variance, groups))),
+        run_shift=_estimate_run_shift(between, explained, freedom),
+        freedom=freedom,
+        reach=math.expm1(1.96 * math.sqrt(between)),
+    )
 
 
 def _group_by_round(values: Sequence[float], rounds: Sequence[int]) -> list[Vector]:
@@ -268,10 +286,42 @@ def _group_by_round(values: Sequence[float], rounds: Sequence[int]) -> list[Vect
     return [np.array([value for value, of in named if of == each]) for each in sorted(set(rounds))]
 
 
-def _median_variance(values: Sequence[float], rounds: Sequence[int]) -> float:
-    """Return the variance of a run's median, estimated only from the scatter of pairs within its rounds."""
-    noise = pool_noise(_group_by_round(values, rounds or [0] * len(values)))
-    return float(median_spread(len(values))) * (noise.sd or 0.0) ** 2
+def _median_variance(groups: Sequence[Vector]) -> float:
+    """Return the variance of a run's median, estimated only from the scatter of its rounds, or of its pairs."""
+    if len(groups) > 1:
+        return _medians_variance(groups) / len(groups)
+    return _pair_variance(groups) * median_spread(len(groups[0]))
+
+
+def _round_variance(groups: Sequence[Vector]) -> float:
+    """Return the variance of the shift between a run's rounds: what the scatter of its pairs does not explain."""
+    if len(groups) < 2:
+        return 0.0
+    explained = statistics.fmean(median_spread(len(group)) for group in groups) * _pair_variance(groups)
+    return max(0.0, _medians_variance(groups) - explained)
+
+
+def _medians_variance(groups: Sequence[Vector]) -> float:
+    return float(statistics.variance(statistics.median(group.tolist()) for group in groups))
+
+
+def _pair_variance(groups: Sequence[Vector]) -> float:
+    return (pool_noise(groups).sd or 0.0) ** 2
+
+
+def _estimate_run_shift(between: float, explained: float, freedom: int) -> float:
+    """Return the shift of whole runs: of `SHIFTS`, each weighted by its probability, the root mean square.
+
+    Args:
+        between: variance between runs of one question.
+        explained: the part of it that the rounds of the runs explain.
+        freedom: number of runs behind `between`, without the first of each question.
+    """
+    shifts = np.array(SHIFTS) ** 2
+    variances = shifts + explained + LEAST_SHIFT**2
+    logs = np.log(RUN_SHIFT_CHANCES) - min(MOST_FREEDOM, freedom) / 2 * (np.log(variances) + between / variances)
+    shares = np.exp(logs - logs.max())
+    return math.sqrt(float((shares * shifts).sum() / shares.sum()))
 
 
 def _shift_weights(machine: Repeatability) -> Vector:

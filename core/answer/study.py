@@ -1,7 +1,8 @@
 """Studies: which rows of a store belong together, and their answer on one axis.
 
 A study is a set of runs that agree in everything but one size. Rows of another methodology, machine, version or setting
-form separate studies, and an explicit mix of such rows is refused. A study's timings become evidence for
+form separate studies, and an explicit mix of such rows is refused. Machines of one kind that share the points of a
+sweep have one `machine_id`; if each measures all points, each has its own. A study's timings become evidence for
 `core.answer.crossover`; nothing here estimates, reads a file or draws.
 """
 
@@ -73,6 +74,11 @@ class Study:
     def sizes(self) -> tuple[float, ...]:
         """Sizes of the study's runs on the axis."""
         return tuple(size_on_axis(baseline, self.axis) for baseline, _ in self.runs)
+
+    @property
+    def machine_id(self) -> str:
+        """Identifier of the machine of all runs; machines that share the points of a sweep have the same."""
+        return self.runs[0][0].machine_id
 
     @property
     def newest(self) -> str:
@@ -183,6 +189,30 @@ def find_study(study_id: str, trials: Sequence[Trial], axis: str) -> Study:
         if found.id == study_id:
             return found
     raise NotComparable(f"The rows of the study {study_id} were removed or have changed.")
+
+
+def group_by_machine(candidates: Iterable[Study], sweep: Sweep) -> dict[str, Study]:
+    """Return one study per machine: of the sweep's baseline and last contender, else the one with most sizes."""
+    pair, best = {str(sweep.contenders[0]), str(sweep.contenders[-1])}, dict[str, Study]()
+    for study in sorted(candidates, key=lambda study: ({study.baseline, study.challenger} == pair, len(study.runs))):
+        best[study.machine_id] = study
+    return dict(sorted(best.items()))
+
+
+def find_same_question(study: Study, others: Iterable[Study]) -> list[Study]:
+    """Return studies of the same question on other machines: for each machine, the one with the most sizes."""
+    found = {study.machine_id: study}
+    for other in sorted(others, key=study_rank, reverse=True):
+        if _question(other) == _question(study):
+            found.setdefault(other.machine_id, other)
+    return [other for machine_id, other in found.items() if machine_id != study.machine_id]
+
+
+def _question(study: Study) -> tuple[object, ...]:
+    """Return everything in which studies of one question agree on all machines."""
+    columns = speedup.columns_except_axis(speedup.CHART_COLUMNS, study.axis)
+    settings = (getattr(study.runs[0][0], name) for name in columns)
+    return study.axis, study.baseline, study.challenger, *settings
 
 
 def _loads(study: Study) -> dict[int, str]:

@@ -61,6 +61,7 @@ class RawValues:
     block_use_before: list[float | None] = field(default_factory=list)
     block_other_processes: list[int | None] = field(default_factory=list)
     machine_shift: float | None = None
+    machine_run_shift: float | None = None
     machine_repeats: int = 0
     startup_device_s: float | None = None
     startup_device_readings_s: tuple[float, ...] = ()

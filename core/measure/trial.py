@@ -8,7 +8,7 @@ written elsewhere.
 import dataclasses
 import random
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -177,7 +177,7 @@ class Hooks:
         keep: receives the rows so far every few seconds, with the outcome `interrupted`.
         enough: receives the rows so far from time to time, and returns whether they answer the question; not called
             before the end of a whole training.
-        machine_shift: column of the rows, as `machine_repeats`; None without repeated runs.
+        repeatability: columns of the rows that say how well runs repeat on this machine, with their values.
         folder: working folder of a custom script; by default the folder of its file.
         give_up: ends this process with a sentence if a custom script cannot be interrupted.
     """
@@ -187,8 +187,7 @@ class Hooks:
     keep: Callable[[Sequence[Trial]], None] = lambda _: None
     enough: Callable[[Sequence[Trial]], bool] = lambda _: True
     folder: str = ""
-    machine_shift: float | None = None
-    machine_repeats: int = 0
+    repeatability: Mapping[str, float | int | None] = field(default_factory=dict)
     give_up: Callable[[str], None] | None = None
 
 
@@ -332,8 +331,8 @@ class Measurement:
         self._began = self._kept_at = perf_counter()
         for measured in self.all_measured:
             if self._has_rounds:
-                measured.raw.machine_shift = self.hooks.machine_shift
-                measured.raw.machine_repeats = self.hooks.machine_repeats
+                for column, value in self.hooks.repeatability.items():
+                    setattr(measured.raw, column, value)
             self._tell(f"starting up {measured.contender.spoken}")
             self._attempt(measured, partial(self._start, measured))
         if self.experiment.pairs == EVERY_EPOCH:  # sizes of a sweep may each have a number of threads of their own

@@ -300,6 +300,12 @@ class RawValues:
         "run: standard deviation of a logarithm; None without repeated questions",
         default=None,
     )
+    machine_run_shift: float | None = column(
+        FLOAT,
+        "shift of all rounds of a run on this machine, from the same questions: how much more their runs differed than "
+        "their rounds explain, as a standard deviation of a logarithm; None without repeated questions",
+        default=None,
+    )
     machine_repeats: int = column(
         INT, "number of runs behind machine_shift, except the first one of each question", unit="runs", default=0
     )
@@ -504,7 +510,7 @@ class CustomValues:
 
 __all__ = ["OUTCOMES", "SCHEMA", "SCHEMA_VERSION", "TRIAL_COLUMNS", "VERSION_KEY", "Outcome", "Trial", "dictionary"]
 
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 """Version of the schema, raised when a column is added, removed or changes its meaning.
 
 2: the outcome `timed`, which a reader of version 1 would refuse as an impossible value.
@@ -524,6 +530,7 @@ startup_compile_served; of a training dtype, heads, sequence_length, embedding_r
 13: startup_device_readings_s; the data path `pinned`.
 14: use of the processors by others: block_waiting, block_other_use.
 15: the variant's cudnn; rounds of a run: block_round, machine_shift, machine_repeats.
+16: shift of whole runs: machine_run_shift; since then machine_shift is that of rounds alone.
 """
 
 VERSION_KEY = b"crossover_schema_version"

@@ -16,7 +16,7 @@ from core.answer.charts.study_charts import Cell
 from core.answer.export import report
 from core.answer.judgement import Basis, Crossover, Size
 from core.answer.run import RunRow
-from core.answer.study import Study
+from core.answer.study import Study, find_same_question, group_by_machine
 from core.errors import CrossoverError, InvalidValue
 from core.jobs.cluster_machine import ClusterMachine
 from core.jobs.machine import Machine
@@ -288,7 +288,7 @@ def draw_machines_chart(
 
     Without `save`, the chart has no download, because its data still grow.
     """
-    found = recorded_machines.group_by_machine(queries.group_studies(rows, request.axes[0].name), request)
+    found = group_by_machine(queries.group_studies(rows, request.axes[0].name), request)
     _draw_crossovers(found, members, save=save)
     return found
 
@@ -314,14 +314,10 @@ def draw_other_machines(study: Study) -> None:
         for line in queries.list_study_lines()
         if (line.axis, line.challenger, line.dataset, line.model, line.training) == alike
     ]
-    others = (
-        recorded_machines.find_same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values())
-        if len(lines) > 1
-        else []
-    )
+    others = find_same_question(study, queries.find_studies(lines[:MAX_READ_ROWS]).values()) if len(lines) > 1 else []
     if others:
         st.header(f"The same question on {len(others) + 1} machines")
-        found = {recorded_machines.read_machine_id(each): each for each in (study, *others)}
+        found = {each.machine_id: each for each in (study, *others)}
         _draw_crossovers(dict(sorted(found.items())), ())
 
 
@@ -464,9 +460,7 @@ def _make_machine_line(name: str, study: Study | None, member: ClusterMachine | 
         "Says": (member.doing if member.state == "measuring" else member.message) if member else "",
         "Devices": ", ".join(member.devices) if member else device.device_name if device else "",
         "Processor": member.cpu if member else study.runs[0][0].cpu_name if study else "",
-        "Kind of machine": (member.machine_id if member else recorded_machines.read_machine_id(study) if study else "")[
-            :6
-        ],
+        "Kind of machine": (member.machine_id if member else study.machine_id if study else "")[:6],
         "Sizes": len(study.runs) if study and not member else None,
         NEWEST: parse_date(study.newest) if study else None,
     }

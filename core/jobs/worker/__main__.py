@@ -110,8 +110,7 @@ def load_backend() -> MeasurementBackend:
             keep=reporter.keep,
             enough=speedup.is_certain,
             folder=reporter.job.working_folder,
-            machine_shift=known.shift if known.freedom else None,
-            machine_repeats=known.freedom,
+            repeatability=known.columns,
             give_up=reporter.abandon,
         )
         return trial.measure(experiment, hooks=hooks, run_id=reporter.job.derive_run_id(experiment))

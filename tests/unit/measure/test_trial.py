@@ -284,7 +284,7 @@ def test_a_run_is_made_of_rounds_between_which_contenders_are_built_anew(monkeyp
         real(measured)
 
     monkeypatch.setattr(MeasuredContender, "_build", build)
-    plain, lane = run(PLAIN, LANE, pairs=0, machine_shift=0.04, machine_repeats=3)
+    plain, lane = run(PLAIN, LANE, pairs=0, repeatability={"machine_shift": 0.04, "machine_repeats": 3})
     assert plain.block_round == lane.block_round == (0, 0, 0, 0, 1, 1, 1, 1, 2, 2)
     assert pauses == [trial.PAUSE_S] * 2
     assert sorted(built) == ["cpu@1"] * 3 + ["cpu@1+micro5"] * 3

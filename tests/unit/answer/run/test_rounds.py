@@ -128,6 +128,52 @@ def test_repeated_questions_say_how_well_a_machine_repeats():
     assert found.reach == pytest.approx(math.expm1(1.96 * 0.1 / math.sqrt(5)), rel=0.5)
 
 
+def test_what_differs_between_runs_and_not_between_their_rounds_is_the_shift_of_whole_runs():
+    found = {}
+    for run_shift in (0.0, 0.2):
+        rng = random.Random(6)
+        found[run_shift] = estimate_repeatability(
+            [[make_up_run(rng, truth, 0.03, 0.05, 20, run_shift) for _ in range(20)] for truth in (1.5, 3.0)]
+        )
+    assert found[0.0].run_shift < 0.02
+    assert found[0.2].run_shift == pytest.approx(0.2, rel=0.5)
+    for one in found.values():
+        assert one.shift == pytest.approx(0.05, rel=0.5)
+
+
+def test_a_run_that_differs_once_is_not_overlooked_among_runs_that_agree():
+    rng = random.Random(7)
+    alike = [make_up_run(rng, 1.5, 0.03, 0.0, 20) for _ in range(6)]
+    other = make_up_run(rng, 0.9, 0.03, 0.0, 20)
+    assert estimate_repeatability([alike]).run_shift < 0.02
+    assert estimate_repeatability([[*alike, other]]).run_shift > 0.1
+
+
+@pytest.mark.parametrize("repeats", [2, 7])
+def test_where_whole_runs_shift_the_next_interval_holds_the_truth_once_questions_were_repeated(repeats):
+    rng, held, alone, runs = random.Random(8), 0, 0, 200
+    for _ in range(runs):
+        before = [make_up_run(rng, 1.5, 0.03, 0.02, 20, 0.2) for _ in range(repeats)]
+        values, rounds = make_up_run(rng, 1.5, 0.03, 0.02, LOOKS[-1], 0.2)
+        for machine in (estimate_repeatability([before]), UNKNOWN_REPEATABILITY):
+            _, (low, high) = end_run(values, rounds, machine)
+            inside = low <= math.log(1.5) <= high
+            held, alone = held + (inside and machine.freedom > 0), alone + (inside and not machine.freedom)
+    assert alone / runs < 0.5
+    assert held / runs >= (0.75 if repeats == 2 else 0.92)
+
+
+def test_a_row_keeps_how_well_its_machine_repeated_and_its_verdict_counts_that():
+    known = Repeatability(shift=0.01, run_shift=0.2, freedom=3)
+    one, two = timed_run()
+    wide = speedup.speedup(dataclasses.replace(one, **known.columns), dataclasses.replace(two, **known.columns))
+    assert wide.high / wide.low > math.exp(0.8)
+    assert not wide.has_winner
+    assert speedup.SHIFT_ADVICE in wide.sentence
+    assert speedup.speedup(one, two).has_winner
+    assert UNKNOWN_REPEATABILITY.columns == {"machine_shift": None, "machine_run_shift": None, "machine_repeats": 0}
+
+
 def test_nothing_is_known_of_a_machine_that_repeated_no_question():
     other = timed_run(run_id="b" * 12, point=dataclasses.replace(rows.EXPERIMENT.point, hidden_size=64))
     assert speedup.measure_repeatability([*timed_run(), *other], rows.MACHINE_ID) == UNKNOWN_REPEATABILITY

@@ -22,9 +22,7 @@ def measured(machine_id, *, started_at="2026-11-21T09:30:00+00:00", points=ASKED
 
 
 def test_every_machine_has_a_study_and_a_crossover_of_its_own():
-    found = recorded_machines.group_by_machine(
-        study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED
-    )
+    found = study.group_by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
     assert list(found) == [FIRST, SECOND]
     answers = {name: entry.crossover("steady") for name, entry in found.items()}
     assert all(answer.outcome == "crossing" for answer in answers.values())
@@ -36,13 +34,11 @@ def test_only_studies_of_other_machines_that_ask_the_same_stand_beside_one():
         study.studies(rows, axis="hidden_size")[0]
         for rows in (measured(FIRST), measured(SECOND), measured(SECOND, asked=other, mark=1))
     )
-    assert recorded_machines.find_same_question(first, [first, second, longer]) == [second]
+    assert study.find_same_question(first, [first, second, longer]) == [second]
 
 
 def test_the_chart_has_a_line_for_each_machine_and_says_where_there_is_no_crossing():
-    found = recorded_machines.group_by_machine(
-        study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED
-    )
+    found = study.group_by_machine(study.studies([*measured(FIRST), *measured(SECOND)], axis="hidden_size"), ASKED)
     crossing, always = (entry.crossover("steady") for entry in found.values())
     always = dataclasses.replace(always, outcome="gpu_always", crossings=(), estimate=None, low=None, high=None)
     spec = charts.machine_crossovers_chart(
