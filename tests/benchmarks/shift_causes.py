@@ -194,12 +194,8 @@ def sort_readings(readings: list[tuple[float, float, float, float]]) -> Iterator
             f"| {1e6 * one:.0f} µs | {1e3 * loop:.2f} ms |"
         )
     exchange, two, _, loop = zip(*readings, strict=True)
-    known = {
-        "two threads and exchange": (two, exchange),
-        "one and exchange": (one, exchange),
-        "two and loop": (two, loop),
-    }
-    yield "\nCorrelation: " + ", ".join(f"{name} {statistics.correlation(*both):.2f}" for name, both in known.items())
+    for name, other in {"exchange": exchange, "loop": loop}.items():
+        yield f"\nCorrelation of the step of two threads with the {name}: {statistics.correlation(two, other):.2f}"
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ def test_it_says_how_well_results_repeat_once_an_experiment_was_repeated(world, 
     world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 1e-3}, run_id="a" * 12, pairs=20))
     assert "repeat to within" not in words(open_page(PAGE))
     world.keep(rows.run({"cpu@1": 1e-3, "cpu@2": 1.1e-3}, run_id="b" * 12, pairs=20))
-    said = "Results on this machine repeat to within about ±18 % (1 repeated run)."
+    said = "Results on this machine repeat to within about ±12 % (1 repeated run)."
     assert said in words(open_page(PAGE))
     (chip,) = [link for link in open_page("/gallery").get("page_link") if link.proto.label == "No GPU here"]
     assert "repeat to within" in chip.proto.help
