@@ -293,7 +293,7 @@ SHIFT_ADVICE = "Measure a size at which they differ more; runs on this machine d
 
 def _close_advice(trial: Trial, estimate: float) -> str:
     """Return the advice where no winner is certain: more pairs help only if whole runs shift by less than that."""
-    reach = -statistics.NormalDist(sigma=trial.machine_run_shift or 1e-9).inv_cdf(ROUNDS_TAIL)
+    reach = -statistics.NormalDist().inv_cdf(ROUNDS_TAIL) * (trial.machine_run_shift or 0.0)
     return SHIFT_ADVICE if reach > abs(estimate) else CLOSE_ADVICE
 
 
@@ -329,6 +329,10 @@ def log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
     return [math.log(base) - math.log(other) for base, other in zip(*pair_steps(baseline, challenger), strict=True)]
 
 
+MOST_SHIFT = 10.0
+"""Largest shift that is read from a row, a factor of 20,000; a file of others may contain any number."""
+
+
 def pair_rounds(baseline: Trial, challenger: Trial) -> list[int]:
     """Return the round in which each pair was measured, in the order of `log_ratios`; empty if the run had none."""
     known = dict(zip(baseline.block_pair, baseline.block_round, strict=False))
@@ -343,8 +347,8 @@ def _ratio_interval(baseline: Trial, challenger: Trial, ratios: Sequence[float])
     if len(ratios) < MIN_PAIRS:
         return None
     machine = Repeatability(
-        shift=baseline.machine_shift or 0.0,
-        run_shift=baseline.machine_run_shift or 0.0,
+        shift=min(baseline.machine_shift or 0.0, MOST_SHIFT),
+        run_shift=min(baseline.machine_run_shift or 0.0, MOST_SHIFT),
         freedom=baseline.machine_repeats,
     )
     return rounds_interval(ratios, rounds, machine)

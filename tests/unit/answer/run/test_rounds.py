@@ -174,6 +174,12 @@ def test_a_row_keeps_how_well_its_machine_repeated_and_its_verdict_counts_that()
     assert UNKNOWN_REPEATABILITY.columns == {"machine_shift": None, "machine_run_shift": None, "machine_repeats": 0}
 
 
+@pytest.mark.parametrize("column", ["machine_shift", "machine_run_shift"])
+def test_an_absurd_shift_in_a_row_of_others_ends_nothing(column):
+    one, two = (dataclasses.replace(row, **{column: 1e300, "machine_repeats": 3}) for row in timed_run())
+    assert math.isfinite(speedup.speedup(one, two).high)
+
+
 def test_nothing_is_known_of_a_machine_that_repeated_no_question():
     other = timed_run(run_id="b" * 12, point=dataclasses.replace(rows.EXPERIMENT.point, hidden_size=64))
     assert speedup.measure_repeatability([*timed_run(), *other], rows.MACHINE_ID) == UNKNOWN_REPEATABILITY
