@@ -30,6 +30,7 @@ from ..results.schema import Trial
 from . import interference
 from .statistics import (
     MIN_PAIRS,
+    MOST_SHIFT,
     ROUNDS_TAIL,
     Repeatability,
     count_outliers,
@@ -327,10 +328,6 @@ def pair_steps(baseline: Trial, challenger: Trial) -> tuple[tuple[float, ...], t
 def log_ratios(baseline: Trial, challenger: Trial) -> list[float]:
     """Return ln(baseline time / challenger time) for each pair of blocks that both rows have, in order."""
     return [math.log(base) - math.log(other) for base, other in zip(*pair_steps(baseline, challenger), strict=True)]
-
-
-MOST_SHIFT = 10.0
-"""Largest shift that is read from a row, a factor of 20,000; a file of others may contain any number."""
 
 
 def pair_rounds(baseline: Trial, challenger: Trial) -> list[int]:

@@ -1,11 +1,13 @@
 """Statistics that several answers share: intervals of medians and of ratios, noise, and when a difference matters.
 
-Functions accept and return numbers only. Only medians are used: no value is ever deleted; outliers are counted instead.
+Functions accept and return numbers only. Times are summarized by medians: no value is ever deleted; outliers are
+counted instead. Only the variation between rounds and runs is a variance, because a single different run must count.
 
 The interval of a run measured in rounds covers the result of another run of the same experiment. Pairs of one round
 share the state of the machine: placement of memory and threads, clock frequency. Therefore the medians of rounds vary
 by more than the noise of pairs. The interval is averaged over candidate values of this additional variation. Each value
 is weighted by its probability given the run's rounds, repeated runs on the machine and a prior, as in `curve_estimate`.
+Repeated runs can vary by more than their rounds explain; this variation is added.
 
 A run may end at any of four looks, including one that happens to favour a device. An interval for a single look would
 be too narrow. Each interval leaves out `ROUNDS_TAIL` at either end: Pocock's level for four looks (Biometrika 64, 1977,
@@ -190,6 +192,9 @@ SHIFT_CHANCES = (0.45, 0.1, 0.08, 0.08, 0.1, 0.12, 0.05, 0.02)
 LEAST_SHIFT = 0.01
 """Shift below which machines are treated as equal, because a smaller one would be estimated from noise."""
 
+MOST_SHIFT = 10.0
+"""Largest shift that is read from a row, a factor of 20,000; the interval of a larger one would overflow."""
+
 MOST_FREEDOM = 6.0
 """Maximum number of repeated runs that count against a run's own rounds, because the machine may have changed."""
 
@@ -204,7 +209,7 @@ class Repeatability:
     Attributes:
         shift: standard deviation of the shift between rounds of a run.
         run_shift: standard deviation of the shift of a whole run: how much more the runs differed than their rounds
-            explain, as where the host of a virtual machine moves its processors every few minutes.
+            explain, as where the host of a virtual machine moves its processors.
         freedom: number of runs used, without the first of each question; 0 if no question was repeated.
         reach: relative distance from the middle of a question within which 95 % of its results lie.
     """

@@ -201,9 +201,9 @@ def group_by_machine(candidates: Iterable[Study], sweep: Sweep) -> dict[str, Stu
 
 def find_same_question(study: Study, others: Iterable[Study]) -> list[Study]:
     """Return studies of the same question on other machines: for each machine, the one with the most sizes."""
-    found = {study.machine_id: study}
+    found, question = {study.machine_id: study}, _question(study)
     for other in sorted(others, key=study_rank, reverse=True):
-        if _question(other) == _question(study):
+        if _question(other) == question:
             found.setdefault(other.machine_id, other)
     return [other for machine_id, other in found.items() if machine_id != study.machine_id]
 

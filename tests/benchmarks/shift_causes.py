@@ -29,6 +29,7 @@ from core.files.project import PROJECT
 from core.jobs.client import WAITING_POLICY
 from core.jobs.queue import Queue
 from core.results.store import Store
+from tests.benchmarks.loaded_runs import surroundings
 from tests.benchmarks.repeats import QUESTIONS
 
 TRAINING = QUESTIONS["digits, MLP, hidden size 256"]
@@ -70,11 +71,10 @@ def measure(training: str, devices: str, variant: Variant, folder: Path) -> floa
     """Ask the question once: the logarithm of its speedup, or None where the run has no pairs or was disturbed."""
     before = {row.run_id for row in Store(folder / "results").trials()}
     command = [*variant.prefix, sys.executable, "-m", "core", "run", *training.split(), "--devices", devices]
-    folders = {"CROSSOVER_JOBS": str(folder / "jobs"), "CROSSOVER_LOCK": str(folder.parent / "lock")}
     subprocess.run(
         [*command, "--fresh", "--store", str(folder / "results")],
         cwd=PROJECT,
-        env={**os.environ, **folders, **variant.variables},
+        env={**surroundings(folder), **variant.variables},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=True,
@@ -100,11 +100,11 @@ def compare_variants(repeats: int, training: str, devices: str) -> Iterator[str]
         yield "| process | runs | median | lowest to highest | spread | shift of a round | of a run |"
         yield "|---|---|---|---|---|---|---|"
         for said, folder in folders.items():
-            rows, (low, *_, high) = Store(folder / "results").trials(), map(math.exp, sorted(ratios[said]))
+            rows, speedups = Store(folder / "results").trials(), list(map(math.exp, ratios[said]))
             found = measure_repeatability(rows, rows[0].machine_id)
             shares = " | ".join(f"{100 * share:.0f} %" for share in (found.reach, found.shift, found.run_shift))
-            middle = math.exp(statistics.median(ratios[said]))
-            yield f"| {said} | {len(ratios[said])} | {middle:.2f}× | {low:.2f} to {high:.2f} | ±{shares} |"
+            ends = f"{min(speedups):.2f} to {max(speedups):.2f}"
+            yield f"| {said} | {len(speedups)} | {statistics.median(speedups):.2f}× | {ends} | ±{shares} |"
             Queue(folder / "jobs").worker_file.dismiss()
 
 
